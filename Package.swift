@@ -1,0 +1,145 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every target of ours: Swift 6 mode, and the language's coming defaults, so that nothing has to be migrated later.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "earshot",
+    platforms: [.macOS(.v15)],  // Linux is the platform; this only tells the compiler which standard library it may assume.
+    products: [
+        .library(name: "Earshot", targets: ["Earshot"]),
+        .executable(name: "earshotd", targets: ["earshotd"]),
+        .executable(name: "earshot", targets: ["earshot"]),
+    ],
+    dependencies: [
+        // The event loops, channels and byte buffers under every connection.
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
+        // TLS 1.3 for channels.
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+        // P-256 signatures and SHA-256 for the handshake.
+        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+        // Makes and reads the X.509 certificate that carries a peer's key through TLS.
+        .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
+        // DER for the above: the public key's SubjectPublicKeyInfo.
+        .package(url: "https://github.com/apple/swift-asn1.git", from: "1.7.4"),
+        // Deques, heaps and ordered dictionaries for queues and timers.
+        .package(url: "https://github.com/apple/swift-collections.git", from: "1.6.0"),
+        // The logging interface.
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.2"),
+        // Starts, stops and orders the daemon's long-running parts.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+        // The HTTP server of the control API; without traits it does not pull in Foundation.
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1", traits: []),
+        // The HTTP client of the command line; speaks Unix sockets.
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        // HTTP methods, statuses and fields as types, shared with Hummingbird.
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
+        // The command line's grammar, help and usage errors.
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CAvahi", pkgConfig: "avahi-client avahi-core",
+            providers: [.apt(["libavahi-client-dev", "libavahi-core-dev", "libavahi-common-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
+        // The only ways in which a peer's string becomes something shown or a path: shared by daemon and command line.
+        .target(name: "EarshotSafety", dependencies: ["CLinux"], swiftSettings: settings),
+        .target(
+            name: "EarshotWire",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "Earshot",
+            dependencies: [
+                "EarshotWire", "EarshotSafety", "CSQLite", "CLinux",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "X509", package: "swift-certificates"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "OrderedCollections", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "EarshotDiscovery",
+            dependencies: ["Earshot", "CAvahi", "CLinux", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: settings),
+        .target(
+            name: "EarshotControl",
+            dependencies: [
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "earshotd",
+            dependencies: [
+                "Earshot", "EarshotDiscovery", "EarshotControl", "EarshotSafety", "EarshotWire", "CLinux",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "earshot",
+            dependencies: [
+                "EarshotControl", "EarshotSafety",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "EarshotWireTests",
+            dependencies: ["EarshotWire", .product(name: "NIOCore", package: "swift-nio"), .product(name: "Crypto", package: "swift-crypto")],
+            resources: [.copy("Vectors")], swiftSettings: settings),
+        .testTarget(name: "EarshotSafetyTests", dependencies: ["EarshotSafety"], swiftSettings: settings),
+        .testTarget(
+            name: "EarshotTests",
+            dependencies: [
+                "Earshot", "EarshotWire", "CSQLite",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "EarshotDiscoveryTests",
+            dependencies: ["EarshotDiscovery", "Earshot", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: settings),
+        .testTarget(name: "EarshotControlTests", dependencies: ["EarshotControl"], swiftSettings: settings),
+        .testTarget(name: "earshotTests", dependencies: ["earshot", "EarshotControl"], swiftSettings: settings),
+        .testTarget(
+            name: "earshotdTests",
+            dependencies: ["earshotd", "Earshot", "EarshotControl", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "LANTests", dependencies: ["EarshotControl"], path: "Tests/LAN",
+            exclude: ["lab"], swiftSettings: settings),
+    ]
+)

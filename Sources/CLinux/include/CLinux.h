@@ -1,0 +1,15 @@
+#ifndef EARSHOT_CLINUX_H
+#define EARSHOT_CLINUX_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/// The kernel's word on who is at the other end of a Unix socket (unix(7), SO_PEERCRED).
+/// glibc hides `struct ucred` behind _GNU_SOURCE, which Swift's Glibc module does not set.
+struct earshot_ucred {
+    pid_t pid;
+    uid_t uid;
+    gid_t gid;
+};
+
+#endif

@@ -1,0 +1,71 @@
+public import EarshotWire
+public import FoundationEssentials
+public import NIOCore
+
+/// A whole datum with a content type, at most 1 MiB.
+public struct Message: Sendable, Hashable, Identifiable {
+    /// How it travels.
+    public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
+        /// In order, acknowledged, kept in the receiver's inbox.
+        case reliable
+        /// Sent at once or dropped.
+        case unreliable
+    }
+
+    /// Whether an incoming message was read.
+    public enum ReadState: String, Sendable, Hashable, Codable, CaseIterable {
+        case unread, read
+    }
+
+    /// What became of a message at one recipient.
+    public enum Status: String, Sendable, Hashable, Codable, CaseIterable {
+        case queued, sent, delivered, read, unconfirmed, failed
+    }
+
+    /// One recipient of an outgoing message.
+    public struct Recipient: Sendable, Hashable {
+        public let peerID: PeerID
+        public internal(set) var status: Status
+        public internal(set) var error: EarshotError.Code?
+        public internal(set) var errorMessage: String?
+
+        package init(peerID: PeerID, status: Status, error: EarshotError.Code? = nil, errorMessage: String? = nil) {
+            self.peerID = peerID
+            self.status = status
+            self.error = error
+            self.errorMessage = errorMessage
+        }
+    }
+
+    public let id: MessageID
+    public let direction: Direction
+    public let senderID: PeerID
+    public let senderName: String
+    public let contentType: String
+    public let body: ByteBuffer
+    public let mode: Mode
+    /// By the sender's clock.
+    public let sentAt: Date
+    /// When it was committed here; `nil` for outgoing ones.
+    public let receivedAt: Date?
+    public let readState: ReadState
+    /// For outgoing messages.
+    public let recipients: [Recipient]
+
+    package init(
+        id: MessageID, direction: Direction, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, mode: Mode,
+        sentAt: Date, receivedAt: Date?, readState: ReadState, recipients: [Recipient]
+    ) {
+        self.id = id
+        self.direction = direction
+        self.senderID = senderID
+        self.senderName = senderName
+        self.contentType = contentType
+        self.body = body
+        self.mode = mode
+        self.sentAt = sentAt
+        self.receivedAt = receivedAt
+        self.readState = readState
+        self.recipients = recipients
+    }
+}

@@ -1,0 +1,29 @@
+public import EarshotWire
+public import FoundationEssentials
+
+/// Something that happened, in the order in which it did.
+public struct NodeEvent: Sendable {
+    /// Rises by exactly 1 within one run of the node, from 1.
+    public let sequence: UInt64
+    public let time: Date
+    public let kind: Kind
+
+    /// What happened; the raw names are in design section 7.
+    public enum Kind: Sendable {
+        case peerFound(Peer)
+        case peerChanged(Peer)
+        case peerLost(Peer)
+        case invitationReceived(Invitation)
+        case invitationResolved(Invitation)
+        /// Made, attached, detached or ended; an ended session has no members left.
+        case sessionChanged(Session, ended: Bool)
+        case messageReceived(Message)
+        case messageStatus(MessageID, Message.Recipient)
+        case resourceOffered(Resource)
+        case resourceProgress(Resource)
+        case resourceFinished(Resource)
+        case discoveryChanged(DiscoveryStatus)
+        /// The reader missed the events of this range.
+        case gap(ClosedRange<UInt64>)
+    }
+}

@@ -1,0 +1,64 @@
+public import EarshotWire
+public import FoundationEssentials
+
+/// A file or a directory on its way from one peer to another, or arrived.
+public struct Resource: Sendable, Hashable, Identifiable {
+    /// What is sent.
+    public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+        case file, directory
+    }
+
+    /// How the transfer stands.
+    public enum State: String, Sendable, Hashable, Codable, CaseIterable {
+        case offered, transferring, paused, completed, cancelled, failed
+    }
+
+    public let id: ResourceID
+    public let direction: Direction
+    public let peerID: PeerID
+    public let peerName: String
+    /// As the sender gave it: metadata, never a path until checked.
+    public let name: String
+    public let kind: Kind
+    /// Bytes.
+    public let size: UInt64
+    /// Bytes written (incoming) or handed to the connection (outgoing).
+    public package(set) var transferred: UInt64
+    /// Over the last few seconds; 0 when nothing moves.
+    public package(set) var bytesPerSecond: UInt64
+    public package(set) var state: State
+    /// `ALGORITHM:HEX` once known, such as `xxh3:99aa06d3014798d86001c324468d497f`.
+    public package(set) var digest: String?
+    /// An outgoing resource's source, or where a received one was published; `nil` while only in the spool.
+    public package(set) var path: String?
+    public package(set) var error: EarshotError.Code?
+    public package(set) var errorMessage: String?
+    public let createdAt: Date
+    public package(set) var completedAt: Date?
+    /// Whether the content of an incoming, completed resource is still in the spool.
+    public package(set) var inSpool: Bool
+
+    package init(
+        id: ResourceID, direction: Direction, peerID: PeerID, peerName: String, name: String, kind: Kind, size: UInt64,
+        transferred: UInt64 = 0, bytesPerSecond: UInt64 = 0, state: State, digest: String? = nil, path: String? = nil,
+        error: EarshotError.Code? = nil, errorMessage: String? = nil, createdAt: Date, completedAt: Date? = nil, inSpool: Bool = false
+    ) {
+        self.id = id
+        self.direction = direction
+        self.peerID = peerID
+        self.peerName = peerName
+        self.name = name
+        self.kind = kind
+        self.size = size
+        self.transferred = transferred
+        self.bytesPerSecond = bytesPerSecond
+        self.state = state
+        self.digest = digest
+        self.path = path
+        self.error = error
+        self.errorMessage = errorMessage
+        self.createdAt = createdAt
+        self.completedAt = completedAt
+        self.inSpool = inSpool
+    }
+}

@@ -1,0 +1,89 @@
+public import EarshotWire
+public import FoundationEssentials
+
+/// What this machine thinks of a peer id; changes only by a person's or a policy's decision about a proven key.
+public enum Trust: String, Sendable, Hashable, Codable, CaseIterable {
+    case unknown
+    case trusted
+    case blocked
+}
+
+/// Multipeer Connectivity's states of a member of a session.
+public enum MemberState: String, Sendable, Hashable, Codable, CaseIterable {
+    case notConnected = "not_connected"
+    case connecting
+    case connected
+}
+
+/// Whether what passes between two peers can be read on the wire.
+public enum Protection: String, Sendable, Hashable, Codable, CaseIterable {
+    /// TLS 1.3.
+    case encrypted
+    /// Plaintext after a proven start.
+    case unprotected
+}
+
+/// One node with one identity, as this machine sees it now. A value: equal and hashed by `id` alone.
+public struct Peer: Sendable, Identifiable {
+    /// Whether it can be reached as far as we know.
+    public enum Presence: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Advertised, or connected.
+        case nearby
+        case away
+    }
+
+    /// Where a peer's row comes from.
+    public enum Source: String, Sendable, Hashable, Codable, CaseIterable, Comparable {
+        case avahi, embedded, configured
+        /// It dialled us.
+        case incoming
+        /// A decision or session that was kept.
+        case store
+
+        /// Alphabetical, for a stable listing.
+        public static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
+    }
+
+    public let id: PeerID
+    /// A label, untrusted: the proven one where there is one, else the advertised one.
+    public let name: String
+    public let presence: Presence
+    public let state: MemberState
+    public let trust: Trust
+    /// Of the present connection; `nil` without one.
+    public let protection: Protection?
+    /// Whether the peer has ever proven its key to this daemon (in this run, or by a stored decision).
+    public let proven: Bool
+    /// Where it can be reached, such as `10.0.0.7:47110` and `[fe80::1%eth0]:47110`.
+    public let addresses: [String]
+    /// The advertisement's pairs but for our own keys: public and untrusted.
+    public let discoveryInfo: [String: String]
+    public let sources: [Source]
+    public let firstSeen: Date
+    public let lastSeen: Date
+
+    package init(
+        id: PeerID, name: String, presence: Presence, state: MemberState, trust: Trust, protection: Protection?, proven: Bool,
+        addresses: [String], discoveryInfo: [String: String], sources: [Source], firstSeen: Date, lastSeen: Date
+    ) {
+        self.id = id
+        self.name = name
+        self.presence = presence
+        self.state = state
+        self.trust = trust
+        self.protection = protection
+        self.proven = proven
+        self.addresses = addresses
+        self.discoveryInfo = discoveryInfo
+        self.sources = sources
+        self.firstSeen = firstSeen
+        self.lastSeen = lastSeen
+    }
+}
+
+extension Peer: Hashable {
+    /// Peers are the same when their ids are.
+    public static func == (lhs: Peer, rhs: Peer) -> Bool { lhs.id == rhs.id }
+    /// Hashes the id alone.
+    public func hash(into hasher: inout Hasher) { hasher.combine(self.id) }
+}

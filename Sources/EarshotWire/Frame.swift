@@ -1,0 +1,291 @@
+public import NIOCore
+
+/// One unit of the protocol on a connection, decoded and within its limits.
+///
+/// On the wire a frame is a length (u32, of the payload alone), a type (u8) and the payload; integers are in network order.
+/// The DocC article "Frames" lists every field. Types from 0x80 up may be ignored by a receiver that does not know them;
+/// an unknown type below 0x80 closes the connection with `protocol-violation`.
+package enum Frame: Sendable, Hashable {
+    // Handshake
+    case hello(Hello)
+    case proof(Proof)
+    /// The last frame of a connection that is being refused or closed for a fault.
+    case refusal(Refusal)
+
+    // Life of a connection
+    case ping(UInt64)
+    case pong(UInt64)
+    /// The last frame of a connection that ends in order; sessions stay.
+    case goodbye
+
+    // Invitations and sessions
+    case invite(Invite)
+    case inviteAnswer(InviteAnswer)
+    case inviteWithdraw(InviteWithdraw)
+    /// "I hold this session with you": sent by both sides once a connection is proven; carries what each believes.
+    case sessionResume(SessionID)
+    /// The session does not exist (any more) on this side.
+    case sessionEnd(SessionID)
+
+    // Messages
+    case message(MessageFrame)
+    case messageReceipts([MessageReceipt])
+
+    // Resources
+    case resourceOffer(ResourceOffer)
+    case resourceAccept(ResourceAccept)
+    case resourceRefuse(ResourceRefuse)
+    case resourceChunk(ResourceChunk)
+    case resourceEnd(ResourceEnd)
+    case resourceDone(ResourceID)
+    case resourceCancel(ResourceRefuse)
+}
+
+/// A side's opening words: who it claims to be and what it can do. Bound into the transcript byte for byte.
+package struct Hello: Sendable, Hashable {
+    package var versions: ClosedRange<UInt8>
+    /// SubjectPublicKeyInfo, DER.
+    package var publicKey: [UInt8]
+    package var signatureScheme: SignatureScheme
+    /// `WireLimits.nonceLength` random bytes.
+    package var nonce: [UInt8]
+    package var serviceType: ServiceType
+    package var displayName: DisplayName
+    package var encryption: EncryptionPreference
+    /// Later additions; unknown ones are skipped but signed like the rest.
+    package var extensions: [HelloExtension]
+
+    package init(
+        versions: ClosedRange<UInt8>, publicKey: [UInt8], signatureScheme: SignatureScheme, nonce: [UInt8], serviceType: ServiceType,
+        displayName: DisplayName, encryption: EncryptionPreference, extensions: [HelloExtension] = []
+    ) {
+        self.versions = versions
+        self.publicKey = publicKey
+        self.signatureScheme = signatureScheme
+        self.nonce = nonce
+        self.serviceType = serviceType
+        self.displayName = displayName
+        self.encryption = encryption
+        self.extensions = extensions
+    }
+}
+
+package struct HelloExtension: Sendable, Hashable {
+    package var type: UInt16
+    package var data: [UInt8]
+
+    package init(type: UInt16, data: [UInt8]) {
+        self.type = type
+        self.data = data
+    }
+}
+
+/// How a proof is signed, by TLS's numbers (RFC 8446 section 4.2.3).
+package struct SignatureScheme: RawRepresentable, Sendable, Hashable {
+    package var rawValue: UInt16
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
+    /// ECDSA on P-256 with SHA-256; the signature is a DER ECDSA-Sig-Value.
+    package static let ecdsaSecp256r1SHA256 = SignatureScheme(rawValue: 0x0403)
+}
+
+/// A signature over `"earshot/1 proof" || role || T`.
+package struct Proof: Sendable, Hashable {
+    package var signature: [UInt8]
+    package init(signature: [UInt8]) { self.signature = signature }
+}
+
+/// Why a connection, an invitation or a transfer is refused.
+package struct Refusal: Sendable, Hashable {
+    package var code: WireErrorCode
+    /// For a person's eyes, untrusted, at most `WireLimits.explanation` bytes.
+    package var explanation: String
+    package init(code: WireErrorCode, explanation: String = "") {
+        self.code = code
+        self.explanation = explanation
+    }
+}
+
+/// The reasons of refusals; numbers never change their meaning, and an unknown one is kept.
+package struct WireErrorCode: RawRepresentable, Sendable, Hashable {
+    package var rawValue: UInt16
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    package static let protocolViolation = WireErrorCode(rawValue: 1)
+    package static let versionUnsupported = WireErrorCode(rawValue: 2)
+    package static let serviceMismatch = WireErrorCode(rawValue: 3)
+    package static let identityMismatch = WireErrorCode(rawValue: 4)
+    package static let encryptionMismatch = WireErrorCode(rawValue: 5)
+    package static let downgradeDetected = WireErrorCode(rawValue: 6)
+    package static let timedOut = WireErrorCode(rawValue: 7)
+    package static let busy = WireErrorCode(rawValue: 8)
+    /// Another connection between the same two peers has taken this one's place.
+    package static let superseded = WireErrorCode(rawValue: 9)
+    package static let unsupported = WireErrorCode(rawValue: 10)
+    package static let declined = WireErrorCode(rawValue: 11)
+    package static let cancelled = WireErrorCode(rawValue: 12)
+    package static let inboxFull = WireErrorCode(rawValue: 13)
+    package static let nameRejected = WireErrorCode(rawValue: 14)
+    package static let tooLarge = WireErrorCode(rawValue: 15)
+    package static let noSpace = WireErrorCode(rawValue: 16)
+    package static let digestMismatch = WireErrorCode(rawValue: 17)
+    package static let sourceChanged = WireErrorCode(rawValue: 18)
+    package static let unavailable = WireErrorCode(rawValue: 19)
+    package static let notConnected = WireErrorCode(rawValue: 20)
+}
+
+package struct Invite: Sendable, Hashable {
+    package var id: InvitationID
+    /// How long the inviter will wait from now, 1 to `WireLimits.invitationTimeoutMilliseconds`.
+    package var timeoutMilliseconds: UInt32
+    /// Opaque to Earshot, at most `WireLimits.invitationContext` bytes.
+    package var context: [UInt8]
+    package init(id: InvitationID, timeoutMilliseconds: UInt32, context: [UInt8]) {
+        self.id = id
+        self.timeoutMilliseconds = timeoutMilliseconds
+        self.context = context
+    }
+}
+
+package struct InviteAnswer: Sendable, Hashable {
+    package enum Decision: Sendable, Hashable {
+        case accepted(SessionID)
+        case declined
+        /// One more than the invitee keeps pending.
+        case busy
+    }
+    package var id: InvitationID
+    package var decision: Decision
+    package init(id: InvitationID, decision: Decision) {
+        self.id = id
+        self.decision = decision
+    }
+}
+
+package struct InviteWithdraw: Sendable, Hashable {
+    package enum Reason: UInt8, Sendable, Hashable {
+        case withdrawn = 1
+        case timedOut = 2
+    }
+    package var id: InvitationID
+    package var reason: Reason
+    package init(id: InvitationID, reason: Reason) {
+        self.id = id
+        self.reason = reason
+    }
+}
+
+package struct MessageFrame: Sendable, Hashable {
+    package enum Mode: UInt8, Sendable, Hashable {
+        case reliable = 1
+        case unreliable = 2
+    }
+    package var session: SessionID
+    package var id: MessageID
+    package var mode: Mode
+    /// The sender's place for it: rises within a connection, except that a retry keeps its own.
+    package var sequence: UInt64
+    /// Milliseconds since 1970-01-01T00:00:00Z by the sender's clock.
+    package var sentAtMilliseconds: Int64
+    package var contentType: String
+    package var body: ByteBuffer
+    package init(
+        session: SessionID, id: MessageID, mode: Mode, sequence: UInt64, sentAtMilliseconds: Int64, contentType: String, body: ByteBuffer
+    ) {
+        self.session = session
+        self.id = id
+        self.mode = mode
+        self.sequence = sequence
+        self.sentAtMilliseconds = sentAtMilliseconds
+        self.contentType = contentType
+        self.body = body
+    }
+}
+
+/// What became of a message at its receiver.
+package struct MessageReceipt: Sendable, Hashable {
+    package enum Outcome: UInt8, Sendable, Hashable {
+        /// Committed to the receiver's inbox.
+        case delivered = 1
+        case read = 2
+        case inboxFull = 3
+        /// The receiver knows no such session, or cannot store it now.
+        case refused = 4
+    }
+    package var id: MessageID
+    package var outcome: Outcome
+    package init(id: MessageID, outcome: Outcome) {
+        self.id = id
+        self.outcome = outcome
+    }
+}
+
+package struct ResourceOffer: Sendable, Hashable {
+    package enum Kind: UInt8, Sendable, Hashable {
+        case file = 1
+        case directory = 2
+    }
+    package var session: SessionID
+    package var id: ResourceID
+    package var kind: Kind
+    /// Bytes, at most `WireLimits.resourceSize`.
+    package var size: UInt64
+    /// Untrusted; becomes a path only through `SafeName`.
+    package var name: String
+    package init(session: SessionID, id: ResourceID, kind: Kind, size: UInt64, name: String) {
+        self.session = session
+        self.id = id
+        self.kind = kind
+        self.size = size
+        self.name = name
+    }
+}
+
+/// The receiver is ready for the bytes from `offset` up to, not including, `limit`; sent again with a higher limit as it
+/// has written what came (a window, as RFC 9113 section 5.2's, so that a slow disk never holds up messages).
+package struct ResourceAccept: Sendable, Hashable {
+    package var id: ResourceID
+    package var offset: UInt64
+    package var limit: UInt64
+    package init(id: ResourceID, offset: UInt64, limit: UInt64) {
+        self.id = id
+        self.offset = offset
+        self.limit = limit
+    }
+}
+
+package struct ResourceRefuse: Sendable, Hashable {
+    package var id: ResourceID
+    package var refusal: Refusal
+    package init(id: ResourceID, refusal: Refusal) {
+        self.id = id
+        self.refusal = refusal
+    }
+}
+
+package struct ResourceChunk: Sendable, Hashable {
+    package var id: ResourceID
+    package var offset: UInt64
+    package var data: ByteBuffer
+    package init(id: ResourceID, offset: UInt64, data: ByteBuffer) {
+        self.id = id
+        self.offset = offset
+        self.data = data
+    }
+}
+
+/// All bytes were sent; the receiver checks the digest of the whole before it publishes and answers `resourceDone`.
+package struct ResourceEnd: Sendable, Hashable {
+    package enum DigestAlgorithm: UInt8, Sendable, Hashable {
+        /// XXH3, 128 bits, canonical (big-endian) form: integrity against faults, TLS protects against people.
+        case xxh3 = 1
+        case sha256 = 2
+    }
+    package var id: ResourceID
+    package var algorithm: DigestAlgorithm
+    package var digest: [UInt8]
+    package init(id: ResourceID, algorithm: DigestAlgorithm, digest: [UInt8]) {
+        self.id = id
+        self.algorithm = algorithm
+        self.digest = digest
+    }
+}

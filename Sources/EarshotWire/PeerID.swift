@@ -1,0 +1,59 @@
+public import Crypto
+
+/// Who a peer is: the SHA-256 of its public key (SubjectPublicKeyInfo, DER).
+///
+/// Written as 52 characters of RFC 4648 base32 without padding. It is stable across restarts, names and addresses,
+/// and is the only thing by which peers are compared.
+public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringConvertible {
+    /// The digest's length in bytes.
+    public static let byteCount = 32
+    /// The written form's length in characters.
+    public static let textLength = 52
+    /// The fewest leading characters by which a person may name a peer.
+    public static let shortestPrefix = 8
+
+    /// The digest, `byteCount` bytes.
+    public let bytes: [UInt8]
+
+    /// The id of the peer whose public key has this SubjectPublicKeyInfo, DER-encoded.
+    public init(subjectPublicKeyInfo: some Sequence<UInt8>) {
+        self.bytes = Array(SHA256.hash(data: Array(subjectPublicKeyInfo)))
+    }
+
+    /// An id from its digest; `nil` unless it is `byteCount` bytes.
+    public init?(bytes: some Sequence<UInt8>) {
+        let bytes = Array(bytes)
+        guard bytes.count == Self.byteCount else { return nil }
+        self.bytes = bytes
+    }
+
+    /// An id from its written form, in either case.
+    public init?(_ description: String) {
+        guard description.utf8.count == Self.textLength, let bytes = Base32.decode(description) else { return nil }
+        self.init(bytes: bytes)
+    }
+
+    /// 52 characters of upper-case base32.
+    public var description: String { Base32.encode(self.bytes) }
+
+    /// Order of the digests' bytes: what decides crossing invitations and simultaneous dials.
+    public static func < (lhs: PeerID, rhs: PeerID) -> Bool {
+        lhs.bytes.lexicographicallyPrecedes(rhs.bytes)
+    }
+
+    /// Decodes the written form.
+    public init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        guard let id = PeerID(text) else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "a peer id is \(Self.textLength) characters of base32"))
+        }
+        self = id
+    }
+
+    /// Encodes the written form.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.description)
+    }
+}

@@ -1,0 +1,95 @@
+/// A random 128-bit identifier of one kind of thing; the kinds do not mix.
+///
+/// Written as a UUID is (RFC 9562 section 4), in lower case; read with or without hyphens, in either case.
+public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertible {
+    /// The identifier's length in bytes.
+    public static var byteCount: Int { 16 }
+
+    /// The upper half, in network order.
+    public let high: UInt64
+    /// The lower half.
+    public let low: UInt64
+
+    /// An identifier from its two halves.
+    public init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// A fresh identifier from the given source of randomness.
+    public init(using generator: inout some RandomNumberGenerator) {
+        self.init(high: generator.next(), low: generator.next())
+    }
+
+    /// A fresh identifier from the system's randomness.
+    public static func random() -> Self {
+        var generator = SystemRandomNumberGenerator()
+        return Self(using: &generator)
+    }
+
+    /// An identifier from 32 hexadecimal digits, with or without the hyphens of a UUID.
+    public init?(_ description: String) {
+        var digits = description
+        if digits.utf8.count == 36 {
+            let bytes = Array(digits.utf8)
+            guard [8, 13, 18, 23].allSatisfy({ bytes[$0] == UInt8(ascii: "-") }) else { return nil }
+            digits = String(decoding: bytes.filter { $0 != UInt8(ascii: "-") }, as: UTF8.self)
+        }
+        guard digits.utf8.count == 32, digits.utf8.allSatisfy(Self.isHexadecimal),
+            let high = UInt64(digits.prefix(16), radix: 16), let low = UInt64(digits.suffix(16), radix: 16)
+        else { return nil }
+        self.init(high: high, low: low)
+    }
+
+    private static func isHexadecimal(_ character: UInt8) -> Bool {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "A")...UInt8(ascii: "F"): true
+        default: false
+        }
+    }
+
+    /// The UUID form, in lower case.
+    public var description: String {
+        let digits = Array((Self.hexadecimal(self.high) + Self.hexadecimal(self.low)).utf8)
+        let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32]
+        return groups.map { String(decoding: digits[$0], as: UTF8.self) }.joined(separator: "-")
+    }
+
+    private static func hexadecimal(_ half: UInt64) -> String {
+        let digits = String(half, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+
+    /// Decodes the written form.
+    public init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        guard let id = Self(text) else {
+            throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "an identifier is a UUID"))
+        }
+        self = id
+    }
+
+    /// Encodes the written form.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.description)
+    }
+}
+
+/// The kinds of ``WireID``; they have no values.
+public enum InvitationKind: Sendable {}
+/// See ``InvitationKind``.
+public enum SessionKind: Sendable {}
+/// See ``InvitationKind``.
+public enum MessageKind: Sendable {}
+/// See ``InvitationKind``.
+public enum ResourceKindTag: Sendable {}
+
+/// Names one invitation, made by its inviter.
+public typealias InvitationID = WireID<InvitationKind>
+/// Names one session, made by the side that accepts.
+public typealias SessionID = WireID<SessionKind>
+/// Names one message of its sender, for retries.
+public typealias MessageID = WireID<MessageKind>
+/// Names one transfer, made by its sender.
+public typealias ResourceID = WireID<ResourceKindTag>

@@ -1,0 +1,48 @@
+/// The protocol's constants: a second implementation needs the same ones.
+package enum WireLimits {
+    /// The protocol versions that this implementation speaks.
+    package static let versions: ClosedRange<UInt8> = 1...1
+    /// What the initiator and the responder send before their first frame, on either transport. Its first byte is not 0x16,
+    /// by which a listener tells it from a TLS record.
+    package static let preamble: [UInt8] = Array("EARSHOT\n".utf8)
+    /// The first byte of a TLS handshake record (RFC 8446 section 5.1).
+    package static let tlsHandshakeByte: UInt8 = 0x16
+    /// Length (u32) and type (u8) before each payload, in bytes.
+    package static let frameHeaderLength = 5
+    /// The longest payload of a hello, in bytes.
+    package static let helloPayload = 8 * 1024
+    /// The longest payload before both sides are proven, of any other frame, in bytes.
+    package static let unprovenPayload = 2 * 1024
+    /// The longest payload of any frame, in bytes: a full message with its content type and identifiers fits.
+    package static let framePayload = 1024 * 1024 + 1024
+    /// A hello's nonce, in bytes.
+    package static let nonceLength = 32
+    /// The longest public key (SubjectPublicKeyInfo, DER), in bytes: RSA 8192 fits.
+    package static let publicKey = 2048
+    /// The longest signature, in bytes: RSA 8192 fits.
+    package static let signature = 1024
+    /// The most extensions in a hello.
+    package static let helloExtensions = 16
+    /// The longest invitation context, in bytes.
+    package static let invitationContext = 8 * 1024
+    /// The longest time an inviter may leave an invitation open, in milliseconds: a day.
+    package static let invitationTimeoutMilliseconds: UInt32 = 86_400_000
+    /// The longest body of a message, in bytes.
+    package static let messageBody = 1024 * 1024
+    /// The longest content type, in bytes.
+    package static let contentType = 255
+    /// The most receipts in one frame.
+    package static let receiptsPerFrame = 1024
+    /// The longest resource name, in bytes of UTF-8; longer than any file system takes, so that the receiver can say which it refuses.
+    package static let resourceName = 1024
+    /// The most bytes of a resource in one chunk.
+    package static let chunkData = 256 * 1024
+    /// The longest digest, in bytes.
+    package static let digest = 64
+    /// The longest explanation in words, in bytes.
+    package static let explanation = 512
+    /// The largest resource, in bytes: offsets stay representable as a file offset.
+    package static let resourceSize: UInt64 = UInt64(Int64.max)
+    /// How long a signed data token stays good, in seconds.
+    package static let dataTokenSeconds: UInt32 = 30
+}
