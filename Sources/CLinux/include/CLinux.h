@@ -4,6 +4,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "files.h"
+#include "xxh3.h"
+
 /// The kernel's word on who is at the other end of a Unix socket (unix(7), SO_PEERCRED).
 /// glibc hides `struct ucred` behind _GNU_SOURCE, which Swift's Glibc module does not set.
 struct earshot_ucred {

@@ -1,0 +1,27 @@
+#ifndef EARSHOT_FILES_H
+#define EARSHOT_FILES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/// openat2(2): opens `path` below `directory`, never outside it and never through a symbolic link.
+/// Returns a descriptor, or -1 with errno; ENOSYS before Linux 5.6 and where a sandbox hides the call.
+int earshot_open_beneath(int directory, const char *path, int flags, mode_t mode);
+
+/// renameat2(2) with RENAME_NOREPLACE: fails with EEXIST rather than replace anything.
+int earshot_rename_no_replace(int from_directory, const char *from, int to_directory, const char *to);
+
+/// O_TMPFILE: a file without a name in `directory`, which linkat can give one. EOPNOTSUPP where the file system cannot.
+int earshot_open_unnamed(int directory, mode_t mode);
+
+/// Gives a file from earshot_open_unnamed its name; fails with EEXIST rather than replace anything.
+int earshot_link_unnamed(int descriptor, int directory, const char *name);
+
+/// What an errno means, in words; a constant that any thread may read.
+const char *earshot_error_text(int code);
+
+/// Takes an exclusive open-file-description lock on the whole file (fcntl(2), F_OFD_SETLK).
+/// Returns 0 when it was taken, or -1 with errno: EAGAIN when another description holds it.
+int earshot_lock_file(int descriptor);
+
+#endif

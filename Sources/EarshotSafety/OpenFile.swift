@@ -1,0 +1,65 @@
+package import Glibc
+
+/// Owns one descriptor, closes it when the last reference goes, and moves bytes at offsets: several threads may use it at once.
+package final class OpenFile: Sendable {
+    /// The descriptor; valid while this object lives.
+    package let descriptor: CInt
+    /// What errors call it.
+    package let subject: String
+
+    /// Takes ownership of an open descriptor.
+    package init(descriptor: CInt, subject: String) {
+        self.descriptor = descriptor
+        self.subject = subject
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+
+    /// What the kernel knows of the open file.
+    package func status() throws(FileError) -> stat {
+        var status = stat()
+        guard fstat(self.descriptor, &status) == 0 else { throw FileError("look at", self.subject) }
+        return status
+    }
+
+    /// Writes all the bytes at the offset (bytes from the start).
+    package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(FileError) {
+        var written = 0
+        while written < bytes.count {
+            guard let start = off_t(exactly: offset), !start.addingReportingOverflow(off_t(written)).overflow else {
+                throw FileError("write to", self.subject, code: EFBIG)
+            }
+            let count = pwrite(self.descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written, start + off_t(written))
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw FileError("write to", self.subject)
+            }
+            written += count
+        }
+    }
+
+    /// Reads up to `buffer.count` bytes at the offset and returns how many; fewer only at the end of the file.
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
+        var total = 0
+        while total < buffer.count {
+            guard let start = off_t(exactly: offset), !start.addingReportingOverflow(off_t(total)).overflow else {
+                throw FileError("read", self.subject, code: EINVAL)
+            }
+            let count = pread(self.descriptor, buffer.baseAddress?.advanced(by: total), buffer.count - total, start + off_t(total))
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw FileError("read", self.subject)
+            }
+            if count == 0 { break }
+            total += count
+        }
+        return total
+    }
+
+    /// Waits until the content is on disk; with `dataOnly`, times and the like may follow later.
+    package func sync(dataOnly: Bool = false) throws(FileError) {
+        guard (dataOnly ? fdatasync(self.descriptor) : fsync(self.descriptor)) == 0 else { throw FileError("save", self.subject) }
+    }
+}

@@ -1,0 +1,156 @@
+internal import Glibc
+
+internal import CLinux
+
+/// A directory held by descriptor, below which everything happens by name and nothing follows a symbolic link.
+///
+/// Whatever is planted in it while we work, an operation stays in this directory: names are `SafeName`s, files are opened with
+/// `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`, and new content is written to a file that has no name
+/// (or a random one) and then published at once under its own, by calls that replace nothing unless told to.
+package final class SafeDirectory: Sendable {
+    /// What to do when the name is taken.
+    package enum Conflict: String, Sendable, Hashable, CaseIterable {
+        /// `name (2).ext`, and so on.
+        case rename
+        /// Replace the entry; a symbolic link is itself replaced, not what it points to.
+        case overwrite
+        /// Leave what is there, and publish nothing.
+        case skip
+    }
+
+    /// How many numbers `rename` tries before it gives up.
+    package static let numberingLimit = 10_000
+
+    /// The path that it was opened by, for messages.
+    package let path: String
+    /// The descriptor; valid while this object lives.
+    package let descriptor: CInt
+
+    /// Opens a directory that a person or the configuration chose: the path itself may lead through symbolic links.
+    ///
+    /// With `create`, missing directories on the way are made with that mode.
+    package init(path: String, create mode: UInt32? = nil) throws(FileError) {
+        guard !path.utf8.isEmpty, !path.utf8.contains(0) else { throw FileError("open", path, code: EINVAL) }
+        if let mode { try Self.makeDirectories(path, mode: mode) }
+        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileError("open", path) }
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    private init(path: String, descriptor: CInt) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+
+    private static func makeDirectories(_ path: String, mode: UInt32) throws(FileError) {
+        let bytes = Array(path.utf8)
+        let slashes = bytes.indices.dropFirst().filter { bytes[$0] == UInt8(ascii: "/") }
+        for end in slashes + [bytes.count] {
+            let partial = String(decoding: bytes[..<end], as: UTF8.self)
+            if mkdir(partial, mode) != 0, errno != EEXIST {
+                // A parent that may not be written to, or a read-only one, may well exist already.
+                let code = errno
+                var status = stat()
+                guard stat(partial, &status) == 0 else { throw FileError("make the directory", partial, code: code) }
+            }
+        }
+    }
+
+    /// Opens the directory of that name below this one, making it first if it is missing.
+    package func subdirectory(_ name: SafeName, create mode: UInt32? = nil) throws(FileError) -> SafeDirectory {
+        if let mode, mkdirat(self.descriptor, name.description, mode) != 0, errno != EEXIST {
+            throw FileError("make the directory", self.subject(name))
+        }
+        let descriptor = try self.openBeneath(name, flags: O_RDONLY | O_DIRECTORY, mode: 0)
+        return SafeDirectory(path: self.subject(name), descriptor: descriptor)
+    }
+
+    /// Opens the file of that name; never through a symbolic link (ELOOP).
+    package func open(_ name: SafeName, flags: CInt = O_RDONLY, mode: UInt32 = 0o600) throws(FileError) -> OpenFile {
+        OpenFile(descriptor: try self.openBeneath(name, flags: flags | O_NOCTTY, mode: mode), subject: self.subject(name))
+    }
+
+    private func openBeneath(_ name: SafeName, flags: CInt, mode: UInt32) throws(FileError) -> CInt {
+        var descriptor = earshot_open_beneath(self.descriptor, name.description, flags, mode)
+        if descriptor < 0, errno == ENOSYS {
+            // Old kernels and narrow sandboxes: for a single component, which a SafeName is, O_NOFOLLOW promises the same.
+            descriptor = openat(self.descriptor, name.description, flags | O_NOFOLLOW | O_CLOEXEC, mode)
+        }
+        guard descriptor >= 0 else { throw FileError("open", self.subject(name)) }
+        return descriptor
+    }
+
+    /// Removes the file, or the link, of that name; whether there was one.
+    @discardableResult
+    package func remove(_ name: SafeName) throws(FileError) -> Bool {
+        if unlinkat(self.descriptor, name.description, 0) == 0 { return true }
+        guard errno == ENOENT else { throw FileError("remove", self.subject(name)) }
+        return false
+    }
+
+    /// Moves an entry into another directory of the same file system; EEXIST when the name is taken there.
+    package func move(_ name: SafeName, to other: SafeDirectory, as newName: SafeName) throws(FileError) {
+        guard Self.renameWithoutReplacing(self, name, other, newName) else { throw FileError("move", self.subject(name)) }
+    }
+
+    /// The names in the directory but for `.` and `..`, in no order; names that are no `SafeName` are left out.
+    package func entries() throws(FileError) -> [SafeName] {
+        // A description of its own: a duplicated one would share its position with the next reader.
+        let copy = openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard copy >= 0 else { throw FileError("list", self.path) }
+        guard let stream = fdopendir(copy) else {
+            let error = FileError("list", self.path)
+            close(copy)
+            throw error
+        }
+        defer { closedir(stream) }
+        var names: [SafeName] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                guard errno == 0 else { throw FileError("list", self.path) }
+                return names
+            }
+            let text = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
+            if let name = try? SafeName(text) { names.append(name) }
+        }
+    }
+
+    /// Waits until the directory's entries are on disk.
+    package func sync() throws(FileError) {
+        // Some file systems of the network and of FUSE know no fsync of a directory; there is nothing better to do there.
+        guard fsync(self.descriptor) == 0 || errno == EINVAL else { throw FileError("save", self.path) }
+    }
+
+    /// The file system's size, and what is free for an ordinary user, in bytes.
+    package func space() throws(FileError) -> (total: UInt64, free: UInt64) {
+        var status = statvfs()
+        guard fstatvfs(self.descriptor, &status) == 0 else { throw FileError("look at the free space of", self.path) }
+        let unit = UInt64(status.f_frsize)
+        return (UInt64(status.f_blocks).multipliedClamped(by: unit), UInt64(status.f_bavail).multipliedClamped(by: unit))
+    }
+
+    /// How errors name an entry.
+    package func subject(_ name: SafeName) -> String { "\(self.path)/\(name.description)" }
+
+    /// Whether the entry was moved; errno when not. Never replaces anything.
+    static func renameWithoutReplacing(_ from: SafeDirectory, _ name: SafeName, _ to: SafeDirectory, _ newName: SafeName) -> Bool {
+        if earshot_rename_no_replace(from.descriptor, name.description, to.descriptor, newName.description) == 0 { return true }
+        guard errno == EINVAL || errno == ENOSYS else { return false }
+        // The file system cannot promise it in one call: a hard link cannot replace anything either.
+        guard linkat(from.descriptor, name.description, to.descriptor, newName.description, 0) == 0 else { return false }
+        return unlinkat(from.descriptor, name.description, 0) == 0
+    }
+}
+
+extension UInt64 {
+    fileprivate func multipliedClamped(by other: UInt64) -> UInt64 {
+        let (product, overflow) = self.multipliedReportingOverflow(by: other)
+        return overflow ? .max : product
+    }
+}
