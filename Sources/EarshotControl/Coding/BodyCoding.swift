@@ -1,0 +1,40 @@
+/// How a message's bytes stand in JSON: text as `body`, anything else as `body_base64`, exactly one of the two.
+package enum BodyCoding {
+    /// The content type of a `body` that names none.
+    package static let textType = "text/plain; charset=utf-8"
+    /// The content type of a `body_base64` that names none.
+    package static let binaryType = "application/octet-stream"
+
+    /// The bytes as text, where the content type says text and they are valid UTF-8; `nil` otherwise.
+    package static func text(_ bytes: [UInt8], contentType: String) -> String? {
+        guard contentType.lowercased().hasPrefix("text/") else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    static func encode<Key: CodingKey>(
+        _ bytes: [UInt8], contentType: String, text: Key, base64: Key, in container: inout KeyedEncodingContainer<Key>
+    ) throws {
+        if let string = Self.text(bytes, contentType: contentType) {
+            try container.encode(string, forKey: text)
+        } else {
+            try container.encode(Base64Bytes(bytes), forKey: base64)
+        }
+    }
+
+    /// The bytes, and whether they stood as text.
+    static func decode<Key: CodingKey>(
+        text: Key, base64: Key, in container: KeyedDecodingContainer<Key>
+    ) throws -> (bytes: [UInt8], isText: Bool) {
+        let string = try container.decodeIfPresent(String.self, forKey: text)
+        let encoded = try container.decodeIfPresent(Base64Bytes.self, forKey: base64)
+        switch (string, encoded) {
+        case (let string?, nil): return (Array(string.utf8), true)
+        case (nil, let encoded?): return (encoded.bytes, false)
+        case (nil, nil):
+            throw DecodingError.keyNotFound(text, .init(codingPath: container.codingPath, debugDescription: "no body"))
+        case (_?, _?):
+            throw DecodingError.dataCorruptedError(
+                forKey: base64, in: container, debugDescription: "given together with `\(text.stringValue)`; give one of them")
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package import FoundationEssentials
+
+extension ControlAPI {
+    /// One thing that happened: a line of `GET /v1/events`.
+    package struct Event: Codable, Hashable, Sendable {
+        /// What happened.
+        package enum Kind: String, Hashable, Sendable, CaseIterable {
+            case peerFound = "peer.found"
+            case peerChanged = "peer.changed"
+            case peerLost = "peer.lost"
+            case invitationReceived = "invitation.received"
+            case invitationResolved = "invitation.resolved"
+            case sessionChanged = "session.changed"
+            case messageReceived = "message.received"
+            case messageStatus = "message.status"
+            case resourceOffered = "resource.offered"
+            case resourceProgress = "resource.progress"
+            case resourceFinished = "resource.finished"
+            case discoveryChanged = "discovery.changed"
+            case gap
+        }
+
+        /// One run of the daemon.
+        package let epoch: String
+        /// Rises by exactly 1 within an epoch, from 1.
+        package let seq: UInt64
+        /// When.
+        package let time: Date
+        /// What; it decides which of the fields below are there.
+        package let type: Tolerant<Kind>
+        /// With `peer.*`.
+        package let peer: Peer?
+        /// With `invitation.*`.
+        package let invitation: Invitation?
+        /// With `session.changed`.
+        package let session: Session?
+        /// With `session.changed`: whether the session is over.
+        package let ended: Bool?
+        /// With `message.received`.
+        package let message: Message?
+        /// With `message.status`.
+        package let messageID: String?
+        /// With `message.status`.
+        package let recipient: Recipient?
+        /// With `resource.*`: the whole row.
+        package let resource: Resource?
+        /// With `discovery.changed`.
+        package let discovery: Discovery?
+        /// With `gap`: the first event that this reader missed.
+        package let from: UInt64?
+        /// With `gap`: the last one.
+        package let to: UInt64?
+
+        /// A value from its parts.
+        package init(
+            epoch: String, seq: UInt64, time: Date, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
+            session: Session? = nil, ended: Bool? = nil, message: Message? = nil, messageID: String? = nil, recipient: Recipient? = nil,
+            resource: Resource? = nil, discovery: Discovery? = nil, from: UInt64? = nil, to: UInt64? = nil
+        ) {
+            self.epoch = epoch
+            self.seq = seq
+            self.time = time
+            self.type = type
+            self.peer = peer
+            self.invitation = invitation
+            self.session = session
+            self.ended = ended
+            self.message = message
+            self.messageID = messageID
+            self.recipient = recipient
+            self.resource = resource
+            self.discovery = discovery
+            self.from = from
+            self.to = to
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case epoch, seq, time, type, peer, invitation, session, ended, message
+            case messageID = "message_id"
+            case recipient, resource, discovery, from, to
+        }
+    }
+}

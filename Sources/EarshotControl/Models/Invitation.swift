@@ -1,0 +1,126 @@
+package import FoundationEssentials
+
+extension ControlAPI {
+    /// One peer's request to another to join a session.
+    package struct Invitation: Codable, Hashable, Sendable {
+        /// How an invitation stands; all but `pending` are final.
+        package enum State: String, Hashable, Sendable, CaseIterable {
+            case pending
+            case accepted
+            case declined
+            case timedOut = "timed_out"
+            case cancelled
+            case failed
+        }
+
+        /// A UUID in lower case.
+        package let id: String
+        /// Who invites: `outgoing` is this machine.
+        package let direction: Tolerant<Direction>
+        /// The other side.
+        package let peerID: String
+        /// A label, untrusted.
+        package let peerName: String
+        /// Opaque bytes of the inviter, at most 8 KiB; untrusted.
+        package let context: Base64Bytes
+        /// How it stands.
+        package let state: Tolerant<State>
+        /// Why, where that is known.
+        package let error: Failure?
+        /// When it was made, or came in.
+        package let createdAt: Date
+        /// When it times out.
+        package let expiresAt: Date
+        /// The session that came of it.
+        package let sessionID: String?
+
+        /// A value from its parts.
+        package init(
+            id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, context: Base64Bytes, state: Tolerant<State>,
+            error: Failure? = nil, createdAt: Date, expiresAt: Date, sessionID: String? = nil
+        ) {
+            self.id = id
+            self.direction = direction
+            self.peerID = peerID
+            self.peerName = peerName
+            self.context = context
+            self.state = state
+            self.error = error
+            self.createdAt = createdAt
+            self.expiresAt = expiresAt
+            self.sessionID = sessionID
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case id, direction
+            case peerID = "peer_id"
+            case peerName = "peer_name"
+            case context, state, error
+            case createdAt = "created_at"
+            case expiresAt = "expires_at"
+            case sessionID = "session_id"
+        }
+    }
+
+    /// The answer of `GET /v1/invitations`.
+    package struct InvitationList: Codable, Hashable, Sendable {
+        /// The pending ones unless all were asked for.
+        package let invitations: [Invitation]
+
+        /// A value from its parts.
+        package init(invitations: [Invitation]) {
+            self.invitations = invitations
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case invitations
+        }
+    }
+
+    /// The body of `POST /v1/invitations`.
+    package struct InvitationRequest: Codable, Hashable, Sendable {
+        /// Any form of naming a peer.
+        package let peer: String
+        /// At most 8 KiB.
+        package let context: Base64Bytes?
+        /// Seconds; 0 or less means the default of 30.
+        package let timeoutSeconds: Double?
+
+        /// A value from its parts.
+        package init(peer: String, context: Base64Bytes? = nil, timeoutSeconds: Double? = nil) {
+            self.peer = peer
+            self.context = context
+            self.timeoutSeconds = timeoutSeconds
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case peer, context
+            case timeoutSeconds = "timeout_seconds"
+        }
+    }
+
+    /// The body of `POST /v1/invitations/{id}/response`.
+    package struct InvitationResponse: Codable, Hashable, Sendable {
+        /// A person's answer to an invitation.
+        package enum Decision: String, Hashable, Sendable, CaseIterable {
+            case accept
+            case reject
+            case block
+        }
+
+        /// The answer.
+        package let decision: Tolerant<Decision>
+        /// With `accept`: trust the peer from now on.
+        package let always: Bool?
+
+        /// A value from its parts.
+        package init(decision: Tolerant<Decision>, always: Bool? = nil) {
+            self.decision = decision
+            self.always = always
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case decision, always
+        }
+    }
+}

@@ -1,0 +1,140 @@
+package import FoundationEssentials
+
+extension ControlAPI {
+    /// A whole datum with a content type, at most 1 MiB.
+    package struct Message: Codable, Hashable, Sendable {
+        /// How a message travels.
+        package enum Mode: String, Hashable, Sendable, CaseIterable {
+            case reliable
+            case unreliable
+        }
+
+        /// Whether an incoming message was read.
+        package enum State: String, Hashable, Sendable, CaseIterable {
+            case unread
+            case read
+        }
+
+        /// Who sent a message.
+        package struct Sender: Codable, Hashable, Sendable {
+            /// 52 characters of base32.
+            package let id: String
+            /// A label, untrusted.
+            package let name: String
+
+            /// A value from its parts.
+            package init(id: String, name: String) {
+                self.id = id
+                self.name = name
+            }
+
+            private enum CodingKeys: String, CodingKey {
+                case id, name
+            }
+        }
+
+        /// A UUID in lower case.
+        package let id: String
+        /// `incoming` is towards this machine.
+        package let direction: Tolerant<Direction>
+        /// Who sent it: `from` in JSON.
+        package let sender: Sender
+        /// With an outgoing one: the recipients' peer ids.
+        package let to: [String]?
+        /// Untrusted; `body` or `body_base64` in JSON, as ``BodyCoding`` has it.
+        package let body: [UInt8]
+        /// As the sender gave it: untrusted.
+        package let contentType: String
+        /// Of the body, in bytes.
+        package var size: Int { self.body.count }
+        /// How it travels.
+        package let mode: Tolerant<Mode>
+        /// By the sender's clock.
+        package let sentAt: Date
+        /// When it was committed here; `nil` for outgoing ones.
+        package let receivedAt: Date?
+        /// Whether it was read.
+        package let state: Tolerant<State>
+        /// With an outgoing one: what became of it at each.
+        package let recipients: [Recipient]?
+
+        /// A value from its parts.
+        package init(
+            id: String, direction: Tolerant<Direction>, sender: Sender, to: [String]? = nil, body: [UInt8], contentType: String,
+            mode: Tolerant<Mode>, sentAt: Date, receivedAt: Date? = nil, state: Tolerant<State>, recipients: [Recipient]? = nil
+        ) {
+            self.id = id
+            self.direction = direction
+            self.sender = sender
+            self.to = to
+            self.body = body
+            self.contentType = contentType
+            self.mode = mode
+            self.sentAt = sentAt
+            self.receivedAt = receivedAt
+            self.state = state
+            self.recipients = recipients
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case id, direction
+            case sender = "from"
+            case to, body
+            case bodyBase64 = "body_base64"
+            case contentType = "content_type"
+            case size, mode
+            case sentAt = "sent_at"
+            case receivedAt = "received_at"
+            case state, recipients
+        }
+
+        /// Decodes either form of the body.
+        package init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            self.init(
+                id: try container.decode(String.self, forKey: .id),
+                direction: try container.decode(Tolerant<Direction>.self, forKey: .direction),
+                sender: try container.decode(Sender.self, forKey: .sender),
+                to: try container.decodeIfPresent([String].self, forKey: .to),
+                body: try BodyCoding.decode(text: .body, base64: .bodyBase64, in: container).bytes,
+                contentType: try container.decode(String.self, forKey: .contentType),
+                mode: try container.decode(Tolerant<Mode>.self, forKey: .mode),
+                sentAt: try container.decode(Date.self, forKey: .sentAt),
+                receivedAt: try container.decodeIfPresent(Date.self, forKey: .receivedAt),
+                state: try container.decode(Tolerant<State>.self, forKey: .state),
+                recipients: try container.decodeIfPresent([Recipient].self, forKey: .recipients))
+        }
+
+        /// Encodes the body in the form that fits it.
+        package func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(self.id, forKey: .id)
+            try container.encode(self.direction, forKey: .direction)
+            try container.encode(self.sender, forKey: .sender)
+            try container.encodeIfPresent(self.to, forKey: .to)
+            try BodyCoding.encode(self.body, contentType: self.contentType, text: .body, base64: .bodyBase64, in: &container)
+            try container.encode(self.contentType, forKey: .contentType)
+            try container.encode(self.size, forKey: .size)
+            try container.encode(self.mode, forKey: .mode)
+            try container.encode(self.sentAt, forKey: .sentAt)
+            try container.encode(ExplicitNull(wrappedValue: self.receivedAt), forKey: .receivedAt)
+            try container.encode(self.state, forKey: .state)
+            try container.encodeIfPresent(self.recipients, forKey: .recipients)
+        }
+    }
+
+    /// The answer of `GET /v1/messages`.
+    package struct MessageList: Codable, Hashable, Sendable {
+        /// Oldest first.
+        package let messages: [Message]
+
+        /// A value from its parts.
+        package init(messages: [Message]) {
+            self.messages = messages
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case messages
+        }
+    }
+}

@@ -1,0 +1,95 @@
+package import FoundationEssentials
+
+extension ControlAPI {
+    /// One node with one identity, as the daemon sees it now.
+    package struct Peer: Codable, Hashable, Sendable {
+        /// Whether a peer is there.
+        package enum Presence: String, Hashable, Sendable, CaseIterable {
+            case nearby
+            case away
+        }
+
+        /// 52 characters of base32.
+        package let id: String
+        /// A label, untrusted and not unique.
+        package let name: String
+        /// Whether it can be reached as far as the daemon knows.
+        package let presence: Tolerant<Presence>
+        /// How its connection stands.
+        package let state: Tolerant<MemberState>
+        /// What this machine thinks of it.
+        package let trust: Tolerant<Trust>
+        /// Of the present connection; `nil` without one.
+        @ExplicitNull package var protection: Tolerant<Protection>?
+        /// Whether it has ever proven its key to this daemon.
+        package let proven: Bool
+        /// Such as `10.0.0.7:47110` and `[fe80::1%eth0]:47110`.
+        package let addresses: [String]
+        /// The advertisement's pairs: public and untrusted.
+        package let discoveryInfo: [String: String]
+        /// Where its row comes from, such as `avahi`.
+        package let sources: [String]
+        /// When it was first met.
+        package let firstSeen: Date
+        /// When it was last heard of.
+        package let lastSeen: Date
+
+        /// A value from its parts.
+        package init(
+            id: String, name: String, presence: Tolerant<Presence>, state: Tolerant<MemberState>, trust: Tolerant<Trust>,
+            protection: Tolerant<Protection>? = nil, proven: Bool, addresses: [String], discoveryInfo: [String: String],
+            sources: [String], firstSeen: Date, lastSeen: Date
+        ) {
+            self.id = id
+            self.name = name
+            self.presence = presence
+            self.state = state
+            self.trust = trust
+            self._protection = ExplicitNull(wrappedValue: protection)
+            self.proven = proven
+            self.addresses = addresses
+            self.discoveryInfo = discoveryInfo
+            self.sources = sources
+            self.firstSeen = firstSeen
+            self.lastSeen = lastSeen
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case id, name, presence, state, trust, protection, proven, addresses
+            case discoveryInfo = "discovery_info"
+            case sources
+            case firstSeen = "first_seen"
+            case lastSeen = "last_seen"
+        }
+    }
+
+    /// The answer of `GET /v1/peers`.
+    package struct PeerList: Codable, Hashable, Sendable {
+        /// In the daemon's order.
+        package let peers: [Peer]
+
+        /// A value from its parts.
+        package init(peers: [Peer]) {
+            self.peers = peers
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case peers
+        }
+    }
+
+    /// The body of `PUT /v1/peers/{peer}/trust`.
+    package struct TrustRequest: Codable, Hashable, Sendable {
+        /// What to think of the peer from now on.
+        package let trust: Tolerant<Trust>
+
+        /// A value from its parts.
+        package init(trust: Tolerant<Trust>) {
+            self.trust = trust
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case trust
+        }
+    }
+}

@@ -1,0 +1,124 @@
+package import FoundationEssentials
+
+extension ControlAPI {
+    /// A file or a directory on its way from one peer to another, or arrived.
+    package struct Resource: Codable, Hashable, Sendable {
+        /// What is sent.
+        package enum Kind: String, Hashable, Sendable, CaseIterable {
+            case file
+            case directory
+        }
+
+        /// How a transfer stands; the last three are final.
+        package enum State: String, Hashable, Sendable, CaseIterable {
+            case offered
+            case transferring
+            case paused
+            case completed
+            case cancelled
+            case failed
+        }
+
+        /// A UUID in lower case.
+        package let id: String
+        /// `incoming` is towards this machine.
+        package let direction: Tolerant<Direction>
+        /// The other side.
+        package let peerID: String
+        /// A label, untrusted.
+        package let peerName: String
+        /// As the sender gave it: untrusted, never a path until checked.
+        package let name: String
+        /// What is sent.
+        package let kind: Tolerant<Kind>
+        /// Bytes.
+        package let size: UInt64
+        /// Bytes so far.
+        package let transferred: UInt64
+        /// Over the last few seconds; 0 when nothing moves.
+        package let bytesPerSecond: UInt64
+        /// How the transfer stands.
+        package let state: Tolerant<State>
+        /// `ALGORITHM:HEX` once known.
+        @ExplicitNull package var digest: String?
+        /// The source of an outgoing one, or where a received one was published.
+        package let path: String?
+        /// Why it failed.
+        package let error: Failure?
+        /// When it was offered.
+        package let createdAt: Date
+        /// When it ended.
+        package let completedAt: Date?
+        /// Whether the content of an incoming, completed one can still be fetched.
+        package let inSpool: Bool?
+
+        /// A value from its parts.
+        package init(
+            id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, name: String, kind: Tolerant<Kind>,
+            size: UInt64, transferred: UInt64, bytesPerSecond: UInt64, state: Tolerant<State>, digest: String? = nil, path: String? = nil,
+            error: Failure? = nil, createdAt: Date, completedAt: Date? = nil, inSpool: Bool? = nil
+        ) {
+            self.id = id
+            self.direction = direction
+            self.peerID = peerID
+            self.peerName = peerName
+            self.name = name
+            self.kind = kind
+            self.size = size
+            self.transferred = transferred
+            self.bytesPerSecond = bytesPerSecond
+            self.state = state
+            self._digest = ExplicitNull(wrappedValue: digest)
+            self.path = path
+            self.error = error
+            self.createdAt = createdAt
+            self.completedAt = completedAt
+            self.inSpool = inSpool
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case id, direction
+            case peerID = "peer_id"
+            case peerName = "peer_name"
+            case name, kind, size, transferred
+            case bytesPerSecond = "bytes_per_second"
+            case state, digest, path, error
+            case createdAt = "created_at"
+            case completedAt = "completed_at"
+            case inSpool = "in_spool"
+        }
+    }
+
+    /// The answer of `GET` and `POST /v1/resources`.
+    package struct ResourceList: Codable, Hashable, Sendable {
+        /// Both directions, or one a recipient.
+        package let resources: [Resource]
+
+        /// A value from its parts.
+        package init(resources: [Resource]) {
+            self.resources = resources
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case resources
+        }
+    }
+
+    /// The JSON body of `POST /v1/resources`: a file that the daemon opens itself.
+    package struct ResourceRequest: Codable, Hashable, Sendable {
+        /// Any form of naming a peer.
+        package let to: [String]
+        /// Absolute.
+        package let path: String
+
+        /// A value from its parts.
+        package init(to: [String], path: String) {
+            self.to = to
+            self.path = path
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case to, path
+        }
+    }
+}
