@@ -1,4 +1,4 @@
-public import NIOCore
+package import NIOCore
 
 /// One unit of the protocol on a connection, decoded and within its limits.
 ///

@@ -1,4 +1,4 @@
-public import Crypto
+import Crypto
 
 /// Who a peer is: the SHA-256 of its public key (SubjectPublicKeyInfo, DER).
 ///

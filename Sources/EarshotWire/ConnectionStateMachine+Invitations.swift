@@ -1,0 +1,95 @@
+extension ConnectionStateMachine {
+    /// The invitations of one connection: at most one pending in each direction, and never both for longer than it takes to notice.
+    ///
+    /// When both sides have invited, only the invitation of the lower peer id stands, whichever was sent first: the lower side ignores the
+    /// other's, the higher side drops its own. What is over is remembered for a while, because an answer or a withdrawal of it
+    /// may be on its way; an acceptance that comes too late made a session on the other side, so that is ended.
+    struct InvitationTable: Sendable {
+        /// How many ended invitations of each direction are remembered.
+        static let remembered = 32
+
+        /// Whether this side's peer id is the lower one.
+        private let isLower: Bool
+        private var outgoing: InvitationID?
+        private var incoming: InvitationID?
+        /// This side's, withdrawn or dissolved: an answer may come.
+        private var endedOutgoing = RecentIDs<InvitationID>(capacity: remembered)
+        /// The other side's, answered or ignored: a withdrawal may come.
+        private var endedIncoming = RecentIDs<InvitationID>(capacity: remembered)
+
+        init(isLower: Bool) { self.isLower = isLower }
+
+        mutating func received(_ invite: Invite) -> ReceivedAction {
+            guard invite.id != self.incoming, !self.endedIncoming.contains(invite.id) else {
+                return .violation(.outOfOrder(.invite, why: "the invitation has been made before"))
+            }
+            guard self.incoming == nil else {
+                self.endedIncoming.insert(invite.id)
+                return .reply(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)))
+            }
+            guard let outgoing else {
+                self.incoming = invite.id
+                return .deliver
+            }
+            if self.isLower {
+                self.endedIncoming.insert(invite.id)
+                return .ignore
+            }
+            self.endedOutgoing.insert(outgoing)
+            self.outgoing = nil
+            self.incoming = invite.id
+            return .deliverCrossing(dissolved: outgoing)
+        }
+
+        mutating func received(_ answer: InviteAnswer) -> ReceivedAction {
+            if answer.id == self.outgoing {
+                self.outgoing = nil
+                return .deliver
+            }
+            guard self.endedOutgoing.remove(answer.id) else {
+                return .violation(.outOfOrder(.inviteAnswer, why: "it answers no invitation"))
+            }
+            switch answer.decision {
+            case .accepted(let session): return .reply(.sessionEnd(session))
+            case .declined, .busy: return .ignore
+            }
+        }
+
+        mutating func received(_ withdraw: InviteWithdraw) -> ReceivedAction {
+            if withdraw.id == self.incoming {
+                self.incoming = nil
+                return .deliver
+            }
+            guard self.endedIncoming.remove(withdraw.id) else {
+                return .violation(.outOfOrder(.inviteWithdraw, why: "it withdraws no invitation"))
+            }
+            return .ignore
+        }
+
+        mutating func sent(_ invite: Invite) -> SentAction {
+            guard self.outgoing == nil else { return .drop }
+            if let incoming {
+                // The other side will see the two as crossing: it would ignore the higher side's, and drops its own for the lower's.
+                guard self.isLower else { return .drop }
+                self.endedIncoming.insert(incoming)
+                self.incoming = nil
+            }
+            self.outgoing = invite.id
+            return .send
+        }
+
+        mutating func sent(_ answer: InviteAnswer) -> SentAction {
+            guard answer.id == self.incoming else { return .drop }
+            self.incoming = nil
+            self.endedIncoming.insert(answer.id)
+            return .send
+        }
+
+        mutating func sent(_ withdraw: InviteWithdraw) -> SentAction {
+            guard withdraw.id == self.outgoing else { return .drop }
+            self.outgoing = nil
+            self.endedOutgoing.insert(withdraw.id)
+            return .send
+        }
+    }
+}

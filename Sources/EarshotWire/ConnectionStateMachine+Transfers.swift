@@ -1,0 +1,236 @@
+extension ConnectionStateMachine {
+    /// The resource transfers of one connection, both directions.
+    ///
+    /// A transfer goes: offer; accept (a window from an offset to a limit, raised as the receiver writes); chunks, contiguous
+    /// from the first accepted offset and never past the limit; end, once every declared byte was sent; done. Before done, the receiver may
+    /// refuse it and either side cancel it. Chunks that were under way when this side refused or cancelled are dropped, but held to
+    /// the same window.
+    struct TransferTable: Sendable {
+        /// The most open transfers from one peer; one more is refused as `busy`.
+        static let incomingLimit = 64
+        /// How many ended transfers from the peer are remembered, for frames under way.
+        static let remembered = 256
+
+        /// The bytes that may come next.
+        private struct Window: Sendable {
+            var next: UInt64
+            var limit: UInt64
+        }
+
+        private enum Incoming: Sendable {
+            case offered(size: UInt64)
+            case receiving(Window, size: UInt64)
+            /// All bytes came; this side is to say `done` or refuse.
+            case received
+            /// Over on this side, which the peer may not know yet. Where chunks may be under way, the window that holds for them.
+            case ended(Window?, size: UInt64)
+            /// Over on both sides.
+            case over
+        }
+
+        private enum Outgoing: Sendable {
+            case offered(size: UInt64)
+            /// `acknowledged` is the offset of the latest accept.
+            case sending(Window, acknowledged: UInt64, size: UInt64)
+            /// All bytes were sent; the peer is to say `done` or refuse.
+            case sent(acknowledged: UInt64, size: UInt64)
+
+            var size: UInt64 {
+                switch self {
+                case .offered(let size), .sending(_, _, let size), .sent(_, let size): size
+                }
+            }
+        }
+
+        private var incoming: [ResourceID: Incoming] = [:]
+        private var endedIncoming: [ResourceID] = []
+        private var outgoing: [ResourceID: Outgoing] = [:]
+        /// This side's, cancelled: an answer to them may be under way.
+        private var endedOutgoing = RecentIDs<ResourceID>(capacity: remembered)
+
+        private(set) var openIncoming = 0
+        var openOutgoing: Int { self.outgoing.count }
+
+        // MARK: The peer's transfers
+
+        mutating func received(_ offer: ResourceOffer) -> ReceivedAction {
+            guard self.incoming[offer.id] == nil, self.outgoing[offer.id] == nil, !self.endedOutgoing.contains(offer.id) else {
+                return .violation(.outOfOrder(.resourceOffer, why: "the transfer has been offered before"))
+            }
+            guard self.openIncoming < Self.incomingLimit else {
+                self.remember(offer.id, as: .ended(nil, size: offer.size))
+                let refusal = Refusal(code: .busy, explanation: "\(Self.incomingLimit) transfers are open already")
+                return .reply(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal)))
+            }
+            self.incoming[offer.id] = .offered(size: offer.size)
+            self.openIncoming += 1
+            return .deliver
+        }
+
+        mutating func received(chunkOf id: ResourceID, offset: UInt64, count: UInt64) -> ReceivedAction {
+            let window: Window
+            switch self.incoming[id] {
+            case .receiving(let current, _), .ended(.some(let current), _): window = current
+            case .offered, .received, .ended(nil, _), .over, nil:
+                return .violation(.outOfOrder(.resourceChunk, why: "the transfer takes no data now"))
+            }
+            let (end, overflow) = offset.addingReportingOverflow(count)
+            guard offset == window.next, !overflow, end <= window.limit else {
+                return .violation(.outOfOrder(.resourceChunk, why: "it is not the next within the accepted range"))
+            }
+            let moved = Window(next: end, limit: window.limit)
+            switch self.incoming[id] {
+            case .receiving(_, let size):
+                self.incoming[id] = .receiving(moved, size: size)
+                return .deliver
+            case .ended(_, let size):
+                self.incoming[id] = .ended(moved, size: size)
+                return .ignore
+            case .offered, .received, .over, nil: return .ignore
+            }
+        }
+
+        mutating func received(endOf id: ResourceID) -> ReceivedAction {
+            switch self.incoming[id] {
+            case .receiving(let window, let size) where window.next == size:
+                self.incoming[id] = .received
+                return .deliver
+            case .ended(.some(let window), let size) where window.next == size:
+                self.incoming[id] = .ended(nil, size: size)
+                return .ignore
+            case .offered, .receiving, .received, .ended, .over, nil:
+                return .violation(.outOfOrder(.resourceEnd, why: "not every declared byte has been sent"))
+            }
+        }
+
+        mutating func received(cancel id: ResourceID) -> ReceivedAction {
+            switch self.incoming[id] {
+            case .offered, .receiving, .received:
+                self.end(id, as: .over)
+                return .deliver
+            case .ended:
+                self.incoming[id] = .over
+                return .ignore
+            case .over: return .violation(.outOfOrder(.resourceCancel, why: "the transfer is over"))
+            case nil: return self.receivedEndOfOutgoing(id, by: .resourceCancel)
+            }
+        }
+
+        mutating func sent(_ accept: ResourceAccept) -> SentAction {
+            guard accept.offset <= accept.limit else { return .drop }
+            switch self.incoming[accept.id] {
+            case .offered(let size) where accept.limit <= size:
+                self.incoming[accept.id] = .receiving(Window(next: accept.offset, limit: accept.limit), size: size)
+                return .send
+            case .receiving(let window, let size)
+            where accept.limit <= size && accept.limit >= window.limit && accept.offset <= window.next:
+                self.incoming[accept.id] = .receiving(Window(next: window.next, limit: accept.limit), size: size)
+                return .send
+            case .offered, .receiving, .received, .ended, .over, nil: return .drop
+            }
+        }
+
+        mutating func sent(refuse id: ResourceID) -> SentAction {
+            switch self.incoming[id] {
+            case .offered(let size): self.end(id, as: .ended(nil, size: size))
+            case .receiving(let window, let size): self.end(id, as: .ended(window, size: size))
+            case .received: self.end(id, as: .ended(nil, size: 0))
+            case .ended, .over, nil: return .drop
+            }
+            return .send
+        }
+
+        mutating func sent(done id: ResourceID) -> SentAction {
+            switch self.incoming[id] {
+            case .received:
+                self.end(id, as: .ended(nil, size: 0))
+                return .send
+            case .offered, .receiving, .ended, .over, nil: return .drop
+            }
+        }
+
+        private mutating func end(_ id: ResourceID, as ended: Incoming) {
+            self.openIncoming -= 1
+            self.remember(id, as: ended)
+        }
+
+        private mutating func remember(_ id: ResourceID, as ended: Incoming) {
+            if self.endedIncoming.count == Self.remembered {
+                self.incoming[self.endedIncoming.removeFirst()] = nil
+            }
+            self.endedIncoming.append(id)
+            self.incoming[id] = ended
+        }
+
+        // MARK: This side's transfers
+
+        mutating func sent(_ offer: ResourceOffer) -> SentAction {
+            guard self.outgoing[offer.id] == nil, self.incoming[offer.id] == nil, !self.endedOutgoing.contains(offer.id) else {
+                return .drop
+            }
+            self.outgoing[offer.id] = .offered(size: offer.size)
+            return .send
+        }
+
+        mutating func received(_ accept: ResourceAccept) -> ReceivedAction {
+            guard let transfer = self.outgoing[accept.id] else {
+                return self.endedOutgoing.contains(accept.id)
+                    ? .ignore : .violation(.outOfOrder(.resourceAccept, why: "it accepts no offer"))
+            }
+            let outside = ReceivedAction.violation(.outOfOrder(.resourceAccept, why: "its range is not within what was offered and sent"))
+            guard accept.offset <= accept.limit, accept.limit <= transfer.size else { return outside }
+            switch transfer {
+            case .offered(let size):
+                self.outgoing[accept.id] = .sending(
+                    Window(next: accept.offset, limit: accept.limit), acknowledged: accept.offset, size: size)
+            case .sending(let window, let acknowledged, let size):
+                guard accept.limit >= window.limit, (acknowledged...window.next).contains(accept.offset) else { return outside }
+                self.outgoing[accept.id] = .sending(
+                    Window(next: window.next, limit: accept.limit), acknowledged: accept.offset, size: size)
+            case .sent(let acknowledged, let size):
+                guard accept.limit == size, accept.offset >= acknowledged else { return outside }
+                self.outgoing[accept.id] = .sent(acknowledged: accept.offset, size: size)
+            }
+            return .deliver
+        }
+
+        mutating func received(refuse id: ResourceID) -> ReceivedAction {
+            self.receivedEndOfOutgoing(id, by: .resourceRefuse)
+        }
+
+        mutating func received(done id: ResourceID) -> ReceivedAction {
+            switch self.outgoing[id] {
+            case .offered, .sending: .violation(.outOfOrder(.resourceDone, why: "the transfer has not ended"))
+            case .sent, nil: self.receivedEndOfOutgoing(id, by: .resourceDone)
+            }
+        }
+
+        private mutating func receivedEndOfOutgoing(_ id: ResourceID, by type: FrameType) -> ReceivedAction {
+            if self.outgoing.removeValue(forKey: id) != nil { return .deliver }
+            return self.endedOutgoing.remove(id) ? .ignore : .violation(.outOfOrder(type, why: "there is no such transfer"))
+        }
+
+        mutating func sent(chunkOf id: ResourceID, offset: UInt64, count: UInt64) -> SentAction {
+            guard case .sending(let window, let acknowledged, let size) = self.outgoing[id] else { return .drop }
+            let (end, overflow) = offset.addingReportingOverflow(count)
+            guard offset == window.next, !overflow, end <= window.limit else { return .drop }
+            self.outgoing[id] = .sending(Window(next: end, limit: window.limit), acknowledged: acknowledged, size: size)
+            return .send
+        }
+
+        mutating func sent(endOf id: ResourceID) -> SentAction {
+            guard case .sending(let window, let acknowledged, let size) = self.outgoing[id], window.next == size else { return .drop }
+            self.outgoing[id] = .sent(acknowledged: acknowledged, size: size)
+            return .send
+        }
+
+        /// A cancel of either direction: of the peer's transfer, or of this side's own.
+        mutating func sent(cancel id: ResourceID) -> SentAction {
+            if self.outgoing.removeValue(forKey: id) != nil {
+                self.endedOutgoing.insert(id)
+                return .send
+            }
+            return self.sent(refuse: id)
+        }
+    }
+}

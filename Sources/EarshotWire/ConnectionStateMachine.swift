@@ -1,0 +1,147 @@
+import NIOCore
+
+/// What two proven peers may say to each other on one control connection, and when.
+///
+/// The owner tells it every frame that comes, before acting on it, and every frame that it is about to write, and does what the
+/// action says. The machine knows one connection only: sessions, stored messages and files outlive it and belong to the node, which
+/// starts a new machine with the next connection.
+///
+/// Frames cross on the way, so that some arrive for what this side has just ended. Those are ignored, once, and only where they can be
+/// explained so; everything else that is out of order is the peer's fault and closes the connection.
+package struct ConnectionStateMachine: Sendable {
+    package enum ReceivedAction: Sendable, Hashable {
+        /// In order: act on it.
+        case deliver
+        /// Act on this invitation, which takes the place of this side's own pending one: both sides want a session, so accept it.
+        case deliverCrossing(dissolved: InvitationID)
+        /// Explained by frames crossing: nothing to do.
+        case ignore
+        /// Write this frame; it is accounted for already and needs no `sent`.
+        case reply(Frame)
+        /// The peer's fault: write the error's refusal and close.
+        case violation(WireError)
+    }
+
+    package enum SentAction: Sendable, Hashable {
+        /// Write it.
+        case send
+        /// Do not write it: what it speaks of is over on this connection, or was never begun.
+        case drop
+    }
+
+    private enum State: Sendable {
+        case open
+        /// This side has said goodbye: it hears the other out but says no more.
+        case finishing
+        case closed
+    }
+
+    /// The most pings that may be on their way; heartbeats leave one.
+    package static let outstandingPings = 8
+
+    private var state: State = .open
+    private var pings: [UInt64] = []
+    private var lastSequence: UInt64?
+    private var invitations: InvitationTable
+    private var transfers = TransferTable()
+
+    package init(localID: PeerID, peerID: PeerID) {
+        self.invitations = InvitationTable(isLower: localID < peerID)
+    }
+
+    /// How many transfers of each direction are open.
+    package var openTransfers: (incoming: Int, outgoing: Int) {
+        (self.transfers.openIncoming, self.transfers.openOutgoing)
+    }
+
+    /// A frame came.
+    package mutating func received(_ frame: Frame) -> ReceivedAction {
+        switch self.state {
+        case .closed: return .ignore
+        case .open, .finishing: break
+        }
+        let action = self.actionOn(frame)
+        switch (action, self.state) {
+        case (.violation, _):
+            self.state = .closed
+            return action
+        case (.reply, .finishing): return .ignore
+        case (.reply, .open), (.reply, .closed), (.deliver, _), (.deliverCrossing, _), (.ignore, _): return action
+        }
+    }
+
+    private mutating func actionOn(_ frame: Frame) -> ReceivedAction {
+        switch frame {
+        case .hello, .proof: return .violation(.outOfOrder(frame.type, why: "the handshake is over"))
+        case .refusal, .goodbye:
+            self.state = .closed
+            return .deliver
+        case .ping(let value): return .reply(.pong(value))
+        case .pong(let value):
+            guard value == self.pings.first else { return .violation(.outOfOrder(.pong, why: "it answers no ping")) }
+            self.pings.removeFirst()
+            return .deliver
+        case .invite(let invite): return self.invitations.received(invite)
+        case .inviteAnswer(let answer): return self.invitations.received(answer)
+        case .inviteWithdraw(let withdraw): return self.invitations.received(withdraw)
+        case .sessionResume, .sessionEnd, .messageReceipts: return .deliver
+        case .message(let message): return self.received(message)
+        case .resourceOffer(let offer): return self.transfers.received(offer)
+        case .resourceAccept(let accept): return self.transfers.received(accept)
+        case .resourceRefuse(let refuse): return self.transfers.received(refuse: refuse.id)
+        case .resourceChunk(let chunk):
+            return self.transfers.received(chunkOf: chunk.id, offset: chunk.offset, count: UInt64(chunk.data.readableBytes))
+        case .resourceEnd(let end): return self.transfers.received(endOf: end.id)
+        case .resourceDone(let id): return self.transfers.received(done: id)
+        case .resourceCancel(let cancel): return self.transfers.received(cancel: cancel.id)
+        }
+    }
+
+    private mutating func received(_ message: MessageFrame) -> ReceivedAction {
+        switch message.mode {
+        case .unreliable: return .deliver
+        case .reliable:
+            if let lastSequence, message.sequence <= lastSequence {
+                return .violation(.outOfOrder(.message, why: "the sequence of reliable messages only rises"))
+            }
+            self.lastSequence = message.sequence
+            return .deliver
+        }
+    }
+
+    /// A frame is about to be written.
+    @discardableResult
+    package mutating func sent(_ frame: Frame) -> SentAction {
+        switch self.state {
+        case .finishing, .closed: return .drop
+        case .open: break
+        }
+        switch frame {
+        case .hello, .proof: return .drop
+        case .refusal:
+            self.state = .closed
+            return .send
+        case .goodbye:
+            self.state = .finishing
+            return .send
+        case .ping(let value):
+            guard self.pings.count < Self.outstandingPings else { return .drop }
+            self.pings.append(value)
+            return .send
+        // Pongs are replies, accounted for when their ping comes.
+        case .pong: return .drop
+        case .invite(let invite): return self.invitations.sent(invite)
+        case .inviteAnswer(let answer): return self.invitations.sent(answer)
+        case .inviteWithdraw(let withdraw): return self.invitations.sent(withdraw)
+        case .sessionResume, .sessionEnd, .message, .messageReceipts: return .send
+        case .resourceOffer(let offer): return self.transfers.sent(offer)
+        case .resourceAccept(let accept): return self.transfers.sent(accept)
+        case .resourceRefuse(let refuse): return self.transfers.sent(refuse: refuse.id)
+        case .resourceChunk(let chunk):
+            return self.transfers.sent(chunkOf: chunk.id, offset: chunk.offset, count: UInt64(chunk.data.readableBytes))
+        case .resourceEnd(let end): return self.transfers.sent(endOf: end.id)
+        case .resourceDone(let id): return self.transfers.sent(done: id)
+        case .resourceCancel(let cancel): return self.transfers.sent(cancel: cancel.id)
+        }
+    }
+}

@@ -1,0 +1,150 @@
+package import NIOCore
+
+/// Cuts the bytes of a connection, after its preamble, into frames.
+///
+/// The channel handler feeds each buffer that it reads and then calls ``next()`` until that gives `nil`. A frame that lies whole
+/// in one buffer shares its storage; only one that spans buffers is put together by copying. The data of a chunk is never put
+/// together: where it spans buffers it comes out as several `resourceChunk` frames of consecutive offsets, which mean the same.
+///
+/// Nothing is allocated on a header's word: what is held is what has arrived, and a length over the limit is refused from the header.
+package struct FrameDecoder: Sendable {
+    /// Which limit holds: that for strangers, or that for a peer that has proven its key.
+    package enum Phase: Sendable, Hashable {
+        case unproven
+        case proven
+    }
+
+    private enum State {
+        case header
+        case payload(FrameType, length: Int)
+        case chunk(ResourceID, offset: UInt64, remaining: Int)
+        case skipping(remaining: Int)
+        case failed(WireError)
+    }
+
+    /// Holds for headers that are not yet read: set to `proven` between the frame that proved the peer and the next.
+    package var phase: Phase = .unproven
+    private var state: State = .header
+    /// What was fed and not yet consumed.
+    private var current = ByteBuffer()
+    /// The beginning of something that spans buffers.
+    private var partial = ByteBuffer()
+
+    package init() {}
+
+    /// Bytes that arrived and are part of no frame that ``next()`` has returned.
+    package var bufferedBytes: Int { self.partial.readableBytes + self.current.readableBytes }
+
+    /// Whether the bytes so far end between two frames; elsewhere, an end of the connection has cut one short.
+    package var isBetweenFrames: Bool {
+        if case .header = self.state { self.bufferedBytes == 0 } else { false }
+    }
+
+    /// Takes what the connection gave.
+    package mutating func feed(_ buffer: ByteBuffer) {
+        if self.current.readableBytes == 0 {
+            self.current = buffer
+        } else {
+            self.current.writeImmutableBuffer(buffer)
+        }
+    }
+
+    /// The next whole frame, or `nil` until more is fed. After an error every further call throws the same one.
+    package mutating func next() throws(WireError) -> Frame? {
+        do throws(WireError) {
+            while true {
+                switch self.state {
+                case .header:
+                    guard var header = self.take(WireLimits.frameHeaderLength) else { return nil }
+                    self.state = try self.stateAfter(header: &header)
+                case .payload(.resourceChunk, let length):
+                    guard let head = self.take(ChunkHead.encodedLength) else { return nil }
+                    var reader = PayloadReader(head, of: .resourceChunk)
+                    let chunk = try ChunkHead(from: &reader)
+                    guard chunk.count == length - ChunkHead.encodedLength else { throw WireError.malformed(.resourceChunk, field: "data") }
+                    self.state = .chunk(chunk.id, offset: chunk.offset, remaining: chunk.count)
+                case .payload(let type, let length):
+                    guard let payload = self.take(length) else { return nil }
+                    self.state = .header
+                    return try FrameParser.parse(payload, of: type)
+                case .chunk(let id, let offset, let remaining):
+                    guard let data = self.takeUpTo(remaining) else { return nil }
+                    let rest = remaining - data.readableBytes
+                    self.state =
+                        rest == 0 ? .header : .chunk(id, offset: offset + UInt64(data.readableBytes), remaining: rest)
+                    return .resourceChunk(ResourceChunk(id: id, offset: offset, data: data))
+                case .skipping(let remaining):
+                    guard remaining > 0 else {
+                        self.state = .header
+                        continue
+                    }
+                    guard let data = self.takeUpTo(remaining) else { return nil }
+                    self.state = .skipping(remaining: remaining - data.readableBytes)
+                case .failed(let error):
+                    throw error
+                }
+            }
+        } catch {
+            self.state = .failed(error)
+            self.current = ByteBuffer()
+            self.partial = ByteBuffer()
+            throw error
+        }
+    }
+
+    private func stateAfter(header: inout ByteBuffer) throws(WireError) -> State {
+        guard let length = header.readInteger(as: UInt32.self), let number = header.readInteger(as: UInt8.self) else {
+            throw .misuse
+        }
+        guard let type = FrameType(rawValue: number) else {
+            guard number >= FrameType.firstSkippable else { throw .unknownType(number) }
+            return .skipping(remaining: try self.accepted(length, of: number, limit: WireLimits.framePayload))
+        }
+        let accepted = try self.accepted(length, of: number, limit: type.payloadLimit)
+        // A chunk's head is read by itself, so a payload too short for it must not take from the frame after it.
+        guard type != .resourceChunk || accepted > ChunkHead.encodedLength else { throw .malformed(type, field: "data") }
+        return .payload(type, length: accepted)
+    }
+
+    private func accepted(_ length: UInt32, of number: UInt8, limit: Int) throws(WireError) -> Int {
+        let phaseLimit =
+            switch self.phase {
+            case .proven: WireLimits.framePayload
+            case .unproven: number == FrameType.hello.rawValue ? WireLimits.helloPayload : WireLimits.unprovenPayload
+            }
+        let limit = min(limit, phaseLimit)
+        guard length <= limit else { throw .tooLong(type: number, length: length, limit: limit) }
+        return Int(length)
+    }
+
+    /// `count` bytes in one piece: a slice of what was fed where it holds them all, else a copy once the last has come.
+    private mutating func take(_ count: Int) -> ByteBuffer? {
+        if self.partial.readableBytes == 0, let slice = self.current.readSlice(length: count) {
+            self.releaseIfEmpty()
+            return slice
+        }
+        if var piece = self.current.readSlice(length: min(count - self.partial.readableBytes, self.current.readableBytes)) {
+            self.partial.writeBuffer(&piece)
+            self.releaseIfEmpty()
+        }
+        guard self.partial.readableBytes == count else { return nil }
+        let whole = self.partial
+        self.partial = ByteBuffer()
+        return whole
+    }
+
+    /// What there is, at most `count` bytes; `nil` where there is nothing.
+    private mutating func takeUpTo(_ count: Int) -> ByteBuffer? {
+        guard self.current.readableBytes > 0 else { return nil }
+        let slice = self.current.readSlice(length: min(count, self.current.readableBytes))
+        self.releaseIfEmpty()
+        return slice
+    }
+
+    /// Lets go of a consumed buffer, so that an idle connection does not hold the last one it read.
+    private mutating func releaseIfEmpty() {
+        if self.current.readableBytes == 0 {
+            self.current = ByteBuffer()
+        }
+    }
+}

@@ -1,0 +1,145 @@
+package import NIOCore
+
+/// Turns frames into bytes. A field over its limit throws and leaves the buffer as it was.
+package enum FrameEncoder {
+    /// Appends the whole frame, header included, to `buffer`.
+    package static func encode(_ frame: Frame, into buffer: inout ByteBuffer) throws(WireError) {
+        if let bulk = try self.encodeHead(frame, into: &buffer) {
+            buffer.writeImmutableBuffer(bulk)
+        }
+    }
+
+    /// Appends all of the frame but the bytes of a message's body or a chunk's data, and returns those: written to the channel
+    /// right after `buffer`, they need not be copied. `nil` where the frame has no such bytes.
+    package static func encodeHead(_ frame: Frame, into buffer: inout ByteBuffer) throws(WireError) -> ByteBuffer? {
+        let start = buffer.writerIndex
+        let type = frame.type
+        var writer = PayloadWriter(type, into: buffer)
+        // The writer must own the only reference while it writes: a second one would make it copy the buffer.
+        buffer = ByteBuffer()
+        let bulk: ByteBuffer?
+        do throws(WireError) {
+            writer.integer(UInt32(0))
+            writer.integer(type.rawValue)
+            bulk = try self.fields(of: frame, into: &writer)
+            buffer = writer.buffer
+        } catch {
+            buffer = writer.buffer
+            buffer.moveWriterIndex(to: start)
+            throw error
+        }
+        let payload = buffer.writerIndex - start - WireLimits.frameHeaderLength + (bulk?.readableBytes ?? 0)
+        guard payload <= type.payloadLimit, let length = UInt32(exactly: payload) else {
+            buffer.moveWriterIndex(to: start)
+            throw .malformed(type, field: "end")
+        }
+        buffer.setInteger(length, at: start)
+        return bulk
+    }
+
+    /// The payload of a hello: what the transcript binds.
+    package static func payload(of hello: Hello) throws(WireError) -> [UInt8] {
+        var buffer = ByteBuffer()
+        try self.encode(.hello(hello), into: &buffer)
+        return Array(buffer.readableBytesView.dropFirst(WireLimits.frameHeaderLength))
+    }
+
+    private static func fields(of frame: Frame, into writer: inout PayloadWriter) throws(WireError) -> ByteBuffer? {
+        switch frame {
+        case .hello(let hello): try self.hello(hello, into: &writer)
+        case .proof(let proof): try writer.bytes("signature", proof.signature, in: 1...WireLimits.signature)
+        case .refusal(let refusal): try self.refusal(refusal, into: &writer)
+        case .ping(let value), .pong(let value): writer.integer(value)
+        case .goodbye: break
+        case .invite(let invite):
+            writer.identifier(invite.id)
+            try writer.integer("timeout", invite.timeoutMilliseconds, in: 1...WireLimits.invitationTimeoutMilliseconds)
+            try writer.bytes("context", invite.context, in: 0...WireLimits.invitationContext)
+        case .inviteAnswer(let answer): self.inviteAnswer(answer, into: &writer)
+        case .inviteWithdraw(let withdraw):
+            writer.identifier(withdraw.id)
+            writer.integer(withdraw.reason.rawValue)
+        case .sessionResume(let id), .sessionEnd(let id): writer.identifier(id)
+        case .message(let message): return try self.message(message, into: &writer)
+        case .messageReceipts(let receipts):
+            try writer.length("receipts", receipts.count, as: UInt16.self, in: 1...WireLimits.receiptsPerFrame)
+            for receipt in receipts {
+                writer.identifier(receipt.id)
+                writer.integer(receipt.outcome.rawValue)
+            }
+        case .resourceOffer(let offer):
+            writer.identifier(offer.session)
+            writer.identifier(offer.id)
+            writer.integer(offer.kind.rawValue)
+            try writer.integer("size", offer.size, in: 0...WireLimits.resourceSize)
+            try writer.text("name", offer.name, as: UInt16.self, in: 0...WireLimits.resourceName)
+        case .resourceAccept(let accept):
+            writer.identifier(accept.id)
+            try writer.integer("offset", accept.offset, in: 0...WireLimits.resourceSize)
+            try writer.integer("limit", accept.limit, in: accept.offset...WireLimits.resourceSize)
+        case .resourceRefuse(let refuse), .resourceCancel(let refuse):
+            writer.identifier(refuse.id)
+            try self.refusal(refuse.refusal, into: &writer)
+        case .resourceChunk(let chunk): return try self.chunk(chunk, into: &writer)
+        case .resourceEnd(let end):
+            writer.identifier(end.id)
+            writer.integer(end.algorithm.rawValue)
+            try writer.length("digest", end.digest.count, as: UInt8.self, in: 1...WireLimits.digest)
+            try writer.bytes("digest", end.digest, count: end.digest.count)
+        case .resourceDone(let id): writer.identifier(id)
+        }
+        return nil
+    }
+
+    private static func hello(_ hello: Hello, into writer: inout PayloadWriter) throws(WireError) {
+        try writer.integer("versions", hello.versions.lowerBound, in: 1...UInt8.max)
+        writer.integer(hello.versions.upperBound)
+        try writer.bytes("public_key", hello.publicKey, in: 1...WireLimits.publicKey)
+        writer.integer(hello.signatureScheme.rawValue)
+        try writer.bytes("nonce", hello.nonce, count: WireLimits.nonceLength)
+        try writer.text("service_type", hello.serviceType.description, as: UInt8.self, in: 1...ServiceType.lengthLimit)
+        try writer.text("display_name", hello.displayName.description, as: UInt8.self, in: 1...DisplayName.byteLimit)
+        writer.integer(hello.encryption.wireValue)
+        try writer.length("extensions", hello.extensions.count, as: UInt16.self, in: 0...WireLimits.helloExtensions)
+        for element in hello.extensions {
+            writer.integer(element.type)
+            try writer.bytes("extensions", element.data, in: 0...WireLimits.helloPayload)
+        }
+    }
+
+    private static func refusal(_ refusal: Refusal, into writer: inout PayloadWriter) throws(WireError) {
+        writer.integer(refusal.code.rawValue)
+        try writer.text("explanation", refusal.explanation, as: UInt16.self, in: 0...WireLimits.explanation)
+    }
+
+    private static func inviteAnswer(_ answer: InviteAnswer, into writer: inout PayloadWriter) {
+        writer.identifier(answer.id)
+        switch answer.decision {
+        case .accepted(let session):
+            writer.integer(UInt8(1))
+            writer.identifier(session)
+        case .declined: writer.integer(UInt8(2))
+        case .busy: writer.integer(UInt8(3))
+        }
+    }
+
+    private static func message(_ message: MessageFrame, into writer: inout PayloadWriter) throws(WireError) -> ByteBuffer {
+        guard MessageFrame.isContentType(message.contentType) else { throw writer.malformed("content_type") }
+        writer.identifier(message.session)
+        writer.identifier(message.id)
+        writer.integer(message.mode.rawValue)
+        writer.integer(message.sequence)
+        writer.integer(message.sentAtMilliseconds)
+        try writer.text("content_type", message.contentType, as: UInt8.self, in: 1...WireLimits.contentType)
+        try writer.length("body", message.body.readableBytes, as: UInt32.self, in: 0...WireLimits.messageBody)
+        return message.body
+    }
+
+    private static func chunk(_ chunk: ResourceChunk, into writer: inout PayloadWriter) throws(WireError) -> ByteBuffer {
+        writer.identifier(chunk.id)
+        try writer.integer("offset", chunk.offset, in: 0...WireLimits.resourceSize)
+        try writer.length("data", chunk.data.readableBytes, as: UInt32.self, in: 1...WireLimits.chunkData)
+        guard chunk.offset + UInt64(chunk.data.readableBytes) <= WireLimits.resourceSize else { throw writer.malformed("offset") }
+        return chunk.data
+    }
+}

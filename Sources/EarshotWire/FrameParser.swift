@@ -1,0 +1,188 @@
+package import NIOCore
+
+/// Turns one whole payload into a frame.
+package enum FrameParser {
+    /// The frame whose payload is `payload`. The encoding is canonical: encoding the result gives the same bytes again.
+    package static func parse(_ payload: ByteBuffer, of type: FrameType) throws(WireError) -> Frame {
+        var reader = PayloadReader(payload, of: type)
+        let frame = try self.fields(of: type, from: &reader)
+        try reader.finish()
+        return frame
+    }
+
+    private static func fields(of type: FrameType, from reader: inout PayloadReader) throws(WireError) -> Frame {
+        switch type {
+        case .hello: .hello(try self.hello(from: &reader))
+        case .proof: .proof(Proof(signature: try reader.bytes("signature", in: 1...WireLimits.signature)))
+        case .refusal: .refusal(try self.refusal(from: &reader))
+        case .ping: .ping(try reader.integer("value"))
+        case .pong: .pong(try reader.integer("value"))
+        case .goodbye: .goodbye
+        case .invite:
+            .invite(
+                Invite(
+                    id: try reader.identifier("invitation"),
+                    timeoutMilliseconds: try reader.integer("timeout", in: 1...WireLimits.invitationTimeoutMilliseconds),
+                    context: try reader.bytes("context", in: 0...WireLimits.invitationContext)))
+        case .inviteAnswer: .inviteAnswer(try self.inviteAnswer(from: &reader))
+        case .inviteWithdraw:
+            .inviteWithdraw(InviteWithdraw(id: try reader.identifier("invitation"), reason: try reader.choice("reason")))
+        case .sessionResume: .sessionResume(try reader.identifier("session"))
+        case .sessionEnd: .sessionEnd(try reader.identifier("session"))
+        case .message: .message(try self.message(from: &reader))
+        case .messageReceipts: .messageReceipts(try self.receipts(from: &reader))
+        case .resourceOffer: .resourceOffer(try self.offer(from: &reader))
+        case .resourceAccept: .resourceAccept(try self.accept(from: &reader))
+        case .resourceRefuse:
+            .resourceRefuse(ResourceRefuse(id: try reader.identifier("resource"), refusal: try self.refusal(from: &reader)))
+        case .resourceChunk: .resourceChunk(try self.chunk(from: &reader))
+        case .resourceEnd:
+            .resourceEnd(
+                ResourceEnd(
+                    id: try reader.identifier("resource"), algorithm: try reader.choice("algorithm"),
+                    digest: try reader.bytes(
+                        "digest", count: try reader.length("digest", as: UInt8.self, in: 1...WireLimits.digest))))
+        case .resourceDone: .resourceDone(try reader.identifier("resource"))
+        case .resourceCancel:
+            .resourceCancel(ResourceRefuse(id: try reader.identifier("resource"), refusal: try self.refusal(from: &reader)))
+        }
+    }
+
+    private static func hello(from reader: inout PayloadReader) throws(WireError) -> Hello {
+        let lowest = try reader.integer("versions", in: UInt8(1)...UInt8.max)
+        let highest = try reader.integer("versions", in: lowest...UInt8.max)
+        let publicKey = try reader.bytes("public_key", in: 1...WireLimits.publicKey)
+        let scheme = SignatureScheme(rawValue: try reader.integer("signature_scheme"))
+        let nonce = try reader.bytes("nonce", count: WireLimits.nonceLength)
+        let serviceType: ServiceType
+        let displayName: DisplayName
+        do {
+            let length = try reader.length("service_type", as: UInt8.self, in: 1...ServiceType.lengthLimit)
+            serviceType = try ServiceType(try reader.text("service_type", count: length))
+        } catch { throw reader.malformed("service_type") }
+        do {
+            let length = try reader.length("display_name", as: UInt8.self, in: 1...DisplayName.byteLimit)
+            displayName = try DisplayName(try reader.text("display_name", count: length))
+        } catch { throw reader.malformed("display_name") }
+        guard let encryption = EncryptionPreference(wireValue: try reader.integer("encryption")) else {
+            throw reader.malformed("encryption")
+        }
+        let count = try reader.length("extensions", as: UInt16.self, in: 0...WireLimits.helloExtensions)
+        var extensions: [HelloExtension] = []
+        for _ in 0..<count {
+            let type: UInt16 = try reader.integer("extensions")
+            extensions.append(HelloExtension(type: type, data: try reader.bytes("extensions", in: 0...WireLimits.helloPayload)))
+        }
+        return Hello(
+            versions: lowest...highest, publicKey: publicKey, signatureScheme: scheme, nonce: nonce, serviceType: serviceType,
+            displayName: displayName, encryption: encryption, extensions: extensions)
+    }
+
+    private static func refusal(from reader: inout PayloadReader) throws(WireError) -> Refusal {
+        let code = WireErrorCode(rawValue: try reader.integer("code"))
+        let length = try reader.length("explanation", as: UInt16.self, in: 0...WireLimits.explanation)
+        return Refusal(code: code, explanation: try reader.text("explanation", count: length))
+    }
+
+    private static func inviteAnswer(from reader: inout PayloadReader) throws(WireError) -> InviteAnswer {
+        let id: InvitationID = try reader.identifier("invitation")
+        switch try reader.integer("decision", as: UInt8.self) {
+        case 1: return InviteAnswer(id: id, decision: .accepted(try reader.identifier("session")))
+        case 2: return InviteAnswer(id: id, decision: .declined)
+        case 3: return InviteAnswer(id: id, decision: .busy)
+        default: throw reader.malformed("decision")
+        }
+    }
+
+    private static func message(from reader: inout PayloadReader) throws(WireError) -> MessageFrame {
+        let session: SessionID = try reader.identifier("session")
+        let id: MessageID = try reader.identifier("message")
+        let mode: MessageFrame.Mode = try reader.choice("mode")
+        let sequence: UInt64 = try reader.integer("sequence")
+        let sentAt: Int64 = try reader.integer("sent_at")
+        let typeLength = try reader.length("content_type", as: UInt8.self, in: 1...WireLimits.contentType)
+        let contentType = try reader.text("content_type", count: typeLength)
+        guard MessageFrame.isContentType(contentType) else { throw reader.malformed("content_type") }
+        let bodyLength = try reader.length("body", as: UInt32.self, in: 0...WireLimits.messageBody)
+        return MessageFrame(
+            session: session, id: id, mode: mode, sequence: sequence, sentAtMilliseconds: sentAt, contentType: contentType,
+            body: try reader.slice("body", count: bodyLength))
+    }
+
+    private static func receipts(from reader: inout PayloadReader) throws(WireError) -> [MessageReceipt] {
+        let count = try reader.length("receipts", as: UInt16.self, in: 1...WireLimits.receiptsPerFrame)
+        var receipts: [MessageReceipt] = []
+        for _ in 0..<count {
+            receipts.append(MessageReceipt(id: try reader.identifier("message"), outcome: try reader.choice("outcome")))
+        }
+        return receipts
+    }
+
+    private static func offer(from reader: inout PayloadReader) throws(WireError) -> ResourceOffer {
+        let session: SessionID = try reader.identifier("session")
+        let id: ResourceID = try reader.identifier("resource")
+        let kind: ResourceOffer.Kind = try reader.choice("kind")
+        let size = try reader.integer("size", in: 0...WireLimits.resourceSize)
+        let length = try reader.length("name", as: UInt16.self, in: 0...WireLimits.resourceName)
+        return ResourceOffer(session: session, id: id, kind: kind, size: size, name: try reader.text("name", count: length))
+    }
+
+    private static func accept(from reader: inout PayloadReader) throws(WireError) -> ResourceAccept {
+        let id: ResourceID = try reader.identifier("resource")
+        let offset = try reader.integer("offset", in: 0...WireLimits.resourceSize)
+        return ResourceAccept(id: id, offset: offset, limit: try reader.integer("limit", in: offset...WireLimits.resourceSize))
+    }
+
+    private static func chunk(from reader: inout PayloadReader) throws(WireError) -> ResourceChunk {
+        let head = try ChunkHead(from: &reader)
+        return ResourceChunk(id: head.id, offset: head.offset, data: try reader.slice("data", count: head.count))
+    }
+}
+
+/// What comes before the bytes of a chunk.
+struct ChunkHead {
+    /// The length of the encoded fields, in bytes.
+    static let encodedLength = 16 + 8 + 4
+
+    let id: ResourceID
+    let offset: UInt64
+    let count: Int
+
+    init(from reader: inout PayloadReader) throws(WireError) {
+        self.id = try reader.identifier("resource")
+        self.offset = try reader.integer("offset", in: 0...WireLimits.resourceSize)
+        self.count = try reader.length("data", as: UInt32.self, in: 1...WireLimits.chunkData)
+        // Both are below 2^63, so the sum is below 2^64.
+        guard self.offset + UInt64(self.count) <= WireLimits.resourceSize else { throw reader.malformed("offset") }
+    }
+}
+
+extension MessageFrame {
+    /// Whether `text` may be a content type: 1 to 255 printable ASCII characters (0x20 to 0x7E), none of the outer ones a space.
+    package static func isContentType(_ text: String) -> Bool {
+        let space = UInt8(ascii: " ")
+        let bytes = text.utf8
+        return (1...WireLimits.contentType).contains(bytes.count) && bytes.first != space && bytes.last != space
+            && bytes.allSatisfy { (space...UInt8(ascii: "~")).contains($0) }
+    }
+}
+
+extension EncryptionPreference {
+    /// The preference's number in a hello.
+    var wireValue: UInt8 {
+        switch self {
+        case .none: 0
+        case .optional: 1
+        case .required: 2
+        }
+    }
+
+    init?(wireValue: UInt8) {
+        switch wireValue {
+        case 0: self = .none
+        case 1: self = .optional
+        case 2: self = .required
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,81 @@
+/// The numbers of the frames, and how long the payload of each may be.
+///
+/// Numbers below 0x80 must be understood; a receiver skips an unknown one from 0x80 up.
+package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
+    case hello = 0x01
+    case proof = 0x02
+    case refusal = 0x03
+    case ping = 0x10
+    case pong = 0x11
+    case goodbye = 0x12
+    case invite = 0x20
+    case inviteAnswer = 0x21
+    case inviteWithdraw = 0x22
+    case sessionResume = 0x28
+    case sessionEnd = 0x29
+    case message = 0x30
+    case messageReceipts = 0x31
+    case resourceOffer = 0x40
+    case resourceAccept = 0x41
+    case resourceRefuse = 0x42
+    case resourceChunk = 0x43
+    case resourceEnd = 0x44
+    case resourceDone = 0x45
+    case resourceCancel = 0x46
+
+    /// The first number that a receiver may skip.
+    package static let firstSkippable: UInt8 = 0x80
+
+    /// The longest payload of this type, in bytes: what its fields come to at their longest. A header that announces more is
+    /// refused before a byte of the payload is waited for.
+    package var payloadLimit: Int {
+        let identifier = 16
+        let refusal = 2 + 2 + WireLimits.explanation
+        return switch self {
+        case .hello: WireLimits.helloPayload
+        case .proof: 2 + WireLimits.signature
+        case .refusal: refusal
+        case .ping, .pong: 8
+        case .goodbye: 0
+        case .invite: identifier + 4 + 2 + WireLimits.invitationContext
+        case .inviteAnswer: identifier + 1 + identifier
+        case .inviteWithdraw: identifier + 1
+        case .sessionResume, .sessionEnd, .resourceDone: identifier
+        case .message: 2 * identifier + 1 + 8 + 8 + 1 + WireLimits.contentType + 4 + WireLimits.messageBody
+        case .messageReceipts: 2 + WireLimits.receiptsPerFrame * (identifier + 1)
+        case .resourceOffer: 2 * identifier + 1 + 8 + 2 + WireLimits.resourceName
+        case .resourceAccept: identifier + 8 + 8
+        case .resourceRefuse, .resourceCancel: identifier + refusal
+        case .resourceChunk: identifier + 8 + 4 + WireLimits.chunkData
+        case .resourceEnd: identifier + 1 + 1 + WireLimits.digest
+        }
+    }
+}
+
+extension Frame {
+    /// The number under which the frame travels.
+    package var type: FrameType {
+        switch self {
+        case .hello: .hello
+        case .proof: .proof
+        case .refusal: .refusal
+        case .ping: .ping
+        case .pong: .pong
+        case .goodbye: .goodbye
+        case .invite: .invite
+        case .inviteAnswer: .inviteAnswer
+        case .inviteWithdraw: .inviteWithdraw
+        case .sessionResume: .sessionResume
+        case .sessionEnd: .sessionEnd
+        case .message: .message
+        case .messageReceipts: .messageReceipts
+        case .resourceOffer: .resourceOffer
+        case .resourceAccept: .resourceAccept
+        case .resourceRefuse: .resourceRefuse
+        case .resourceChunk: .resourceChunk
+        case .resourceEnd: .resourceEnd
+        case .resourceDone: .resourceDone
+        case .resourceCancel: .resourceCancel
+        }
+    }
+}
