@@ -1,0 +1,140 @@
+import AsyncHTTPClient
+import NIOHTTP1
+
+/// The calls of the API, in the order of design section 7.
+extension ControlClient {
+    /// `GET /v1/status`
+    package func status() async throws(ControlError) -> ControlReply<ControlAPI.Status> {
+        try await self.call(.GET, ControlPath.path(["status"]), as: ControlAPI.Status.self)
+    }
+
+    /// `GET /v1/peers`
+    package func peers() async throws(ControlError) -> ControlReply<ControlAPI.PeerList> {
+        try await self.call(.GET, ControlPath.path(["peers"]), as: ControlAPI.PeerList.self)
+    }
+
+    /// `GET /v1/peers/{peer}`, in any form of naming it.
+    package func peer(_ peer: String) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
+        try await self.call(.GET, ControlPath.path(["peers", peer]), as: ControlAPI.Peer.self)
+    }
+
+    /// `PUT /v1/peers/{peer}/trust`
+    package func setTrust(_ trust: ControlAPI.Trust, of peer: String) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
+        let body = try Self.json(ControlAPI.TrustRequest(trust: .known(trust)))
+        return try await self.call(.PUT, ControlPath.path(["peers", peer, "trust"]), body: body, as: ControlAPI.Peer.self)
+    }
+
+    /// `POST /v1/invitations`; with `wait` it answers when the invitation is decided.
+    package func invite(
+        _ request: ControlAPI.InvitationRequest, wait: Bool
+    ) async throws(ControlError) -> ControlReply<ControlAPI.Invitation> {
+        let path = ControlPath.path(["invitations"], query: [("wait", wait ? "true" : nil)])
+        return try await self.call(.POST, path, body: try Self.json(request), as: ControlAPI.Invitation.self)
+    }
+
+    /// `GET /v1/invitations`: the pending ones, or all.
+    package func invitations(all: Bool = false) async throws(ControlError) -> ControlReply<ControlAPI.InvitationList> {
+        let path = ControlPath.path(["invitations"], query: [("state", all ? "all" : nil)])
+        return try await self.call(.GET, path, as: ControlAPI.InvitationList.self)
+    }
+
+    /// `GET /v1/invitations/{id}`
+    package func invitation(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.Invitation> {
+        try await self.call(.GET, ControlPath.path(["invitations", id]), as: ControlAPI.Invitation.self)
+    }
+
+    /// `DELETE /v1/invitations/{id}`
+    package func withdraw(_ id: String) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["invitations", id]))
+    }
+
+    /// `POST /v1/invitations/{id}/response`
+    package func respond(
+        to id: String, _ decision: ControlAPI.InvitationResponse.Decision, always: Bool? = nil
+    ) async throws(ControlError) -> ControlReply<ControlAPI.Invitation> {
+        let body = try Self.json(ControlAPI.InvitationResponse(decision: .known(decision), always: always))
+        return try await self.call(
+            .POST, ControlPath.path(["invitations", id, "response"]), body: body, as: ControlAPI.Invitation.self)
+    }
+
+    /// `GET /v1/sessions`
+    package func sessions() async throws(ControlError) -> ControlReply<ControlAPI.SessionList> {
+        try await self.call(.GET, ControlPath.path(["sessions"]), as: ControlAPI.SessionList.self)
+    }
+
+    /// `DELETE /v1/sessions/{id}`
+    package func leave(_ id: String) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["sessions", id]))
+    }
+
+    /// `POST /v1/messages`: answers when every recipient has it, or will not get it.
+    package func send(_ request: ControlAPI.MessageRequest) async throws(ControlError) -> ControlReply<ControlAPI.MessageReceipt> {
+        try await self.call(.POST, ControlPath.path(["messages"]), body: try Self.json(request), as: ControlAPI.MessageReceipt.self)
+    }
+
+    /// `GET /v1/messages`: incoming ones, the oldest first; unread ones, or all.
+    package func messages(
+        all: Bool = false, from peer: String? = nil, limit: Int
+    ) async throws(ControlError) -> ControlReply<ControlAPI.MessageList> {
+        let path = ControlPath.path(["messages"], query: [("state", all ? "all" : "unread"), ("from", peer), ("limit", "\(limit)")])
+        return try await self.call(.GET, path, as: ControlAPI.MessageList.self)
+    }
+
+    /// `POST /v1/messages/{id}/read`; the sender's id, because two senders may use one message id.
+    package func markRead(_ id: String, from peer: String) async throws(ControlError) {
+        try await self.perform(.POST, ControlPath.path(["messages", id, "read"], query: [("from", peer)]))
+    }
+
+    /// `POST /v1/resources` with a path that the daemon opens itself; answers at once.
+    package func sendResource(_ request: ControlAPI.ResourceRequest) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
+        try await self.call(.POST, ControlPath.path(["resources"]), body: try Self.json(request), as: ControlAPI.ResourceList.self)
+    }
+
+    /// `POST /v1/resources` with the content as the body; answers when the receiver has it.
+    package func sendResource(
+        to peer: String, name: String, size: Int64, content: AsyncStreamOfBytes
+    ) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
+        let path = ControlPath.path(["resources"], query: [("to", peer), ("name", name), ("size", "\(size)")])
+        return try await self.call(.POST, path, body: .stream(content, length: size), as: ControlAPI.ResourceList.self)
+    }
+
+    /// `GET /v1/resources`
+    package func resources() async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
+        try await self.call(.GET, ControlPath.path(["resources"]), as: ControlAPI.ResourceList.self)
+    }
+
+    /// `GET /v1/resources/{id}`
+    package func resource(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.Resource> {
+        try await self.call(.GET, ControlPath.path(["resources", id]), as: ControlAPI.Resource.self)
+    }
+
+    /// `GET /v1/resources/{id}/content`
+    package func content(of id: String) async throws(ControlError) -> ControlContent {
+        let path = ControlPath.path(["resources", id, "content"])
+        return ControlContent(response: try await self.open(.GET, path, accept: "*/*"), client: self)
+    }
+
+    /// `DELETE /v1/resources/{id}/content`: drops the content from the spool and keeps the row.
+    package func dropContent(of id: String) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["resources", id, "content"]))
+    }
+
+    /// `DELETE /v1/resources/{id}`: cancels one that is on its way, deletes one that is done.
+    package func removeResource(_ id: String) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["resources", id]))
+    }
+
+    /// `GET /v1/events`: from now on, or from after event `since` as far as the daemon still has it.
+    package func events(since: UInt64? = nil, epoch: String? = nil) async throws(ControlError) -> ControlEvents {
+        let path = ControlPath.path(["events"], query: [("since", since.map { "\($0)" }), ("epoch", epoch)])
+        return ControlEvents(response: try await self.open(.GET, path, accept: "application/x-ndjson"), client: self)
+    }
+
+    private static func json(_ value: some Encodable) throws(ControlError) -> Body {
+        do {
+            return .json(try ControlJSON.encode(value))
+        } catch {
+            throw .malformed("the request cannot be written as JSON: \(error)")
+        }
+    }
+}

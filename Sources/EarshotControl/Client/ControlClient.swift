@@ -1,0 +1,136 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// A client of the control API on the daemon's Unix socket (design section 7).
+///
+/// One call a function, in `ControlClient+Calls.swift`. A call has no time limit of its own: several of them wait for a person or for
+/// another machine; cancel the task to give one up. Made by ``with(socketPath:_:)``, which closes the connections at its end.
+package struct ControlClient: Sendable {
+    /// Where the daemon listens.
+    package let socketPath: String
+    private let http: HTTPClient
+
+    /// The most bytes of an answer that is not a stream: a page of messages fits.
+    static let answerLimit = 256 * 1024 * 1024
+
+    private init(socketPath: String, http: HTTPClient) {
+        self.socketPath = socketPath
+        self.http = http
+    }
+
+    /// Calls `body` with a client of the daemon at the socket, and closes its connections afterwards.
+    package static func with<Result: Sendable>(
+        socketPath: String, _ body: (ControlClient) async throws -> Result
+    ) async throws -> Result {
+        var configuration = HTTPClient.Configuration()
+        configuration.httpVersion = .http1Only
+        configuration.redirectConfiguration = .disallow
+        // A daemon that is not there is told at once, not after attempts for ten seconds.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        let http = HTTPClient(eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: configuration)
+        do {
+            let result = try await body(ControlClient(socketPath: socketPath, http: http))
+            try? await http.shutdown()
+            return result
+        } catch {
+            try? await http.shutdown()
+            throw error
+        }
+    }
+
+    /// A body of a request.
+    enum Body: Sendable {
+        case none
+        case json([UInt8])
+        /// Bytes as they come, with back-pressure; their number where it is known.
+        case stream(AsyncStreamOfBytes, length: Int64)
+    }
+
+    /// Sends a request and returns the head of its answer; a problem is thrown.
+    func open(
+        _ method: HTTPMethod, _ path: String, body: Body = .none, accept: String = "application/json"
+    ) async throws(ControlError) -> HTTPClientResponse {
+        var request = HTTPClientRequest(url: "http+unix://\(ControlPath.encode(self.socketPath))\(path)")
+        request.method = method
+        // Of a Unix socket's address the library would make a Host that the daemon rightly refuses.
+        request.headers.replaceOrAdd(name: "Host", value: "localhost")
+        request.headers.replaceOrAdd(name: "Accept", value: accept)
+        request.headers.replaceOrAdd(name: "User-Agent", value: "earshot/\(EarshotVersion.current)")
+        switch body {
+        case .none: break
+        case .json(let bytes):
+            request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: bytes))
+        case .stream(let bytes, let length):
+            request.headers.replaceOrAdd(name: "Content-Type", value: "application/octet-stream")
+            request.body = .stream(bytes, length: .known(length))
+        }
+        let response: HTTPClientResponse
+        do {
+            response = try await self.http.execute(request, deadline: .distantFuture)
+        } catch {
+            throw self.failure(error, answered: false)
+        }
+        guard (200..<300).contains(response.status.code) else { throw try await self.problem(response) }
+        return response
+    }
+
+    /// Sends a request and decodes its answer.
+    func call<Value: Decodable & Sendable>(
+        _ method: HTTPMethod, _ path: String, body: Body = .none, as type: Value.Type
+    ) async throws(ControlError) -> ControlReply<Value> {
+        let response = try await self.open(method, path, body: body)
+        let json = try await self.collect(response)
+        do {
+            return ControlReply(value: try ControlJSON.decode(type, from: json), json: json)
+        } catch {
+            throw .malformed("the daemon's answer to \(method) \(path): \(error)")
+        }
+    }
+
+    /// Sends a request whose answer says nothing, or what the caller does not want to know.
+    func perform(_ method: HTTPMethod, _ path: String, body: Body = .none) async throws(ControlError) {
+        _ = try await self.collect(try await self.open(method, path, body: body))
+    }
+
+    /// The whole body of an answer.
+    func collect(_ response: HTTPClientResponse) async throws(ControlError) -> [UInt8] {
+        do {
+            let buffer = try await response.body.collect(upTo: Self.answerLimit)
+            return Array(buffer.readableBytesView)
+        } catch is NIOTooManyBytesError {
+            throw .malformed("the daemon's answer is longer than \(Self.answerLimit) bytes")
+        } catch {
+            throw self.failure(error, answered: true)
+        }
+    }
+
+    private func problem(_ response: HTTPClientResponse) async throws(ControlError) -> ControlError {
+        let json = try await self.collect(response)
+        guard let problem = try? ControlJSON.decode(ControlAPI.Problem.self, from: json) else {
+            return .malformed("the daemon answered with status \(response.status.code) and no explanation")
+        }
+        return .problem(problem)
+    }
+
+    /// What an error of the HTTP client means; `answered` says whether the daemon had begun to answer.
+    func failure(_ error: any Error, answered: Bool) -> ControlError {
+        switch error {
+        case let error as ControlError: return error
+        case is CancellationError: return .cancelled
+        case let error as HTTPClientError where error == .cancelled: return .cancelled
+        case let error as IOError where !answered:
+            return .unreachable(path: self.socketPath, reason: SystemError.reason(error.errnoCode), code: error.errnoCode)
+        case let error as IOError: return .lost(path: self.socketPath, reason: SystemError.reason(error.errnoCode))
+        case is SocketAddressError:
+            return .unreachable(path: self.socketPath, reason: "the path is too long for a socket", code: nil)
+        case let error as HTTPClientError where error == .remoteConnectionClosed:
+            return .lost(path: self.socketPath, reason: "it closed the connection")
+        default:
+            if answered { return .lost(path: self.socketPath, reason: "\(error)") }
+            return .unreachable(path: self.socketPath, reason: "\(error)", code: nil)
+        }
+    }
+}

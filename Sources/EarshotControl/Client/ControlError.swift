@@ -1,0 +1,15 @@
+/// Why a call to the daemon came to nothing.
+package enum ControlError: Error, Hashable, Sendable {
+    /// No daemon answers at the socket; the errno where the kernel gave one.
+    case unreachable(path: String, reason: String, code: CInt?)
+    /// The daemon went away in the middle of an answer.
+    case lost(path: String, reason: String)
+    /// The daemon refused, and says why.
+    case problem(ControlAPI.Problem)
+    /// The daemon answered something that is not the API's.
+    case malformed(String)
+    /// What was to be uploaded could not be read, in words.
+    case source(String)
+    /// The caller's task was cancelled.
+    case cancelled
+}

@@ -1,0 +1,27 @@
+/// Builds the paths of the API.
+enum ControlPath {
+    /// The text with everything but letters, digits, `-`, `_` and `~` percent-encoded (RFC 3986 section 2.1): one path segment or value.
+    ///
+    /// The dot too: a peer may be called `..`, and that must not become a step in the path.
+    static func encode(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
+                bytes.append(byte)
+            default:
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// A path below `/v1` with its segments and query encoded; a query item without a value is left out.
+    static func path(_ segments: [String], query: [(name: String, value: String?)] = []) -> String {
+        let items = query.compactMap { item in item.value.map { "\(item.name)=\(Self.encode($0))" } }
+        let path = ControlAPI.pathPrefix + segments.map { "/" + Self.encode($0) }.joined()
+        return items.isEmpty ? path : path + "?" + items.joined(separator: "&")
+    }
+}
