@@ -1,0 +1,161 @@
+import Crypto
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+/// Writes the vectors anew, into the folder that `EARSHOT_WRITE_VECTORS` names; for when the format itself changes.
+@Suite(.enabled(if: ProcessInfo.processInfo.environment["EARSHOT_WRITE_VECTORS"] != nil, "writes files only where asked to"))
+struct VectorWriting {
+    private func write(_ value: some Encodable, to name: String) throws {
+        let folder = try #require(ProcessInfo.processInfo.environment["EARSHOT_WRITE_VECTORS"])
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        var data = try encoder.encode(value)
+        data.append(UInt8(ascii: "\n"))
+        try data.write(to: URL(fileURLWithPath: folder).appendingPathComponent("\(name).json"))
+    }
+
+    @Test func frames() throws {
+        let vectors = try Fixtures.frames().map {
+            Vectors.FrameVector(
+                name: $0.name, type: $0.frame.type.rawValue, note: $0.note, hex: hexadecimal(try $0.frame.encoded().readableBytesView))
+        }
+        try self.write(vectors, to: "frames")
+    }
+
+    private func frame(_ type: UInt8, _ payload: some Collection<UInt8>) -> [UInt8] {
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: payload.count >> $0) } + [type] + payload
+    }
+
+    @Test func malformed() throws {
+        var vectors: [Vectors.Malformed] = []
+        func add(_ name: String, _ bytes: [UInt8], _ error: String, phase: String = "proven") {
+            vectors.append(Vectors.Malformed(name: name, phase: phase, hex: hexadecimal(bytes), error: error, code: 1))
+        }
+        add("preamble in lower case", Array("earshot\n".utf8), "foreign-preamble", phase: "preamble")
+        add("preamble cut by a line feed", Array("EARS\n".utf8), "foreign-preamble", phase: "preamble")
+        add("TLS record", [0x16, 3, 1, 0, 0], "foreign-preamble", phase: "preamble")
+        add("unknown type 0x04", self.frame(0x04, []), "unknown-type")
+        add("unknown type 0x7f", self.frame(0x7F, [1]), "unknown-type")
+        for (length, type, phase) in [
+            (8193, 0x01, "unproven"), (2049, 0x80, "unproven"), (2049, 0x30, "unproven"), (1027, 0x02, "unproven"),
+            (1_049_601, 0x80, "proven"),
+            (9, 0x10, "proven"), (1, 0x12, "proven"), (UInt32.max, 0x30, "proven"), (1 << 31, 0x43, "proven"),
+            ((1 << 31) - 1, 0x41, "proven"),
+        ] as [(UInt32, UInt8, String)] {
+            let header = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: length >> $0) } + [type]
+            add("header of type \(type) with length \(length)", header, "too-long", phase: phase)
+        }
+        for named in try Fixtures.frames() {
+            let whole = Array(try named.frame.encoded().readableBytesView)
+            let payload = whole.dropFirst(WireLimits.frameHeaderLength)
+            let limit = named.frame.type.payloadLimit
+            // A chunk's two lengths disagree; a payload as long as its type allows cannot be longer.
+            if payload.count < limit {
+                let field = named.frame.type == .resourceChunk ? "data" : "end"
+                add("\(named.name), one byte more", self.frame(named.frame.type.rawValue, payload + [0]), "malformed \(field)")
+            }
+            guard !payload.isEmpty else { continue }
+            do {
+                _ = try FrameParser.parse(ByteBuffer(bytes: payload.dropLast()), of: named.frame.type)
+                Issue.record("a shorter \(named.name) parses")
+            } catch {
+                let short = self.frame(named.frame.type.rawValue, payload.dropLast())
+                add("\(named.name), one byte less", short, Vectors.key(of: error))
+            }
+        }
+        for edge in Edge.all {
+            let above = edge.range.upperBound + 1
+            let values = [edge.range.lowerBound > 0 ? edge.range.lowerBound - 1 : nil, edge.range.upperBound == 255 ? nil : above]
+            for value in values.compactMap({ $0 }) where edge.field != "versions" {
+                let payload = edge.payload(value)
+                guard payload.readableBytes <= min(edge.type.payloadLimit, 2048) else { continue }
+                let bytes = self.frame(edge.type.rawValue, Array(payload.readableBytesView))
+                add("\(edge.type), \(edge.field) of \(value)", bytes, "malformed \(edge.field)")
+            }
+        }
+        let hello = try FrameEncoder.payload(of: try Fixtures.hello())
+        add("hello, versions 2-1", self.frame(1, [2, 1] + hello.dropFirst(2)), "malformed versions", phase: "unproven")
+        add("hello, versions 0-1", self.frame(1, [0, 1] + hello.dropFirst(2)), "malformed versions", phase: "unproven")
+        add(
+            "hello, service type in upper case", self.frame(1, self.replacing("earshot", by: "EARSHOT", in: hello)),
+            "malformed service_type")
+        add("hello, service type of digits", self.frame(1, self.replacing("earshot", by: "1234567", in: hello)), "malformed service_type")
+        add(
+            "hello, control character in the name", self.frame(1, self.replacing("alice", by: "al\u{1B}ce", in: hello)),
+            "malformed display_name")
+        var invalid = hello
+        if let index = invalid.indices.first(where: { hello[$0...].starts(with: Array("alice".utf8)) }) { invalid[index] = 0xFF }
+        add("hello, name not UTF-8", self.frame(1, invalid), "malformed display_name")
+        add("refusal, surrogate in UTF-8", self.frame(3, [0, 1, 0, 3, 0xED, 0xA0, 0x80]), "malformed explanation")
+        add("refusal, overlong UTF-8", self.frame(3, [0, 1, 0, 2, 0xC0, 0x80]), "malformed explanation")
+        try self.write(vectors, to: "malformed")
+    }
+
+    private func replacing(_ old: String, by new: String, in bytes: [UInt8]) -> [UInt8] {
+        var bytes = bytes
+        let old = Array(old.utf8)
+        if let start = bytes.indices.first(where: { bytes[$0...].starts(with: old) }) {
+            bytes.replaceSubrange(start..<start + old.count, with: Array(new.utf8))
+        }
+        return bytes
+    }
+
+    @Test func identifiers() throws {
+        let words = ["", "f", "fo", "foo", "foob", "fooba", "foobar"]
+        let keys = try [UInt8(1), 33].map { try self.key($0) }
+        let id = PeerID(subjectPublicKeyInfo: keys[0].publicKey.derRepresentation).description
+        try self.write(
+            Vectors.Identifiers(
+                base32: words.map { .init(hex: hexadecimal($0.utf8), text: Base32.encode($0.utf8)) },
+                invalidBase32: ["M", "MY=", "MZ", "MZXW6Y", "M1", "M8", "MÉ", "M Y"],
+                peers: keys.map {
+                    let der = $0.publicKey.derRepresentation
+                    return .init(publicKey: hexadecimal(der), peerID: PeerID(subjectPublicKeyInfo: der).description)
+                },
+                invalidPeerIDs: ["", String(id.dropLast()), id + "A", id + "====", id.dropLast() + "B", "1" + id.dropFirst()],
+                uuids: [
+                    .init(hex: "00112233445566778899aabbccddeeff", text: "00112233-4455-6677-8899-aabbccddeeff"),
+                    .init(hex: "00000000000000000000000000000000", text: "00000000-0000-0000-0000-000000000000"),
+                ],
+                invalidUUIDs: [
+                    "", "00112233-4455-6677-8899-aabbccddeef", "0011223-34455-6677-8899-aabbccddeeff", "0011223344556677-8899aabbccddeeff",
+                    "g0112233445566778899aabbccddeeff", "+0112233445566778899aabbccddeeff",
+                ]), to: "identifiers")
+    }
+
+    private func key(_ first: UInt8) throws -> P256.Signing.PrivateKey {
+        try P256.Signing.PrivateKey(rawRepresentation: Array(first..<first + 32))
+    }
+
+    @Test func handshakes() throws {
+        let (initiator, responder) = (try self.key(1), try self.key(33))
+        let handshakes = try [(TransportKind.tls, EncryptionPreference.required), (.plaintext, .none)].map { transport, preference in
+            let hellos = [
+                try Fixtures.hello(publicKey: Array(initiator.publicKey.derRepresentation), nonce: 0xA1, encryption: preference),
+                try Fixtures.hello(
+                    publicKey: Array(responder.publicKey.derRepresentation), nonce: 0xB2, name: "bob", encryption: .optional,
+                    extensions: [HelloExtension(type: 0xFF01, data: [1, 2, 3])]),
+            ]
+            let payloads = try hellos.map { try FrameEncoder.payload(of: $0) }
+            let transcript = Transcript(initiatorHello: payloads[0], responderHello: payloads[1], transport: transport)
+            let sides = try zip([(HandshakeRole.initiator, initiator), (.responder, responder)], zip(hellos, payloads)).map { side, hello in
+                let input = transcript.proofInput(of: side.0)
+                let signature = Array(try side.1.signature(for: input).derRepresentation)
+                var sends = ByteBuffer(bytes: WireLimits.preamble)
+                try FrameEncoder.encode(.hello(hello.0), into: &sends)
+                try FrameEncoder.encode(.proof(Proof(signature: signature)), into: &sends)
+                let der = side.1.publicKey.derRepresentation
+                return Vectors.Handshake.Side(
+                    privateKey: hexadecimal(side.1.rawRepresentation), publicKey: hexadecimal(der),
+                    peerID: PeerID(subjectPublicKeyInfo: der).description, encryption: hello.0.encryption.rawValue,
+                    hello: hexadecimal(hello.1), proofInput: hexadecimal(input), signature: hexadecimal(signature),
+                    sends: hexadecimal(sends.readableBytesView))
+            }
+            return Vectors.Handshake(
+                transport: transport.rawValue, initiator: sides[0], responder: sides[1], transcript: hexadecimal(transcript.hash))
+        }
+        try self.write(handshakes, to: "handshakes")
+    }
+}
