@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,4 +44,20 @@ int earshot_lock_file(int descriptor) {
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
     return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
+int earshot_reserve(int descriptor, uint64_t size) {
+    if (size > INT64_MAX) {
+        errno = EFBIG;
+        return -1;
+    }
+    int result;
+    do {
+        result = fallocate(descriptor, 0, 0, (off_t)size);
+    } while (result != 0 && errno == EINTR);
+    return result;
+}
+
+void earshot_name_thread(const char *name) {
+    prctl(PR_SET_NAME, name);
 }

@@ -2,6 +2,11 @@ package import Glibc
 
 /// Owns one descriptor, closes it when the last reference goes, and moves bytes at offsets: several threads may use it at once.
 package final class OpenFile: Sendable {
+    /// `open` flags, for callers that have no C library of their own.
+    package static let readWrite = O_RDWR
+    /// See `readWrite`.
+    package static let create = O_CREAT
+
     /// The descriptor; valid while this object lives.
     package let descriptor: CInt
     /// What errors call it.
@@ -40,6 +45,15 @@ package final class OpenFile: Sendable {
         }
     }
 
+    /// Writes all the bytes at the offset.
+    package func write(_ bytes: [UInt8], at offset: UInt64) throws(FileError) {
+        // Not thrown through the closure: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(FileError) in try self.write(buffer, at: offset) }
+        }
+        try result.get()
+    }
+
     /// Reads up to `buffer.count` bytes at the offset and returns how many; fewer only at the end of the file.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(FileError) -> Int {
         var total = 0
@@ -58,8 +72,27 @@ package final class OpenFile: Sendable {
         return total
     }
 
+    /// Reads up to `count` bytes at the offset; fewer only at the end of the file.
+    package func bytes(at offset: UInt64, count: Int) throws(FileError) -> [UInt8] {
+        var failure: FileError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            do throws(FileError) {
+                initialized = try self.read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
     /// Waits until the content is on disk; with `dataOnly`, times and the like may follow later.
     package func sync(dataOnly: Bool = false) throws(FileError) {
         guard (dataOnly ? fdatasync(self.descriptor) : fsync(self.descriptor)) == 0 else { throw FileError("save", self.subject) }
+    }
+
+    /// Sets the permission bits.
+    package func setMode(_ mode: UInt32) throws(FileError) {
+        guard fchmod(self.descriptor, mode) == 0 else { throw FileError("set the permissions of", self.subject) }
     }
 }

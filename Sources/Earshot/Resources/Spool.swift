@@ -1,0 +1,299 @@
+package import EarshotWire
+package import NIOCore
+
+internal import CLinux
+internal import Crypto
+internal import EarshotSafety
+internal import Glibc
+
+/// Where received content lies until somebody fetches it: files under our own ids, never under a name that a peer chose.
+///
+/// A transfer is a file in `partial` until every byte of the declared size is there and the digest of the whole is equal; then it is
+/// on disk, and moves to `complete` at once. Its size is reserved before the first byte, so that a full disk shows at the offer and
+/// not at the end. Runs on a thread of its own, because every call waits for the disk.
+package actor Spool {
+    private struct Transfer {
+        let file: OpenFile
+        let size: UInt64
+        var written: UInt64 = 0
+        let hash: XXH3
+    }
+
+    private let partial: SafeDirectory
+    private let complete: SafeDirectory
+    private let quota: UInt64
+    private let reserve: Double
+    private var transfers: [ResourceID: Transfer] = [:]
+    /// Bytes of the completed files, and the declared sizes of the running transfers.
+    private var held: UInt64
+    private let executor: ThreadExecutor
+
+    /// The spool's own thread.
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    /// Opens `spool` in the state directory, making what is missing (0700).
+    ///
+    /// `quota` is what it may hold in bytes, `reserve` the part of the file system, 0 to 1, that is left free. Call `sweep` before anything else.
+    package init(directory: String, quota: UInt64, reserve: Double) throws(EarshotError) {
+        do {
+            let spool = try SafeDirectory(path: "\(directory)/spool", create: 0o700)
+            self.partial = try SafeDirectory(path: "\(spool.path)/partial", create: 0o700)
+            self.complete = try SafeDirectory(path: "\(spool.path)/complete", create: 0o700)
+            self.held = try Self.size(of: self.complete)
+        } catch {
+            throw Self.error(error)
+        }
+        self.quota = quota
+        self.reserve = min(max(reserve, 0), 1)
+        self.executor = try ThreadExecutor(name: "earshot-spool")
+    }
+
+    deinit {
+        self.executor.stop()
+    }
+
+    /// Bytes of the completed files, and the declared sizes of the running transfers.
+    package func heldBytes() -> UInt64 { self.held }
+
+    /// Reserves the size and opens a file for the transfer; returns the offset at which to start: 0.
+    ///
+    /// Throws `no-space` beyond the quota, the reserve or the disk, `too-large` for what no file can hold, `conflict` for an id in use.
+    package func begin(_ id: ResourceID, size: UInt64) throws(EarshotError) -> UInt64 {
+        let name = try Self.name(id)
+        guard self.transfers[id] == nil, try self.size(name) == nil else {
+            throw EarshotError(.conflict, "a resource \(id) is here already; send it under another id")
+        }
+        guard size <= WireLimits.resourceSize else {
+            throw EarshotError(.tooLarge, "\(size) bytes are more than a file can hold (\(WireLimits.resourceSize))")
+        }
+        let (sum, overflow) = self.held.addingReportingOverflow(size)
+        guard !overflow, sum <= self.quota else {
+            throw EarshotError(
+                .noSpace,
+                "\(size) bytes do not fit: the spool holds \(self.held) of the \(self.quota) bytes of its quota; fetch or delete what lies there"
+            )
+        }
+        do {
+            try self.checkFreeSpace(for: size)
+            // Left over from a run that was killed before it could sweep: not a transfer that we know.
+            try self.partial.remove(name)
+            let file = try self.partial.open(name, flags: O_RDWR | O_CREAT | O_EXCL)
+            do {
+                try Self.reserveSize(size, file)
+            } catch {
+                _ = try? self.partial.remove(name)
+                throw error
+            }
+            self.transfers[id] = Transfer(file: file, size: size, hash: try XXH3())
+        } catch {
+            throw Self.error(error)
+        }
+        self.held = sum
+        return 0
+    }
+
+    private func checkFreeSpace(for size: UInt64) throws {
+        let space = try self.partial.space()
+        let kept = UInt64(Double(space.total) * self.reserve)
+        let usable = space.free > kept ? space.free - kept : 0
+        guard size <= usable else {
+            throw EarshotError(
+                .noSpace,
+                "\(size) bytes do not fit: the disk has \(usable) free beyond the reserve; free some space, or lower resources.reserve")
+        }
+    }
+
+    private static func reserveSize(_ size: UInt64, _ file: OpenFile) throws(FileError) {
+        guard size > 0, earshot_reserve(file.descriptor, size) != 0 else { return }
+        let code = errno
+        // Some file systems cannot reserve; the write that does not fit is then the one that fails.
+        guard [EOPNOTSUPP, ENOSYS, EINVAL].contains(code) else { throw FileError("reserve space for", file.subject, code: code) }
+    }
+
+    /// Writes the next bytes, which begin where the last ones ended, and returns how many there are now from the start.
+    ///
+    /// Throws `protocol-violation` for bytes out of place and `too-large` beyond the declared size, with nothing written; `no-space` or `storage`
+    /// when the disk fails, after which the same bytes may be tried again.
+    @discardableResult
+    package func write(_ id: ResourceID, offset: UInt64, _ data: ByteBuffer) throws(EarshotError) -> UInt64 {
+        guard var transfer = self.transfers[id] else { throw Self.unknown(id) }
+        guard offset == transfer.written else {
+            throw EarshotError(
+                .protocolViolation, "bytes at offset \(offset) of the resource \(id) where \(transfer.written) was due; send it again")
+        }
+        let count = UInt64(data.readableBytes)
+        guard count <= transfer.size - transfer.written else {
+            throw EarshotError(.tooLarge, "more than the declared \(transfer.size) bytes of the resource \(id); send it again")
+        }
+        do {
+            try transfer.file.write(data, at: offset)
+        } catch {
+            throw Self.error(error)
+        }
+        transfer.hash.update(data)
+        transfer.written += count
+        self.transfers[id] = transfer
+        return transfer.written
+    }
+
+    /// Checks the whole, puts it on disk and moves it to the completed ones; returns its digest as `ALGORITHM:HEX`.
+    ///
+    /// Throws `digest-mismatch` when bytes are missing or differ. When it throws, the transfer is abandoned.
+    package func finish(
+        _ id: ResourceID, algorithm: ResourceEnd.DigestAlgorithm, digest: [UInt8]
+    ) throws(EarshotError) -> String {
+        guard let transfer = self.transfers[id] else { throw Self.unknown(id) }
+        let name = try Self.name(id)
+        do {
+            guard transfer.written == transfer.size else {
+                throw EarshotError(.digestMismatch, "only \(transfer.written) of \(transfer.size) bytes arrived; send it again")
+            }
+            let own = algorithm == .xxh3 ? transfer.hash.digest() : try Self.sha256(transfer.file, size: transfer.size)
+            guard own == digest else {
+                throw EarshotError(.digestMismatch, "the received bytes differ from the sent ones; send it again")
+            }
+            try transfer.file.sync(dataOnly: true)
+            try self.partial.move(name, to: self.complete, as: name)
+            try self.complete.sync()
+            try self.partial.sync()
+            self.transfers[id] = nil
+            return (algorithm == .xxh3 ? "xxh3:" : "sha256:") + own.hexadecimal
+        } catch {
+            self.abandon(id)
+            _ = try? self.complete.remove(name)
+            throw Self.error(error)
+        }
+    }
+
+    private static func sha256(_ file: OpenFile, size: UInt64) throws(FileError) -> [UInt8] {
+        var hash = SHA256()
+        var offset: UInt64 = 0
+        while offset < size {
+            let chunk = try file.bytes(at: offset, count: 256 * 1024)
+            guard !chunk.isEmpty else { break }
+            hash.update(data: chunk)
+            offset += UInt64(chunk.count)
+        }
+        return Array(hash.finalize())
+    }
+
+    /// Ends a transfer and drops what has arrived; nothing happens when there is none.
+    package func abandon(_ id: ResourceID) {
+        guard let transfer = self.transfers.removeValue(forKey: id) else { return }
+        self.held -= min(transfer.size, self.held)
+        // What cannot be removed now is swept at the next start.
+        if let name = try? Self.name(id) { _ = try? self.partial.remove(name) }
+    }
+
+    /// The size of a completed resource's content, in bytes; `nil` when it is not here.
+    package func contentSize(_ id: ResourceID) throws(EarshotError) -> UInt64? {
+        try self.size(try Self.name(id))
+    }
+
+    private func size(_ name: SafeName) throws(EarshotError) -> UInt64? {
+        do {
+            return UInt64(clamping: try self.complete.open(name).status().st_size)
+        } catch {
+            guard error.code == ENOENT else { throw Self.error(error) }
+            return nil
+        }
+    }
+
+    /// Reads up to `count` bytes of a completed resource; fewer, or none, only at its end. Throws `not-found`.
+    package func read(_ id: ResourceID, at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
+        do {
+            return try self.complete.open(try Self.name(id)).buffer(at: offset, count: min(count, Self.readLimit))
+        } catch let error as FileError where error.code == ENOENT {
+            throw Self.unknown(id)
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    /// The most bytes of one read.
+    package static let readLimit = 4 * 1024 * 1024
+
+    /// Drops a resource's content, completed or not; nothing happens when there is none.
+    package func remove(_ id: ResourceID) throws(EarshotError) {
+        self.abandon(id)
+        let name = try Self.name(id)
+        guard let size = try self.size(name) else { return }
+        do {
+            if try self.complete.remove(name) { self.held -= min(size, self.held) }
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    /// Drops what an earlier run left unfinished, and completed content that belongs to none of these resources; returns the names of the files.
+    @discardableResult
+    package func sweep(keeping kept: Set<ResourceID>) throws(EarshotError) -> [String] {
+        do {
+            var removed: [String] = []
+            for name in try self.partial.entries() where !self.transfers.keys.contains(where: { $0.description == name.description }) {
+                if try self.partial.remove(name) { removed.append(name.description) }
+            }
+            let names = Set(kept.map(\.description))
+            for name in try self.complete.entries() where !names.contains(name.description) {
+                if try self.complete.remove(name) { removed.append(name.description) }
+            }
+            let running = self.transfers.values.reduce(UInt64(0)) { $0 + $1.size }
+            self.held = try Self.size(of: self.complete) + running
+            return removed
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    private static func size(of directory: SafeDirectory) throws(FileError) -> UInt64 {
+        var total: UInt64 = 0
+        for name in try directory.entries() { total += UInt64(clamping: try directory.open(name).status().st_size) }
+        return total
+    }
+
+    private static func name(_ id: ResourceID) throws(EarshotError) -> SafeName {
+        do {
+            return try SafeName(id.description)
+        } catch {
+            throw EarshotError(.nameRejected, "\(error)", underlying: error)
+        }
+    }
+
+    private static func unknown(_ id: ResourceID) -> EarshotError {
+        EarshotError(.notFound, "the spool has no resource \(id); earshot file list shows what there is")
+    }
+
+    private static func error(_ error: any Error) -> EarshotError {
+        switch error {
+        case let error as EarshotError: error
+        case let error as FileError: EarshotError(error.isNoSpace ? .noSpace : .storage, "\(error)", underlying: error)
+        default: EarshotError(.storage, "the spool failed", underlying: error)
+        }
+    }
+}
+
+extension OpenFile {
+    /// Writes what is readable at the offset.
+    func write(_ buffer: ByteBuffer, at offset: UInt64) throws(FileError) {
+        let result = buffer.withUnsafeReadableBytes { bytes in
+            Result { () throws(FileError) in try self.write(bytes, at: offset) }
+        }
+        try result.get()
+    }
+
+    /// Up to `count` bytes at the offset, in a buffer of their own; fewer only at the end of the file.
+    func buffer(at offset: UInt64, count: Int) throws(FileError) -> ByteBuffer {
+        var buffer = ByteBufferAllocator().buffer(capacity: max(count, 0))
+        var failure: FileError?
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: max(count, 0)) { space in
+            do throws(FileError) {
+                return try self.read(into: UnsafeMutableRawBufferPointer(rebasing: space[..<max(count, 0)]), at: offset)
+            } catch {
+                failure = error
+                return 0
+            }
+        }
+        if let failure { throw failure }
+        return buffer
+    }
+}

@@ -1,0 +1,77 @@
+internal import EarshotWire
+
+/// What the inbox may hold.
+///
+/// Unread messages are never dropped: when they reach a limit, the next one is refused. Read ones are pruned by age, and beyond that the
+/// same count and bytes bound them: the oldest give way, so that reading a flood cannot fill the disk with history.
+package struct InboxLimits: Sendable, Hashable {
+    /// Unread messages.
+    package var count: Int
+    /// Their bytes, each with `overhead` added.
+    package var bytes: UInt64
+
+    /// Limits of at least one message and one byte.
+    package init(count: Int = 10_000, bytes: UInt64 = 256 * 1024 * 1024) {
+        self.count = max(count, 1)
+        self.bytes = max(bytes, 1)
+    }
+
+    /// One sender may hold at most half of either, so that it cannot lock the others out.
+    package var countPerSender: Int { (self.count + 1) / 2 }
+    /// See `countPerSender`.
+    package var bytesPerSender: UInt64 { self.bytes / 2 + self.bytes % 2 }
+
+    /// What a message counts beyond its body, name and type, in bytes: about what its row and indices take on disk.
+    package static let overhead: UInt64 = 256
+    /// Ids of one sender that are remembered after their messages went; the oldest give way. A sender repeats only what is in flight.
+    package static let rememberedPerSender = 65_536
+    /// How long they are remembered, in seconds: twice the default of `outbox_age`, the longest time after which a message is sent again.
+    package static let rememberedSeconds: Int64 = 14 * 86_400
+}
+
+/// How full the inbox is: running totals, so that a delivery does not have to count.
+struct InboxUsage: Equatable {
+    struct Total: Equatable {
+        var count = 0
+        var bytes: UInt64 = 0
+
+        mutating func add(_ weight: UInt64, count: Int = 1) {
+            self.count += count
+            self.bytes += weight
+        }
+
+        mutating func remove(_ weight: UInt64) {
+            self.count = max(self.count - 1, 0)
+            self.bytes -= min(weight, self.bytes)
+        }
+    }
+
+    var unread = Total()
+    var read = Total()
+    var unreadBySender: [PeerID: Total] = [:]
+
+    /// Whether one more unread message of that weight from that sender is within the limits.
+    func hasRoom(for weight: UInt64, from sender: PeerID, limits: InboxLimits) -> Bool {
+        let own = self.unreadBySender[sender] ?? Total()
+        return self.unread.count < limits.count && own.count < limits.countPerSender
+            && self.unread.bytes + weight <= limits.bytes && own.bytes + weight <= limits.bytesPerSender
+    }
+
+    mutating func delivered(_ weight: UInt64, from sender: PeerID) {
+        self.unread.add(weight)
+        self.unreadBySender[sender, default: Total()].add(weight)
+    }
+
+    mutating func wasRead(_ weight: UInt64, from sender: PeerID) {
+        self.unread.remove(weight)
+        self.read.add(weight)
+        guard var own = self.unreadBySender[sender] else { return }
+        own.remove(weight)
+        self.unreadBySender[sender] = own.count > 0 ? own : nil
+    }
+
+    /// Whether the history of read messages is longer than the limits let it be.
+    func hasExcess(limits: InboxLimits) -> Bool {
+        self.read.count > limits.count || self.read.bytes > limits.bytes
+    }
+}

@@ -1,0 +1,87 @@
+internal import CSQLite
+
+/// SQLite's C API, wrapped once: one connection, used by one thread at a time, with its statements prepared once and kept.
+final class SQLiteDatabase {
+    private let handle: OpaquePointer
+    private var statements: [String: SQLiteStatement] = [:]
+
+    /// Opens a database file that exists (an empty one is a fresh database).
+    init(path: String) throws(SQLiteError) {
+        var handle: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let code = sqlite3_open_v2(path, &handle, flags, nil)
+        guard let handle else { throw SQLiteError(code: code, message: "out of memory") }
+        guard code == SQLITE_OK else {
+            let error = Self.error(code, handle)
+            sqlite3_close_v2(handle)
+            throw error
+        }
+        self.handle = handle
+    }
+
+    deinit {
+        // The statements first: an open one would keep the connection, and its lock, alive.
+        self.statements.removeAll()
+        sqlite3_close_v2(self.handle)
+    }
+
+    static func error(_ code: CInt, _ handle: OpaquePointer) -> SQLiteError {
+        SQLiteError(
+            code: sqlite3_errcode(handle) == code & 0xFF ? sqlite3_extended_errcode(handle) : code,
+            message: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle))
+    }
+
+    /// Runs statements that are not worth keeping, such as a schema.
+    func execute(_ sql: String) throws(SQLiteError) {
+        let code = sqlite3_exec(self.handle, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw Self.error(code, self.handle) }
+    }
+
+    /// Runs a statement to its end and returns how many rows it changed.
+    @discardableResult
+    func run(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> Int {
+        let statement = try self.statement(sql)
+        defer { statement.reset() }
+        try statement.bind(values)
+        while try statement.step() {}
+        return Int(sqlite3_changes64(self.handle))
+    }
+
+    /// Runs a query and makes a value of each row.
+    func query<Row>(
+        _ sql: String, _ values: [SQLiteValue] = [], _ row: (SQLiteStatement) throws(SQLiteError) -> Row
+    ) throws(SQLiteError) -> [Row] {
+        let statement = try self.statement(sql)
+        defer { statement.reset() }
+        try statement.bind(values)
+        var rows: [Row] = []
+        while try statement.step() { rows.append(try row(statement)) }
+        return rows
+    }
+
+    /// The first column of the only row.
+    func integer(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> Int64 {
+        try self.query(sql, values) { statement in statement.integer(0) }.first ?? 0
+    }
+
+    /// Everything in it is committed (and on disk) or, when it throws, as if it had never been.
+    func transaction<Result>(_ body: () throws(SQLiteError) -> Result) throws(SQLiteError) -> Result {
+        try self.run("BEGIN IMMEDIATE")
+        do {
+            let result = try body()
+            try self.run("COMMIT")
+            return result
+        } catch {
+            // A full disk rolls back by itself; what does not must be rolled back here, or nothing could begin again.
+            if sqlite3_get_autocommit(self.handle) == 0 { sqlite3_exec(self.handle, "ROLLBACK", nil, nil, nil) }
+            throw error
+        }
+    }
+
+    private func statement(_ sql: String) throws(SQLiteError) -> SQLiteStatement {
+        if let known = self.statements[sql] { return known }
+        let new = try SQLiteStatement(sql, database: self.handle)
+        self.statements[sql] = new
+        return new
+    }
+}

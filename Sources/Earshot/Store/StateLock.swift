@@ -1,0 +1,44 @@
+internal import CLinux
+internal import EarshotSafety
+internal import Glibc
+
+/// Holds a state directory for one process: a lock on the file `lock` in it, which ends with the process however that ends.
+///
+/// The file holds the process's id, for the message to whoever comes second; the lock decides, not the text.
+package final class StateLock: Sendable {
+    private let file: OpenFile
+
+    /// Takes the lock, making the directory (0700) where it is missing; throws `conflict` with the holder's process id.
+    package init(directory: String) throws(EarshotError) {
+        do {
+            let opened = try SafeDirectory(path: directory, create: 0o700)
+            guard let name = try? SafeName("lock") else { throw FileError("lock", directory, code: EINVAL) }
+            let file = try opened.open(name, flags: OpenFile.readWrite | OpenFile.create, mode: 0o600)
+            self.file = file
+            guard earshot_lock_file(file.descriptor) == 0 else {
+                let code = errno
+                guard code == EAGAIN || code == EACCES else { throw FileError("lock", file.subject, code: code) }
+                throw Taken(process: try Self.process(in: file))
+            }
+            guard ftruncate(file.descriptor, 0) == 0 else { throw FileError("write to", file.subject) }
+            try file.write(Array("\(getpid())\n".utf8), at: 0)
+        } catch let error as Taken {
+            let holder = error.process.map { "the process \($0)" } ?? "another process"
+            throw EarshotError(
+                .conflict, "\(holder) uses the state directory \(directory.escapedForDisplay); stop it, or use another --state-directory")
+        } catch let error as FileError {
+            throw EarshotError(error.isNoSpace ? .noSpace : .storage, "\(error)", underlying: error)
+        } catch {
+            throw EarshotError(.storage, "cannot lock \(directory.escapedForDisplay)", underlying: error)
+        }
+    }
+
+    private struct Taken: Error {
+        let process: Int?
+    }
+
+    private static func process(in file: OpenFile) throws(FileError) -> Int? {
+        let bytes = try file.bytes(at: 0, count: 32)
+        return Int(String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+    }
+}

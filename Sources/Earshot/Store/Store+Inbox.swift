@@ -1,0 +1,136 @@
+package import EarshotWire
+package import FoundationEssentials
+
+internal import NIOCore
+
+extension Store {
+    /// Commits a batch of messages in one transaction; the outcomes are in the batch's order.
+    ///
+    /// What is `.stored` is on disk, after everything that was stored before it. Throws `no-space` or `storage` with nothing changed.
+    package func deliver(_ batch: [InboxMessage], receivedAt: Date) throws(EarshotError) -> [DeliveryOutcome] {
+        guard !batch.isEmpty else { return [] }
+        let usage = self.usage
+        do {
+            return try self.attempt { () throws(SQLiteError) in
+                try self.database.transaction { () throws(SQLiteError) in
+                    var outcomes: [DeliveryOutcome] = []
+                    outcomes.reserveCapacity(batch.count)
+                    for message in batch { outcomes.append(try self.deliver(message, receivedAt: receivedAt)) }
+                    return outcomes
+                }
+            }
+        } catch {
+            self.usage = usage
+            throw error
+        }
+    }
+
+    private func deliver(_ message: InboxMessage, receivedAt: Date) throws(SQLiteError) -> DeliveryOutcome {
+        let sender = SQLiteValue.blob(message.senderID.bytes)
+        let id = SQLiteValue.blob(message.id.bytes)
+        let known = try self.database.integer(
+            """
+            SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND sender = ?2) OR EXISTS (SELECT 1 FROM remembered WHERE id = ?1 AND sender = ?2)
+            """, [id, sender])
+        guard known == 0 else { return .duplicate }
+        let weight = Self.weight(message)
+        guard self.usage.hasRoom(for: weight, from: message.senderID, limits: self.limits) else { return .inboxFull }
+        try self.database.run(
+            """
+            INSERT INTO messages (sender, id, weight, sent_at, received_at, sender_name, content_type, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                sender, id, .integer(Int64(clamping: weight)), .integer(Self.milliseconds(message.sentAt)),
+                .integer(Self.milliseconds(receivedAt)), .text(message.senderName), .text(message.contentType), .buffer(message.body),
+            ])
+        self.usage.delivered(weight, from: message.senderID)
+        return .stored(
+            Message(
+                id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
+                contentType: message.contentType, body: message.body, mode: .reliable, sentAt: message.sentAt, receivedAt: receivedAt,
+                readState: .unread, recipients: []))
+    }
+
+    private static func weight(_ message: InboxMessage) -> UInt64 {
+        UInt64(message.body.readableBytes + message.contentType.utf8.count + message.senderName.utf8.count) + InboxLimits.overhead
+    }
+
+    /// Messages of the inbox, oldest first; those of one state or one sender where given, at most `limit`.
+    package func messages(state: Message.ReadState?, from sender: PeerID?, limit: Int) throws(EarshotError) -> [Message] {
+        // Each form is named its index: the planner would rather walk the whole table in order than use a partial one.
+        let source =
+            switch state {
+            case .unread: "messages INDEXED BY messages_unread WHERE read_at IS NULL"
+            case .read: "messages WHERE read_at IS NOT NULL"
+            case nil: "messages WHERE TRUE"
+            }
+        return try self.attempt { () throws(SQLiteError) in
+            let limit = SQLiteValue.integer(Int64(max(limit, 0)))
+            guard let sender else {
+                return try self.messages("\(source) ORDER BY place LIMIT ?", [limit])
+            }
+            return try self.messages("\(source) AND sender = ? ORDER BY place LIMIT ?", [.blob(sender.bytes), limit])
+        }
+    }
+
+    /// The messages of that id: one, or several when several senders used it, oldest first.
+    package func messages(id: MessageID, from sender: PeerID?) throws(EarshotError) -> [Message] {
+        try self.attempt { () throws(SQLiteError) in try self.find(id, from: sender) }
+    }
+
+    private func find(_ id: MessageID, from sender: PeerID?) throws(SQLiteError) -> [Message] {
+        guard let sender else { return try self.messages("messages WHERE id = ? ORDER BY place", [.blob(id.bytes)]) }
+        return try self.messages("messages WHERE id = ? AND sender = ? ORDER BY place", [.blob(id.bytes), .blob(sender.bytes)])
+    }
+
+    private func messages(_ source: String, _ values: [SQLiteValue]) throws(SQLiteError) -> [Message] {
+        try self.database.query(
+            "SELECT sender, id, sent_at, received_at, read_at, sender_name, content_type, body FROM \(source)", values
+        ) { row throws(SQLiteError) in
+            Message(
+                id: try Self.wireID(row, 1), direction: .incoming, senderID: try Self.peerID(row, 0), senderName: row.text(5),
+                contentType: row.text(6), body: row.buffer(7), mode: .reliable, sentAt: Self.date(row.integer(2)),
+                receivedAt: Self.date(row.integer(3)), readState: row.isNull(4) ? .unread : .read, recipients: [])
+        }
+    }
+
+    /// How many messages are unread.
+    package func unreadCount() -> Int { self.usage.unread.count }
+
+    /// Marks a message read and returns it as it is then; `nil` when there is none. The time decides when it is pruned.
+    ///
+    /// Throws `conflict` when several senders used the id and none is named.
+    package func markRead(id: MessageID, from sender: PeerID?, at time: Date = Date()) throws(EarshotError) -> Message? {
+        let found = try self.messages(id: id, from: sender)
+        guard found.count <= 1 else {
+            throw EarshotError(.conflict, "\(found.count) senders used the message id \(id); name the sender")
+        }
+        guard let message = found.first, message.readState == .unread else { return found.first }
+        let usage = self.usage
+        let remembered = self.remembered
+        do {
+            try self.attempt { () throws(SQLiteError) in
+                try self.database.transaction { () throws(SQLiteError) in try self.mark(message, at: time) }
+            }
+        } catch {
+            self.usage = usage
+            self.remembered = remembered
+            throw error
+        }
+        return Message(
+            id: message.id, direction: message.direction, senderID: message.senderID, senderName: message.senderName,
+            contentType: message.contentType, body: message.body, mode: message.mode, sentAt: message.sentAt,
+            receivedAt: message.receivedAt, readState: .read, recipients: [])
+    }
+
+    private func mark(_ message: Message, at time: Date) throws(SQLiteError) {
+        let key: [SQLiteValue] = [.blob(message.id.bytes), .blob(message.senderID.bytes)]
+        let weight = try self.database.integer("SELECT weight FROM messages WHERE id = ? AND sender = ?", key)
+        try self.database.run(
+            "UPDATE messages SET read_at = ? WHERE id = ? AND sender = ?", [.integer(Self.milliseconds(time))] + key)
+        self.usage.wasRead(UInt64(clamping: weight), from: message.senderID)
+        while self.usage.hasExcess(limits: self.limits) {
+            guard try self.forget(readBefore: nil, limit: 1) > 0 else { return }
+        }
+    }
+}

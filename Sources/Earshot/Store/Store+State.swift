@@ -1,0 +1,147 @@
+internal import CSQLite
+internal import EarshotWire
+internal import FoundationEssentials
+
+extension Store {
+    /// What was kept, to start from.
+    package func load() throws(EarshotError) -> StoredState {
+        try self.attempt { () throws(SQLiteError) in
+            StoredState(peers: try self.loadPeers(), sessions: try self.loadSessions(), resources: try self.loadResources())
+        }
+    }
+
+    /// Commits the changes in order, all or none.
+    package func apply(_ changes: [StoreChange]) throws(EarshotError) {
+        guard !changes.isEmpty else { return }
+        try self.attempt { () throws(SQLiteError) in
+            try self.database.transaction { () throws(SQLiteError) in
+                for change in changes { try self.apply(change) }
+            }
+        }
+    }
+
+    private func apply(_ change: StoreChange) throws(SQLiteError) {
+        switch change {
+        case .putPeer(let peer): try self.put(peer)
+        case .removePeer(let id): try self.database.run("DELETE FROM peers WHERE id = ?", [.blob(id.bytes)])
+        case .putSession(let session): try self.put(session)
+        case .removeSession(let id): try self.database.run("DELETE FROM sessions WHERE id = ?", [.blob(id.bytes)])
+        case .putResource(let resource): try self.put(resource)
+        case .removeResource(let id): try self.database.run("DELETE FROM resources WHERE id = ?", [.blob(id.bytes)])
+        }
+    }
+
+    private func put(_ peer: StoredPeer) throws(SQLiteError) {
+        try self.database.run(
+            "INSERT OR REPLACE INTO peers (id, name, trust, spoken_tls, first_seen, last_seen) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                .blob(peer.id.bytes), .text(peer.name), .text(peer.trust.rawValue), .integer(peer.spokenTLS ? 1 : 0),
+                .integer(Self.milliseconds(peer.firstSeen)), .integer(Self.milliseconds(peer.lastSeen)),
+            ])
+    }
+
+    private func put(_ session: StoredSession) throws(SQLiteError) {
+        let id = SQLiteValue.blob(session.id.bytes)
+        try self.database.run("DELETE FROM sessions WHERE id = ?", [id])
+        try self.database.run(
+            "INSERT INTO sessions (id, created_at) VALUES (?, ?)", [id, .integer(Self.milliseconds(session.createdAt))])
+        for (place, member) in session.members.enumerated() {
+            try self.database.run(
+                "INSERT INTO members (session_id, place, peer_id) VALUES (?, ?, ?)", [id, .integer(Int64(place)), .blob(member.bytes)])
+        }
+    }
+
+    private func put(_ resource: Resource) throws(SQLiteError) {
+        try self.database.run(
+            """
+            INSERT OR REPLACE INTO resources (id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path,
+                error, error_message, created_at, completed_at, in_spool) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .blob(resource.id.bytes), .text(resource.direction.rawValue), .blob(resource.peerID.bytes), .text(resource.peerName),
+                .text(resource.name), .text(resource.kind.rawValue), .integer(Int64(clamping: resource.size)),
+                .integer(Int64(clamping: resource.transferred)), .text(resource.state.rawValue), Self.optional(resource.digest),
+                Self.optional(resource.path), Self.optional(resource.error?.rawValue), Self.optional(resource.errorMessage),
+                .integer(Self.milliseconds(resource.createdAt)),
+                resource.completedAt.map { .integer(Self.milliseconds($0)) } ?? .null, .integer(resource.inSpool ? 1 : 0),
+            ])
+    }
+
+    private static func optional(_ text: String?) -> SQLiteValue { text.map { .text($0) } ?? .null }
+
+    private func loadPeers() throws(SQLiteError) -> [StoredPeer] {
+        try self.database.query("SELECT id, name, trust, spoken_tls, first_seen, last_seen FROM peers ORDER BY id") {
+            row throws(SQLiteError) in
+            StoredPeer(
+                id: try Self.peerID(row, 0), name: row.text(1), trust: try Self.value(row, 2), spokenTLS: row.integer(3) != 0,
+                firstSeen: Self.date(row.integer(4)), lastSeen: Self.date(row.integer(5)))
+        }
+    }
+
+    private func loadSessions() throws(SQLiteError) -> [StoredSession] {
+        var sessions = try self.database.query("SELECT id, created_at FROM sessions ORDER BY created_at, id") { row throws(SQLiteError) in
+            StoredSession(id: try Self.wireID(row, 0), members: [], createdAt: Self.date(row.integer(1)))
+        }
+        for index in sessions.indices {
+            sessions[index].members = try self.database.query(
+                "SELECT peer_id FROM members WHERE session_id = ? ORDER BY place", [.blob(sessions[index].id.bytes)]
+            ) { row throws(SQLiteError) in try Self.peerID(row, 0) }
+        }
+        return sessions
+    }
+
+    private func loadResources() throws(SQLiteError) -> [Resource] {
+        try self.database.query(
+            """
+            SELECT id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path, error, error_message,
+                created_at, completed_at, in_spool FROM resources ORDER BY created_at, id
+            """
+        ) { row throws(SQLiteError) in
+            Resource(
+                id: try Self.wireID(row, 0), direction: try Self.value(row, 1), peerID: try Self.peerID(row, 2), peerName: row.text(3),
+                name: row.text(4), kind: try Self.value(row, 5), size: UInt64(clamping: row.integer(6)),
+                transferred: UInt64(clamping: row.integer(7)), state: try Self.value(row, 8), digest: Self.optionalText(row, 9),
+                path: Self.optionalText(row, 10), error: Self.optionalText(row, 11).flatMap { EarshotError.Code(rawValue: $0) },
+                errorMessage: Self.optionalText(row, 12), createdAt: Self.date(row.integer(13)),
+                completedAt: row.isNull(14) ? nil : Self.date(row.integer(14)), inSpool: row.integer(15) != 0)
+        }
+    }
+
+    private static func optionalText(_ row: SQLiteStatement, _ column: CInt) -> String? { row.isNull(column) ? nil : row.text(column) }
+
+    static func peerID(_ row: SQLiteStatement, _ column: CInt) throws(SQLiteError) -> PeerID {
+        guard let id = PeerID(bytes: row.bytes(column)) else { throw SQLiteError.damaged("a peer id") }
+        return id
+    }
+
+    static func wireID<Kind>(_ row: SQLiteStatement, _ column: CInt) throws(SQLiteError) -> WireID<Kind> {
+        guard let id = WireID<Kind>(bytes: row.bytes(column)) else { throw SQLiteError.damaged("an identifier") }
+        return id
+    }
+
+    /// A word of a closed set: one that we do not know means damage, because a later release's database is refused as a whole.
+    private static func value<Value: RawRepresentable<String>>(_ row: SQLiteStatement, _ column: CInt) throws(SQLiteError) -> Value {
+        guard let value = Value(rawValue: row.text(column)) else { throw SQLiteError.damaged("the word \(row.text(column))") }
+        return value
+    }
+}
+
+extension SQLiteError {
+    static func damaged(_ what: String) -> SQLiteError {
+        SQLiteError(code: SQLITE_CORRUPT, message: "\(what) in it makes no sense")
+    }
+}
+
+extension WireID {
+    /// The 16 bytes, in network order.
+    var bytes: [UInt8] {
+        [self.high, self.low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
+    }
+
+    /// An identifier from its 16 bytes.
+    init?(bytes: [UInt8]) {
+        guard bytes.count == Self.byteCount else { return nil }
+        let halves = [bytes[..<8], bytes[8...]].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
+        self.init(high: halves[0], low: halves[1])
+    }
+}

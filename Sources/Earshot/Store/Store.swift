@@ -1,0 +1,124 @@
+internal import CSQLite
+internal import EarshotSafety
+internal import EarshotWire
+internal import FoundationEssentials
+
+/// What must outlive the process: decisions about peers, sessions, transfers and the inbox, in one SQLite database.
+///
+/// What a call has returned from is on disk (WAL, `synchronous = FULL`); a call that throws has changed nothing, and the store goes on
+/// working, so that a full disk costs the messages that did not fit and nothing else. Runs on a thread of its own, because every
+/// commit waits for the disk. The caller batches: one transaction, and so one fsync, for as many changes or messages as are waiting.
+package actor Store {
+    /// The database's file name in the state directory.
+    package static let fileName = "earshot.db"
+
+    let database: SQLiteDatabase
+    let path: String
+    let limits: InboxLimits
+    var usage: InboxUsage
+    /// How many ids are remembered of each sender.
+    var remembered: [PeerID: Int]
+    private let executor: ThreadExecutor
+
+    /// The store's own thread.
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    /// Opens the database in the state directory, making both where they are missing (0700, 0600) and bringing the layout up to date.
+    ///
+    /// Throws `storage` for a database that is damaged, another program's or of a later release: it is never replaced silently.
+    package init(directory: String, inbox: InboxLimits = InboxLimits()) throws(EarshotError) {
+        self.path = "\(directory)/\(Self.fileName)"
+        let path = self.path
+        do {
+            let opened = try SafeDirectory(path: directory, create: 0o700)
+            try Self.makeFile(in: opened)
+        } catch {
+            throw EarshotError(error.isNoSpace ? .noSpace : .storage, "\(error); the peer's state is kept there", underlying: error)
+        }
+        do {
+            let database = try Self.open(path)
+            self.usage = try Self.countUsage(database)
+            self.remembered = try Self.countRemembered(database)
+            self.database = database
+        } catch {
+            throw Self.openError(error, path: path)
+        }
+        self.limits = inbox
+        self.executor = try ThreadExecutor(name: "earshot-store")
+    }
+
+    deinit {
+        self.executor.stop()
+    }
+
+    private static func makeFile(in directory: SafeDirectory) throws(FileError) {
+        guard let name = try? SafeName(Self.fileName) else { return }
+        // SQLite gives its journal the mode of the database, and so takes it from here.
+        let file = try directory.open(name, flags: OpenFile.readWrite | OpenFile.create, mode: 0o600)
+        try file.setMode(0o600)
+    }
+
+    private static func open(_ path: String) throws(StoreOpenError) -> SQLiteDatabase {
+        do {
+            let database = try SQLiteDatabase(path: path)
+            try database.execute("PRAGMA busy_timeout = 5000")
+            // Before anything is written: a foreign or damaged file stays as it is.
+            let damage = try database.query("PRAGMA quick_check(1)") { row in row.text(0) }.first ?? "no answer"
+            guard damage == "ok" else { throw SQLiteError(code: SQLITE_CORRUPT, message: damage) }
+            try StoreSchema.check(database)
+            try database.execute(
+                """
+                PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;
+                PRAGMA trusted_schema = OFF
+                """)
+            try StoreSchema.migrate(database)
+            return database
+        } catch let error as StoreOpenError {
+            throw error
+        } catch let error as SQLiteError {
+            throw .sqlite(error)
+        } catch {
+            throw .foreign
+        }
+    }
+
+    private static func openError(_ error: any Error, path: String) -> EarshotError {
+        let shown = path.escapedForDisplay
+        switch error as? StoreOpenError {
+        case .foreign: return EarshotError(.storage, "\(shown) belongs to another program; move it away to start without it")
+        case .newer(let version):
+            return EarshotError(
+                .storage, "\(shown) was written by a later release of earshot (layout \(version)); install that release again")
+        case .sqlite(let error): return Self.storageError(error, path: path)
+        case nil: return Self.storageError(error as? SQLiteError ?? SQLiteError(code: SQLITE_ERROR, message: "\(error)"), path: path)
+        }
+    }
+
+    static func storageError(_ error: SQLiteError, path: String) -> EarshotError {
+        let shown = path.escapedForDisplay
+        if error.isNoSpace { return EarshotError(.noSpace, "no space to write \(shown); free some space on that disk", underlying: error) }
+        if error.isCorrupt {
+            return EarshotError(
+                .storage, "\(shown) is damaged (\(error.message)); restore it from a backup, or move it away to start without it",
+                underlying: error)
+        }
+        return EarshotError(.storage, "cannot use \(shown): \(error.message)", underlying: error)
+    }
+
+    /// Runs a body and gives its failure the form that leaves the store.
+    func attempt<Result>(_ body: () throws(SQLiteError) -> Result) throws(EarshotError) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw Self.storageError(error, path: self.path)
+        }
+    }
+
+    static func milliseconds(_ date: Date) -> Int64 {
+        let value = (date.timeIntervalSince1970 * 1000).rounded()
+        // A date that a peer made up must not trap.
+        return Int64(exactly: min(max(value, -1e15), 1e15)) ?? 0
+    }
+
+    static func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+}

@@ -1,0 +1,87 @@
+/// The database's layout, and how one version becomes the next.
+enum StoreSchema {
+    /// `PRAGMA application_id`: "Ears", by which file(1) and we know the file as ours.
+    static let applicationID: Int64 = 0x4561_7273
+
+    /// One step a version, each run in a transaction of its own. Published steps never change; a new layout is a new step.
+    ///
+    /// Times are milliseconds since 1970, ids and digests their bytes, sizes as signed 64-bit numbers (the protocol's limit).
+    static let migrations: [String] = [
+        """
+        CREATE TABLE peers (
+            id BLOB PRIMARY KEY, name TEXT NOT NULL, trust TEXT NOT NULL, spoken_tls INTEGER NOT NULL,
+            first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE sessions (
+            id BLOB PRIMARY KEY, created_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE members (
+            session_id BLOB NOT NULL REFERENCES sessions (id) ON DELETE CASCADE, place INTEGER NOT NULL, peer_id BLOB NOT NULL,
+            PRIMARY KEY (session_id, place)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE resources (
+            id BLOB PRIMARY KEY, direction TEXT NOT NULL, peer_id BLOB NOT NULL, peer_name TEXT NOT NULL, name TEXT NOT NULL,
+            kind TEXT NOT NULL, size INTEGER NOT NULL, transferred INTEGER NOT NULL, state TEXT NOT NULL, digest TEXT, path TEXT,
+            error TEXT, error_message TEXT, created_at INTEGER NOT NULL, completed_at INTEGER, in_spool INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        -- In the order of delivery. The weight is what the limits count.
+        CREATE TABLE messages (
+            place INTEGER PRIMARY KEY, sender BLOB NOT NULL, id BLOB NOT NULL, weight INTEGER NOT NULL, sent_at INTEGER NOT NULL,
+            received_at INTEGER NOT NULL, read_at INTEGER, sender_name TEXT NOT NULL, content_type TEXT NOT NULL, body BLOB NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX messages_by_id ON messages (id, sender);
+        CREATE INDEX messages_unread ON messages (place) WHERE read_at IS NULL;
+        CREATE INDEX messages_read ON messages (read_at) WHERE read_at IS NOT NULL;
+        -- Ids of messages that are gone, so that a late repeat is still known for one.
+        CREATE TABLE remembered (
+            place INTEGER PRIMARY KEY, sender BLOB NOT NULL, id BLOB NOT NULL, received_at INTEGER NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX remembered_by_id ON remembered (id, sender);
+        CREATE INDEX remembered_by_sender ON remembered (sender, place);
+        CREATE INDEX remembered_by_time ON remembered (received_at);
+        """
+    ]
+
+    /// The layout's version; throws when the file is not ours or not of our time. Changes nothing.
+    @discardableResult
+    static func check(_ database: SQLiteDatabase) throws(StoreOpenError) -> Int {
+        let (version, application, isEmpty) = try Self.read(database)
+        guard application == Self.applicationID || (isEmpty && version == 0 && application == 0) else { throw .foreign }
+        guard version >= 0, version <= Int64(Self.migrations.count) else { throw .newer(version: version) }
+        return Int(version)
+    }
+
+    private static func read(_ database: SQLiteDatabase) throws(StoreOpenError) -> (version: Int64, application: Int64, isEmpty: Bool) {
+        do {
+            return (
+                try database.integer("PRAGMA user_version"), try database.integer("PRAGMA application_id"),
+                try database.integer("SELECT count(*) FROM sqlite_master") == 0
+            )
+        } catch {
+            throw .sqlite(error)
+        }
+    }
+
+    /// Brings a database to the newest version.
+    static func migrate(_ database: SQLiteDatabase) throws(StoreOpenError) {
+        for (index, step) in self.migrations.enumerated().dropFirst(try Self.check(database)) {
+            do {
+                try database.transaction { () throws(SQLiteError) in
+                    try database.execute(step)
+                    try database.execute("PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(index + 1)")
+                }
+            } catch {
+                throw .sqlite(error)
+            }
+        }
+    }
+}
+
+/// Why a database cannot be used.
+enum StoreOpenError: Error {
+    /// It is another program's.
+    case foreign
+    /// A later release of ours has written it.
+    case newer(version: Int64)
+    case sqlite(SQLiteError)
+}

@@ -1,0 +1,83 @@
+package import EarshotWire
+package import FoundationEssentials
+package import NIOCore
+
+/// A peer that somebody acted upon, as it is kept.
+package struct StoredPeer: Sendable, Hashable, Identifiable {
+    package let id: PeerID
+    package var name: String
+    package var trust: Trust
+    /// Whether it has spoken TLS with us: it is not accepted in plaintext until a person resets that.
+    package var spokenTLS: Bool
+    package var firstSeen: Date
+    package var lastSeen: Date
+
+    package init(id: PeerID, name: String, trust: Trust, spokenTLS: Bool, firstSeen: Date, lastSeen: Date) {
+        self.id = id
+        self.name = name
+        self.trust = trust
+        self.spokenTLS = spokenTLS
+        self.firstSeen = firstSeen
+        self.lastSeen = lastSeen
+    }
+}
+
+/// A session as it is kept: by its members' keys, but for our own.
+package struct StoredSession: Sendable, Hashable, Identifiable {
+    package let id: SessionID
+    package var members: [PeerID]
+    package var createdAt: Date
+
+    package init(id: SessionID, members: [PeerID], createdAt: Date) {
+        self.id = id
+        self.members = members
+        self.createdAt = createdAt
+    }
+}
+
+/// What the node takes up again when it starts; messages stay on disk.
+package struct StoredState: Sendable, Hashable {
+    package var peers: [StoredPeer]
+    package var sessions: [StoredSession]
+    /// Oldest first.
+    package var resources: [Resource]
+}
+
+/// One change of what is kept; those given together are committed together.
+package enum StoreChange: Sendable, Hashable {
+    case putPeer(StoredPeer)
+    case removePeer(PeerID)
+    case putSession(StoredSession)
+    case removeSession(SessionID)
+    case putResource(Resource)
+    case removeResource(ResourceID)
+}
+
+/// A reliable message on its way into the inbox.
+package struct InboxMessage: Sendable, Hashable, Identifiable {
+    package let id: MessageID
+    package let senderID: PeerID
+    package let senderName: String
+    package let contentType: String
+    package let body: ByteBuffer
+    package let sentAt: Date
+
+    package init(id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sentAt: Date) {
+        self.id = id
+        self.senderID = senderID
+        self.senderName = senderName
+        self.contentType = contentType
+        self.body = body
+        self.sentAt = sentAt
+    }
+}
+
+/// What became of a message that was to be delivered.
+package enum DeliveryOutcome: Sendable, Hashable {
+    /// Committed to disk: acknowledge it.
+    case stored(Message)
+    /// It is, or was, here already: acknowledge it again, tell nobody.
+    case duplicate
+    /// Not kept: answer `inbox-full`.
+    case inboxFull
+}

@@ -1,0 +1,87 @@
+internal import CLinux
+internal import Glibc
+
+/// Runs an actor on a thread of its own, so that what blocks there (fsync, disk reads) blocks nobody else.
+///
+/// The cooperative pool has as many threads as the machine has cores; one fsync there would stop a core's worth of everything. The
+/// thread keeps the executor alive; the actor that owns it calls `stop()` in its `deinit`, after which the thread finishes what is
+/// queued and ends.
+///
+/// Unchecked: everything mutable is in `queue` and `isStopped`, which are touched only between `pthread_mutex_lock` and `_unlock`
+/// of `mutex`; `mutex` and `condition` are heap memory that lives as long as the executor and is made for use by several threads.
+package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let name: String
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+    private var queue: [UnownedJob] = []
+    private var isStopped = false
+
+    /// Starts the thread; its name, at most 15 bytes, is what `top` and a debugger show.
+    package init(name: String) throws(EarshotError) {
+        self.name = name
+        self.mutex = .allocate(capacity: 1)
+        self.condition = .allocate(capacity: 1)
+        pthread_mutex_init(self.mutex, nil)
+        pthread_cond_init(self.condition, nil)
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+        defer { pthread_attr_destroy(&attributes) }
+        var thread = pthread_t()
+        let retained = Unmanaged.passRetained(self)
+        let result = pthread_create(
+            &thread, &attributes,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<ThreadExecutor>.fromOpaque(argument).takeRetainedValue().work()
+                return nil
+            }, retained.toOpaque())
+        guard result == 0 else {
+            retained.release()
+            throw EarshotError(.unavailable, "cannot start the thread \(name): too many threads, or too little memory")
+        }
+    }
+
+    deinit {
+        pthread_cond_destroy(self.condition)
+        pthread_mutex_destroy(self.mutex)
+        self.condition.deallocate()
+        self.mutex.deallocate()
+    }
+
+    /// Queues a job of the actor's.
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        pthread_mutex_lock(self.mutex)
+        self.queue.append(job)
+        pthread_cond_signal(self.condition)
+        pthread_mutex_unlock(self.mutex)
+    }
+
+    /// What the actor returns as its `unownedExecutor`.
+    package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
+    /// Lets the thread end once everything queued has run. Only for the `deinit` of the actor that owns this: nothing can be queued after.
+    package func stop() {
+        pthread_mutex_lock(self.mutex)
+        self.isStopped = true
+        pthread_cond_signal(self.condition)
+        pthread_mutex_unlock(self.mutex)
+    }
+
+    private func work() {
+        earshot_name_thread(self.name)
+        var jobs: [UnownedJob] = []
+        while true {
+            pthread_mutex_lock(self.mutex)
+            while self.queue.isEmpty, !self.isStopped {
+                pthread_cond_wait(self.condition, self.mutex)
+            }
+            swap(&jobs, &self.queue)
+            pthread_mutex_unlock(self.mutex)
+            if jobs.isEmpty { return }
+            for job in jobs { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+            jobs.removeAll(keepingCapacity: true)
+        }
+    }
+}
