@@ -47,7 +47,7 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(
-            name: "CAvahi", pkgConfig: "avahi-client avahi-core",
+            name: "CAvahi",
             providers: [.apt(["libavahi-client-dev", "libavahi-core-dev", "libavahi-common-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),

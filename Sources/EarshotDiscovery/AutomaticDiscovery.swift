@@ -1,0 +1,190 @@
+public import Earshot
+import Glibc
+public import Logging
+
+/// Avahi where it answers, the embedded responder after 10 s without it, Avahi again when it appears; `status` says which.
+///
+/// Only one of the two has the advertisement at any time, for the two would take each other for a collision of names: the one that goes
+/// says goodbye before the other starts. What the old one saw stays with the reader until the new one has had time to see the same.
+/// To be run once.
+public struct AutomaticDiscovery: PeerDiscovery {
+    private let output = DiscoveryOutput()
+    private let avahi: BackendRunner
+    private let embedded: BackendRunner
+    private let avahiIsConceivable: @Sendable () -> Bool
+    private let clock: any Clock<Duration>
+    private let logger: Logger
+
+    /// Discovery that has not begun.
+    public init(logger: Logger) {
+        self.init(
+            avahi: .avahi(logger: logger), embedded: .embedded(logger: logger), avahiIsConceivable: Self.systemBusIsConceivable,
+            clock: ContinuousClock(), logger: logger)
+    }
+
+    init(
+        avahi: BackendRunner, embedded: BackendRunner, avahiIsConceivable: @escaping @Sendable () -> Bool, clock: any Clock<Duration>,
+        logger: Logger
+    ) {
+        self.avahi = avahi
+        self.embedded = embedded
+        self.avahiIsConceivable = avahiIsConceivable
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// What happens, in order; one reader. Ends when `run` does.
+    public var events: AsyncStream<DiscoveryEvent> { self.output.events }
+
+    /// Works until its task is cancelled, and says goodbye on the network then.
+    public func run(advertising advertisement: Advertisement?, browsing serviceType: String?) async {
+        let plan = DiscoveryPlan(advertisement: advertisement, serviceType: serviceType)
+        if plan == .probe {
+            await self.output.stayOff(as: .none)
+        } else {
+            await self.drive(plan, clock: self.clock)
+        }
+        self.output.finish()
+    }
+
+    /// Whether there is any sign of a system bus or of avahi-daemon: in a container there is none, and waiting would be in vain.
+    @Sendable private static func systemBusIsConceivable() -> Bool {
+        if getenv("DBUS_SYSTEM_BUS_ADDRESS") != nil { return true }
+        let paths = ["/run/dbus/system_bus_socket", "/var/run/dbus/system_bus_socket", "/run/avahi-daemon/socket"]
+        return paths.contains { path in access(path, F_OK) == 0 }
+    }
+}
+
+extension AutomaticDiscovery {
+    /// Carries out what the chooser says.
+    private func drive(_ plan: DiscoveryPlan, clock: some Clock<Duration>) async {
+        let start = clock.now
+        let (inputs, sender) = AsyncStream<BackendRuns.Input>.makeStream()
+        var chooser = BackendChooser()
+        var runs = BackendRuns(sender: sender, output: self.output)
+        var timer: Duration?
+        _ = chooser.start(now: .zero, avahiIsConceivable: self.avahiIsConceivable())
+
+        await withDiscardingTaskGroup { group in
+            self.launch(chooser.backend, plan: plan, runs: &runs, group: &group)
+            self.schedule(chooser.deadline, &timer, clock: clock, start: start, sender: sender, group: &group)
+            for await input in inputs {
+                let now = start.duration(to: clock.now)
+                switch input {
+                case .reachable(let isReachable, let generation):
+                    guard runs.isCurrent(generation) else { continue }
+                    if !isReachable {
+                        chooser.avahiFellSilent(now: now)
+                    } else if chooser.avahiAnswered(now: now) == .switchToAvahi {
+                        self.logger.notice("avahi-daemon answers: leaving the embedded responder for it")
+                        runs.stopAll()
+                    }
+                case .status(let status, let generation):
+                    if runs.isCurrent(generation) { _ = self.output.emit(.status(status)) }
+                case .stopped(let generation):
+                    // The next begins when the last one has said goodbye.
+                    if runs.ended(generation) { self.launch(chooser.backend, plan: plan, runs: &runs, group: &group) }
+                case .timer:
+                    timer = nil
+                    switch chooser.timerFired(now: now) {
+                    case .nothing: break
+                    case .forgetEmbedded: _ = self.output.emit(.reset(.embedded))
+                    case .switchToEmbedded:
+                        self.logger.notice("avahi-daemon does not answer: using the embedded responder")
+                        runs.stopAll()
+                    }
+                }
+                self.schedule(chooser.deadline, &timer, clock: clock, start: start, sender: sender, group: &group)
+            }
+        }
+    }
+
+    private func launch(
+        _ backend: DiscoveryStatus.Backend, plan: DiscoveryPlan, runs: inout BackendRuns, group: inout DiscardingTaskGroup
+    ) {
+        switch backend {
+        case .avahi:
+            runs.launch(self.avahi, plan: plan, isProbe: false, tellsReachable: true, group: &group)
+        case .embedded, .none:
+            runs.launch(self.embedded, plan: plan, isProbe: false, tellsReachable: false, group: &group)
+            runs.launch(self.avahi, plan: .probe, isProbe: true, tellsReachable: true, group: &group)
+        }
+    }
+
+    /// Wakes the loop at `deadline`; a timer that has been overtaken only makes it look once more.
+    private func schedule<C: Clock<Duration>>(
+        _ deadline: Duration?, _ timer: inout Duration?, clock: C, start: C.Instant, sender: AsyncStream<BackendRuns.Input>.Continuation,
+        group: inout DiscardingTaskGroup
+    ) {
+        guard let deadline, deadline != timer else { return }
+        timer = deadline
+        group.addTask {
+            try? await clock.sleep(until: start.advanced(by: deadline), tolerance: nil)
+            sender.yield(.timer)
+        }
+    }
+}
+
+/// The backends that run now, each with the means to stop it alone.
+private struct BackendRuns {
+    enum Input: Sendable {
+        case reachable(Bool, generation: Int)
+        case status(DiscoveryStatus, generation: Int)
+        case stopped(generation: Int)
+        case timer
+    }
+
+    private let sender: AsyncStream<Input>.Continuation
+    private let output: DiscoveryOutput
+    private var generation = 0
+    private var stoppers: [Int: AsyncStream<Never>.Continuation] = [:]
+    /// Everything up to this generation has been told to stop and is not listened to any more.
+    private var stoppedUpTo = 0
+
+    init(sender: AsyncStream<Input>.Continuation, output: DiscoveryOutput) {
+        self.sender = sender
+        self.output = output
+    }
+
+    func isCurrent(_ generation: Int) -> Bool { generation > self.stoppedUpTo }
+
+    mutating func launch(
+        _ runner: BackendRunner, plan: DiscoveryPlan, isProbe: Bool, tellsReachable: Bool, group: inout DiscardingTaskGroup
+    ) {
+        self.generation += 1
+        let (sender, output, generation) = (self.sender, self.output, self.generation)
+        let (stop, stopper) = AsyncStream<Never>.makeStream()
+        self.stoppers[generation] = stopper
+        let report: BackendRunner.Report = { report in
+            switch report {
+            case .reachable(let isReachable):
+                if tellsReachable { sender.yield(.reachable(isReachable, generation: generation)) }
+            case .event(.status(let status)):
+                if !isProbe { sender.yield(.status(status, generation: generation)) }
+            case .event(let event):
+                if !isProbe { return output.emit(event) }
+            }
+            return true
+        }
+        group.addTask {
+            await withTaskGroup(of: Void.self) { run in
+                run.addTask { await runner.run(plan, report) }
+                run.addTask { for await _ in stop {} }
+                await run.next()
+                run.cancelAll()
+            }
+            sender.yield(.stopped(generation: generation))
+        }
+    }
+
+    mutating func stopAll() {
+        self.stoppedUpTo = self.generation
+        for stopper in self.stoppers.values { stopper.finish() }
+    }
+
+    /// One has ended; true when it was the last of those that had been told to.
+    mutating func ended(_ generation: Int) -> Bool {
+        self.stoppers[generation] = nil
+        return self.stoppers.isEmpty
+    }
+}

@@ -1,0 +1,393 @@
+import CAvahi
+import Earshot
+import Logging
+
+/// What a backend is to do: advertise, browse, both; with neither it only finds out whether its Avahi is there.
+struct DiscoveryPlan: Sendable, Hashable {
+    let advertisement: Advertisement?
+    let serviceType: String?
+
+    /// Looks for the daemon and does nothing else.
+    static let probe = DiscoveryPlan(advertisement: nil, serviceType: nil)
+}
+
+/// What a backend's thread tells.
+enum BackendReport: Sendable, Hashable {
+    case event(DiscoveryEvent)
+    /// Whether there is an Avahi at the other end, however well it does.
+    case reachable(Bool)
+}
+
+/// Drives one `AvahiLink`: keeps it connected, the service published and the peers resolved.
+///
+/// Runs on the link's thread. `work` takes the link's signals and the passing of time and says when it wants to be called again at the
+/// latest; it never blocks for anything but Avahi itself.
+final class AvahiEngine {
+    private enum Connection {
+        case disconnected(retryAt: Duration)
+        case connecting, paused, up
+    }
+
+    private enum Publication: Equatable {
+        case idle
+        /// To be published under the name that is set, at once.
+        case pending
+        case registering(since: Duration)
+        case established
+        case failed(String, retryAt: Duration)
+        /// Never to be tried: our own record breaks Avahi's limits.
+        case refused(String)
+    }
+
+    private enum Browsing: Equatable {
+        case idle, running
+        case failed(String, retryAt: Duration)
+    }
+
+    private let backend: DiscoveryStatus.Backend
+    private let plan: DiscoveryPlan
+    private let link: any AvahiLink
+    private let logger: Logger
+    /// False when there was no room for the report.
+    private let report: (BackendReport) -> Bool
+
+    private var connection = Connection.disconnected(retryAt: .zero)
+    /// Why there is no connection, and how often in a row there was none.
+    private var connectionError: String?
+    private var attempts = 0
+    private var isReachable: Bool?
+    private var publication = Publication.idle
+    private var instanceName = ""
+    private var renames = 0
+    private var browsing = Browsing.idle
+    private var schedule = ResolverSchedule()
+    /// Ours, of this connection: not peers. A name can be ours and another's for a moment, so that its loss is counted here first.
+    private var own: Set<Sighting.Key> = []
+    private var sightings: [Sighting.Key: Sighting] = [:]
+    /// Instances whose TXT record changed, and when they are resolved from scratch.
+    private var resolveAnewAt: [Sighting.Key: Duration] = [:]
+    private var interfaces = InterfaceCache()
+    private var status: DiscoveryStatus?
+    private var refreshAt = Duration.zero
+    private var turnAt: Duration?
+    /// Since when the reader lacks something that did not fit.
+    private var resendAt: Duration?
+
+    init(
+        backend: DiscoveryStatus.Backend, plan: DiscoveryPlan, link: any AvahiLink, logger: Logger,
+        report: @escaping (BackendReport) -> Bool
+    ) {
+        self.backend = backend
+        self.plan = plan
+        self.link = link
+        self.logger = logger
+        self.report = report
+    }
+
+    /// Does what is due; returns when it wants to be called again, if nothing happens before.
+    func work(now: Duration) -> Duration {
+        if case .disconnected(let retryAt) = self.connection, retryAt <= now { self.connect(now: now) }
+        self.takeSignals(now: now)
+        self.maintainPublication(now: now)
+        self.maintainBrowsing(now: now)
+        self.rotateResolvers(now: now)
+        self.resolveAnew(now: now)
+        if case .up = self.connection, self.refreshAt <= now {
+            self.link.refresh()
+            self.refreshAt = now + DiscoveryLimits.addressPoll
+        }
+        // Constructors above may have signalled at once.
+        self.takeSignals(now: now)
+        self.updateStatus()
+        self.resendIfNeeded(now: now)
+        return self.link.signals.isEmpty ? self.deadline(now: now) : now
+    }
+
+    /// Frees what Avahi holds; the last call.
+    func stop() {
+        self.link.disconnect()
+    }
+
+    private func deadline(now: Duration) -> Duration {
+        var next = now + .seconds(60)
+        switch self.connection {
+        case .disconnected(let retryAt): next = min(next, retryAt)
+        case .up: next = min(next, self.refreshAt)
+        case .connecting, .paused: break
+        }
+        switch self.publication {
+        case .registering(let since): next = min(next, since + DiscoveryLimits.registering)
+        case .pending: next = now
+        case .failed(_, let retryAt): next = min(next, retryAt)
+        case .idle, .established, .refused: break
+        }
+        if case .failed(_, let retryAt) = self.browsing { next = min(next, retryAt) }
+        if let turnAt = self.turnAt { next = min(next, turnAt) }
+        if let resendAt = self.resendAt { next = min(next, resendAt) }
+        if let due = self.resolveAnewAt.values.min() { next = min(next, due) }
+        return next
+    }
+
+    // MARK: Connection
+
+    private func connect(now: Duration) {
+        self.connection = .connecting
+        do {
+            try self.link.connect()
+        } catch {
+            self.disconnected(error, now: now)
+        }
+    }
+
+    private func disconnected(_ failure: AvahiFailure, now: Duration) {
+        self.link.disconnect()
+        if case .running = self.browsing { self.emit(.reset(self.backend)) }
+        self.schedule = ResolverSchedule()
+        self.own.removeAll()
+        self.sightings.removeAll()
+        self.resolveAnewAt.removeAll()
+        self.browsing = .idle
+        self.publication = .idle
+        self.turnAt = nil
+        self.connectionError = failure.message
+        self.reachable(false)
+        self.connection = .disconnected(retryAt: now + (self.attempts == 0 ? DiscoveryLimits.firstReconnect : DiscoveryLimits.reconnect))
+        self.attempts = min(self.attempts + 1, 1_000)
+    }
+
+    private func reachable(_ isReachable: Bool) {
+        guard self.isReachable != isReachable else { return }
+        self.isReachable = isReachable
+        _ = self.report(.reachable(isReachable))
+    }
+
+    private func takeSignals(now: Duration) {
+        while !self.link.signals.isEmpty {
+            let signals = self.link.signals
+            self.link.signals.removeAll(keepingCapacity: true)
+            for signal in signals {
+                self.take(signal, now: now)
+                if case .disconnected = self.connection { break }
+            }
+        }
+    }
+
+    private func take(_ signal: AvahiSignal, now: Duration) {
+        switch signal {
+        case .connecting:
+            self.connection = .connecting
+            self.connectionError = AvahiFailure(code: Int32(AVAHI_ERR_NO_DAEMON), attempt: "discover peers").message
+            self.reachable(false)
+        case .paused:
+            // The host takes another name: our records must go, and come back with it (avahi-client/publish.h).
+            self.connection = .paused
+            if self.publication != .idle { self.link.unpublish() }
+            self.publication = .idle
+        case .up:
+            self.connection = .up
+            self.connectionError = nil
+            self.attempts = 0
+            self.reachable(true)
+        case .down(let failure): self.disconnected(failure, now: now)
+        case .published:
+            self.publication = .established
+            self.emit(.advertised(instanceName: self.instanceName))
+        case .publicationCollided: self.rename(now: now)
+        case .publicationFailed(let failure):
+            self.publication = .failed(failure.message, retryAt: now + DiscoveryLimits.retry)
+        case .appeared(let key, let isOwn): self.appeared(key, isOwn: isOwn, now: now)
+        case .disappeared(let key): self.disappeared(key)
+        case .browsingFailed(let failure):
+            self.browsing = .failed(failure.message, retryAt: now + DiscoveryLimits.retry)
+        case .resolved(let key, let instance): self.resolved(key, instance, now: now)
+        case .resolvingFailed(let key):
+            if self.schedule.failed(key, now: now) { self.link.closeResolver(key) }
+            self.turnAt = self.schedule.nextTurn(now: now)
+        }
+    }
+
+    // MARK: Publication
+
+    private func maintainPublication(now: Duration) {
+        guard case .up = self.connection, let advertisement = self.plan.advertisement else { return }
+        switch self.publication {
+        case .idle:
+            self.instanceName = advertisement.instanceName
+            self.renames = 0
+            self.publish(advertisement, now: now)
+        case .registering(let since) where since + DiscoveryLimits.registering <= now:
+            self.logger.debug("the advertisement was not confirmed in time, publishing it anew")
+            self.publish(advertisement, now: now)
+        case .pending: self.publish(advertisement, now: now)
+        case .failed(_, let retryAt) where retryAt <= now: self.publish(advertisement, now: now)
+        case .registering, .failed, .established, .refused: break
+        }
+    }
+
+    private func publish(_ advertisement: Advertisement, now: Duration) {
+        let strings: [[UInt8]]
+        do {
+            strings = try TXTRecord.strings(of: advertisement.txt)
+            try InstanceName.check(self.instanceName)
+        } catch let refusal as TXTRecord.Refusal {
+            return self.refuse(refusal.message)
+        } catch {
+            return self.refuse(
+                "the instance name is not 1 to \(DiscoveryLimits.instanceNameBytes) bytes without NUL; change the peer's name")
+        }
+        do throws(AvahiFailure) {
+            try self.link.publish(
+                name: self.instanceName, type: "_\(advertisement.serviceType)._tcp", port: advertisement.port, txt: strings)
+            self.publication = .registering(since: now)
+        } catch  where error.isCollision {
+            self.rename(now: now)
+        } catch {
+            self.link.unpublish()
+            self.publication = .failed(error.message, retryAt: now + DiscoveryLimits.retry)
+        }
+    }
+
+    private func refuse(_ message: String) {
+        self.logger.error("not advertised: \(message)")
+        self.publication = .refused(message)
+    }
+
+    /// Takes the next name; published by the next `maintainPublication`.
+    private func rename(now: Duration) {
+        self.link.unpublish()
+        self.renames += 1
+        if self.renames > DiscoveryLimits.renames {
+            self.renames = 0
+            self.instanceName = self.plan.advertisement?.instanceName ?? self.instanceName
+            self.publication = .failed(
+                "cannot advertise on the network: \(DiscoveryLimits.renames) instance names in a row are taken; change the peer's name",
+                retryAt: now + DiscoveryLimits.renamesPause)
+        } else {
+            let taken = self.instanceName
+            self.instanceName = InstanceName.alternative(to: taken)
+            self.logger.info(
+                "the instance name is taken, trying the next", metadata: ["taken": "\(taken)", "next": "\(self.instanceName)"])
+            self.publication = .pending
+        }
+    }
+
+    // MARK: Browsing
+
+    private func maintainBrowsing(now: Duration) {
+        guard case .up = self.connection, let type = self.plan.serviceType else { return }
+        switch self.browsing {
+        case .running: return
+        case .failed(_, let retryAt) where retryAt > now: return
+        case .idle, .failed: break
+        }
+        do {
+            try self.link.browse(type: "_\(type)._tcp")
+            self.browsing = .running
+        } catch {
+            self.browsing = .failed(error.message, retryAt: now + DiscoveryLimits.retry)
+        }
+    }
+
+    private func appeared(_ key: Sighting.Key, isOwn: Bool, now: Duration) {
+        if isOwn {
+            self.own.insert(key)
+            return
+        }
+        switch self.schedule.appeared(key, now: now) {
+        case .open: self.openResolver(key, now: now)
+        case .wait: self.turnAt = self.schedule.nextTurn(now: now)
+        case .known: break
+        case .refuse(let isFirst):
+            guard isFirst else { break }
+            self.logger.warning("more than \(DiscoveryLimits.sightings) instances are advertised on this network, the rest is ignored")
+        }
+    }
+
+    private func disappeared(_ key: Sighting.Key) {
+        guard self.own.remove(key) == nil else { return }
+        self.resolveAnewAt[key] = nil
+        if self.schedule.disappeared(key) == .close { self.link.closeResolver(key) }
+        if self.sightings.removeValue(forKey: key) != nil { self.emit(.lost(self.backend, key)) }
+    }
+
+    private func openResolver(_ key: Sighting.Key, now: Duration) {
+        guard let type = self.plan.serviceType else { return }
+        do {
+            try self.link.openResolver(key, type: "_\(type)._tcp")
+        } catch {
+            _ = self.schedule.failed(key, now: now)
+            self.turnAt = self.schedule.nextTurn(now: now)
+        }
+    }
+
+    private func resolved(_ key: Sighting.Key, _ instance: ResolvedInstance, now: Duration) {
+        guard self.schedule.resolved(key, now: now) else { return }
+        // An interface that went in the meantime: its instances will be reported as gone.
+        guard let interface = self.interfaces.interface(key.interfaceIndex, now: now) else { return }
+        let sighting = Sighting(
+            key: key, interfaceName: interface.name, isLoopback: interface.isLoopback, addresses: [instance.address], port: instance.port,
+            txt: instance.txt)
+        let previous = self.sightings.updateValue(sighting, forKey: key)
+        guard previous != sighting else { return }
+        if let previous, previous.txt != sighting.txt, self.resolveAnewAt[key] == nil {
+            self.resolveAnewAt[key] = now + DiscoveryLimits.resolveAnew
+        }
+        self.emit(.found(self.backend, sighting))
+    }
+
+    private func resolveAnew(now: Duration) {
+        guard case .up = self.connection, !self.resolveAnewAt.isEmpty else { return }
+        for (key, due) in self.resolveAnewAt where due <= now {
+            self.resolveAnewAt[key] = nil
+            if self.schedule.isOpen(key) { self.openResolver(key, now: now) }
+        }
+    }
+
+    private func rotateResolvers(now: Duration) {
+        guard case .up = self.connection, let turnAt = self.turnAt, turnAt <= now else { return }
+        let (close, open) = self.schedule.rotate(now: now)
+        for key in close { self.link.closeResolver(key) }
+        for key in open { self.openResolver(key, now: now) }
+        self.turnAt = self.schedule.nextTurn(now: now)
+    }
+
+    // MARK: Reports
+
+    private func updateStatus() {
+        let status = self.currentStatus
+        guard status != self.status else { return }
+        self.status = status
+        self.emit(.status(status))
+    }
+
+    private var currentStatus: DiscoveryStatus {
+        if let error = self.connectionError { return DiscoveryStatus(backend: self.backend, state: .unavailable, error: error) }
+        guard case .up = self.connection else { return DiscoveryStatus(backend: self.backend, state: .starting) }
+        if case .failed(let error, _) = self.browsing {
+            return DiscoveryStatus(backend: self.backend, state: .unavailable, error: error)
+        }
+        switch self.publication {
+        case .failed(let error, _), .refused(let error):
+            return DiscoveryStatus(backend: self.backend, state: .unavailable, error: error)
+        case .pending, .registering: return DiscoveryStatus(backend: self.backend, state: .starting)
+        case .idle, .established: return DiscoveryStatus(backend: self.backend, state: .running)
+        }
+    }
+
+    private func emit(_ event: DiscoveryEvent) {
+        // While something is missing nothing more is sent: the whole view follows instead.
+        guard self.resendAt == nil else { return }
+        if !self.report(.event(event)) { self.resendAt = .zero }
+    }
+
+    /// Sends the view from the start when an event did not fit; again later when it still does not.
+    private func resendIfNeeded(now: Duration) {
+        guard let resendAt = self.resendAt, resendAt <= now else { return }
+        self.resendAt = nil
+        self.emit(.reset(self.backend))
+        for sighting in self.sightings.values { self.emit(.found(self.backend, sighting)) }
+        if self.publication == .established { self.emit(.advertised(instanceName: self.instanceName)) }
+        if let status = self.status { self.emit(.status(status)) }
+        if self.resendAt != nil { self.resendAt = now + DiscoveryLimits.resend }
+    }
+}

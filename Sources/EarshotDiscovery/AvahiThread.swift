@@ -1,0 +1,120 @@
+import CAvahi
+import Glibc
+import Synchronization
+
+/// A thread of its own for one Avahi client or server.
+///
+/// libavahi is not thread-safe and its calls block on D-Bus round trips, so that neither an event loop nor the cooperative pool may
+/// make them. Everything Avahi is made, used and freed inside `body`; outside knows only how to ask it to stop.
+enum AvahiThread {
+    /// Runs `body` on a new thread and returns what it returned: soon after the task is cancelled, for `body` then sees `isStopped`.
+    /// The result is why the work ended without having been asked to, `nil` where it was.
+    static func run(_ body: @escaping @Sendable (AvahiLoop) -> String?) async -> String? {
+        let stop = StopSignal()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let started = self.start {
+                    guard let loop = AvahiLoop(stop: stop) else {
+                        return continuation.resume(returning: "cannot make a poll loop for discovery")
+                    }
+                    let error = body(loop)
+                    loop.close()
+                    continuation.resume(returning: error)
+                }
+                if !started { continuation.resume(returning: "cannot start a thread for discovery") }
+            }
+        } onCancel: {
+            stop.stop()
+        }
+    }
+
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// Starts a detached thread with every signal blocked: signals are the process's affair, and libdbus's calls should not see them.
+    private static func start(_ run: @escaping @Sendable () -> Void) -> Bool {
+        var attributes = pthread_attr_t()
+        guard pthread_attr_init(&attributes) == 0 else { return false }
+        defer { pthread_attr_destroy(&attributes) }
+        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+        var all = sigset_t()
+        var previous = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &previous)
+        defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
+        let context = Unmanaged.passRetained(Body(run))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, &attributes,
+            { raw in
+                if let raw { Unmanaged<Body>.fromOpaque(raw).takeRetainedValue().run() }
+                return nil
+            }, context.toOpaque())
+        if code != 0 { context.release() }
+        return code == 0
+    }
+}
+
+/// Asks a loop to stop, from any thread.
+final class StopSignal: Sendable {
+    private struct State {
+        var isStopped = false
+        /// The simple poll's address as a number while the loop lives, 0 before and after: a pointer would tie the state to the
+        /// loop's thread. `avahi_simple_poll_wakeup` is the one call of Avahi's that may come from elsewhere, and it is made
+        /// under the lock that `detach` takes before the poll is freed.
+        var poll: UInt = 0
+    }
+    private let state = Mutex(State())
+
+    var isStopped: Bool { self.state.withLock { $0.isStopped } }
+
+    func stop() {
+        self.state.withLock { state in
+            state.isStopped = true
+            if let poll = OpaquePointer(bitPattern: state.poll) { avahi_simple_poll_wakeup(poll) }
+        }
+    }
+
+    fileprivate func attach(_ poll: OpaquePointer) {
+        let address = UInt(bitPattern: poll)
+        self.state.withLock { $0.poll = address }
+    }
+
+    fileprivate func detach() {
+        self.state.withLock { $0.poll = 0 }
+    }
+}
+
+/// The poll loop of one Avahi thread; never leaves that thread.
+final class AvahiLoop {
+    private let simplePoll: OpaquePointer
+    private let stop: StopSignal
+
+    fileprivate init?(stop: StopSignal) {
+        guard let poll = avahi_simple_poll_new() else { return nil }
+        self.simplePoll = poll
+        self.stop = stop
+        stop.attach(poll)
+    }
+
+    /// What Avahi's constructors take.
+    var poll: UnsafePointer<AvahiPoll>? { avahi_simple_poll_get(self.simplePoll) }
+
+    var isStopped: Bool { self.stop.isStopped }
+
+    /// Lets Avahi work until something has happened, or for `limit` at most. False when polling itself failed.
+    func wait(atMost limit: Duration) -> Bool {
+        let (seconds, attoseconds) = limit.components
+        let milliseconds = min(max(seconds, 0), 3_600) * 1_000 + attoseconds / 1_000_000_000_000_000
+        // Rounded up, so that a deadline has passed when the wait for it is over.
+        return avahi_simple_poll_iterate(self.simplePoll, CInt(clamping: max(milliseconds, 0) + (limit > .zero ? 1 : 0))) >= 0
+    }
+
+    /// Frees the poll; everything that was made with it must be gone.
+    fileprivate func close() {
+        self.stop.detach()
+        avahi_simple_poll_free(self.simplePoll)
+    }
+}

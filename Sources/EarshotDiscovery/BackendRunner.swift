@@ -1,0 +1,98 @@
+import Earshot
+import Logging
+
+/// Runs one backend on its Avahi thread until the task is cancelled, and starts it anew should the thread end before.
+struct BackendRunner: Sendable {
+    /// Takes a report; false when there was no room for it.
+    typealias Report = @Sendable (BackendReport) -> Bool
+
+    let run: @Sendable (DiscoveryPlan, @escaping Report) async -> Void
+
+    /// The system's avahi-daemon.
+    static func avahi(logger: Logger) -> BackendRunner {
+        BackendRunner { plan, report in
+            let library = "cannot load libavahi-client.so.3; install libavahi-client3, or set the discovery backend to embedded"
+            await self.run(.avahi, plan: plan, logger: logger, missing: library, report: report) { AvahiClientLink(loop: $0) }
+        }
+    }
+
+    /// libavahi-core in this process.
+    static func embedded(logger: Logger) -> BackendRunner {
+        BackendRunner { plan, report in
+            let library = "cannot load libavahi-core.so.7; install libavahi-core7, or set the discovery backend to avahi"
+            await self.run(.embedded, plan: plan, logger: logger, missing: library, report: report) {
+                AvahiServerLink(loop: $0, logger: logger)
+            }
+        }
+    }
+
+    private static func run(
+        _ backend: DiscoveryStatus.Backend, plan: DiscoveryPlan, logger: Logger, missing: String, report: @escaping Report,
+        makeLink: @escaping @Sendable (AvahiLoop) -> (any AvahiLink)?
+    ) async {
+        var lastError: String?
+        while !Task.isCancelled {
+            let error = await AvahiThread.run { loop in
+                guard let link = makeLink(loop) else { return missing }
+                let clock = ContinuousClock()
+                let start = clock.now
+                let engine = AvahiEngine(backend: backend, plan: plan, link: link, logger: logger, report: report)
+                defer { engine.stop() }
+                while !loop.isStopped {
+                    let next = engine.work(now: start.duration(to: clock.now))
+                    guard loop.wait(atMost: next - start.duration(to: clock.now)) else { return "discovery's poll loop failed" }
+                }
+                return nil
+            }
+            guard let error, !Task.isCancelled else { continue }
+            if error != lastError { logger.error("\(error)") }
+            lastError = error
+            _ = report(.reachable(false))
+            _ = report(.event(.reset(backend)))
+            _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: error))))
+            try? await Task.sleep(for: DiscoveryLimits.reconnect)
+        }
+    }
+}
+
+/// The stream behind a backend's `events`, and what the backends have in common.
+struct DiscoveryOutput: Sendable {
+    let events: AsyncStream<DiscoveryEvent>
+    private let continuation: AsyncStream<DiscoveryEvent>.Continuation
+
+    init() {
+        (self.events, self.continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(DiscoveryLimits.waitingEvents))
+    }
+
+    /// False when the reader is too far behind.
+    func emit(_ event: DiscoveryEvent) -> Bool {
+        if case .dropped = self.continuation.yield(event) { return false }
+        return true
+    }
+
+    func finish() {
+        self.continuation.finish()
+    }
+
+    /// Runs one backend with the whole plan; with nothing to do, says so and waits.
+    func run(_ runner: BackendRunner, as backend: DiscoveryStatus.Backend, plan: DiscoveryPlan) async {
+        if plan == .probe {
+            await self.stayOff(as: backend)
+        } else {
+            await runner.run(plan) { report in
+                if case .event(let event) = report { return self.emit(event) }
+                return true
+            }
+        }
+        self.finish()
+    }
+
+    /// Neither advertising nor browsing was asked for.
+    func stayOff(as backend: DiscoveryStatus.Backend) async {
+        _ = self.emit(.status(DiscoveryStatus(backend: backend, state: .off)))
+        // Ends with the task: nothing is ever sent.
+        let (never, continuation) = AsyncStream<Never>.makeStream()
+        for await _ in never {}
+        continuation.finish()
+    }
+}

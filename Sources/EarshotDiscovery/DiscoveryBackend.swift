@@ -1,0 +1,21 @@
+public import Earshot
+public import Logging
+
+/// The choice of a backend, as the settings spell it.
+public enum DiscoveryBackend: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Avahi where it answers, the embedded responder where it does not.
+    case auto
+    case avahi, embedded
+    /// Configured peers only.
+    case none
+
+    /// The discovery to run; `nil` for `none`.
+    public func makeDiscovery(logger: Logger) -> (any PeerDiscovery)? {
+        switch self {
+        case .auto: AutomaticDiscovery(logger: logger)
+        case .avahi: AvahiDiscovery(logger: logger)
+        case .embedded: EmbeddedDiscovery(logger: logger)
+        case .none: nil
+        }
+    }
+}

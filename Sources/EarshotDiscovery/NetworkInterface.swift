@@ -1,0 +1,76 @@
+import CAvahi
+import Glibc
+
+/// The machine's interfaces, as getifaddrs(3) shows them.
+struct NetworkInterface: Hashable {
+    let index: Int32
+    let name: String
+    let isLoopback: Bool
+    /// Whether discovery may publish on it: up, and either loopback or able to multicast.
+    let isUsable: Bool
+    let addresses: [LocalAddress]
+
+    /// One address, as bytes in network order: 4 of IPv4, 16 of IPv6.
+    struct LocalAddress: Hashable {
+        let interfaceIndex: Int32
+        let bytes: [UInt8]
+    }
+
+    /// All interfaces that are there now, by index; empty when the kernel does not say.
+    static func all() -> [Int32: NetworkInterface] {
+        var list: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&list) == 0 else { return [:] }
+        defer { freeifaddrs(list) }
+        var interfaces: [Int32: NetworkInterface] = [:]
+        var item = list
+        while let current = item?.pointee {
+            item = current.ifa_next
+            guard let name = current.ifa_name else { continue }
+            let index = Int32(clamping: if_nametoindex(name))
+            guard index > 0 else { continue }
+            let flags = Int(current.ifa_flags)
+            let isLoopback = flags & IFF_LOOPBACK != 0
+            var addresses = interfaces[index]?.addresses ?? []
+            if let bytes = self.bytes(of: current.ifa_addr) {
+                addresses.append(LocalAddress(interfaceIndex: index, bytes: bytes))
+            }
+            interfaces[index] = NetworkInterface(
+                index: index, name: String(cString: name), isLoopback: isLoopback,
+                isUsable: flags & IFF_UP != 0 && (isLoopback || flags & IFF_MULTICAST != 0),
+                addresses: addresses)
+        }
+        return interfaces
+    }
+
+    private static func bytes(of address: UnsafeMutablePointer<sockaddr>?) -> [UInt8]? {
+        guard let address else { return nil }
+        switch CInt(address.pointee.sa_family) {
+        case AF_INET:
+            return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { pointer in
+                withUnsafeBytes(of: pointer.pointee.sin_addr) { Array($0) }
+            }
+        case AF_INET6:
+            return address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { pointer in
+                withUnsafeBytes(of: pointer.pointee.sin6_addr) { Array($0) }
+            }
+        default:
+            return nil
+        }
+    }
+}
+
+/// Names and flags of interfaces for sightings, read anew at most once a second.
+struct InterfaceCache {
+    private var interfaces: [Int32: NetworkInterface] = [:]
+    private var readAt: Duration?
+
+    /// The interface with this index; `nil` when it is gone.
+    mutating func interface(_ index: Int32, now: Duration) -> NetworkInterface? {
+        let isFresh = self.readAt.map { now - $0 < .seconds(1) } ?? false
+        if !isFresh {
+            self.interfaces = NetworkInterface.all()
+            self.readAt = now
+        }
+        return self.interfaces[index]
+    }
+}

@@ -1,0 +1,147 @@
+import Earshot
+
+/// Which instances have a resolver open, and whose turn is next.
+///
+/// Only an open resolver is told of changes, but a daemon allows a client no more than about a thousand. Up to `limit` instances keep
+/// theirs; beyond that instances take turns, those never resolved first, then those whose last word is the oldest.
+struct ResolverSchedule {
+    private enum Phase {
+        case waiting(notBefore: Duration)
+        case open(since: Duration)
+    }
+
+    private struct Entry {
+        var phase: Phase
+        /// When its resolver last spoke, or was closed after it had spoken; `nil` before the first time.
+        var heardAt: Duration?
+        /// Whether the resolver open now has spoken.
+        var hasSpoken = false
+        var failures = 0
+    }
+
+    /// What to do with an instance that appeared.
+    enum Appearance: Equatable {
+        case open, wait, known
+        /// The table is full; true the first time.
+        case refuse(isFirst: Bool)
+    }
+
+    /// What to do with an instance that went.
+    enum Disappearance: Equatable {
+        case close, forget, unknown
+    }
+
+    private let maximumKeys: Int
+    private let limit: Int
+    private let turns: Int
+    private var entries: [Sighting.Key: Entry] = [:]
+    private var openCount = 0
+    private var hasRefused = false
+    private var rotatedAt: Duration = .zero
+
+    init(
+        maximumKeys: Int = DiscoveryLimits.sightings, limit: Int = DiscoveryLimits.openResolvers,
+        turns: Int = DiscoveryLimits.rotatedResolvers
+    ) {
+        self.maximumKeys = maximumKeys
+        self.limit = limit
+        self.turns = turns
+    }
+
+    mutating func appeared(_ key: Sighting.Key, now: Duration) -> Appearance {
+        guard self.entries[key] == nil else { return .known }
+        guard self.entries.count < self.maximumKeys else {
+            defer { self.hasRefused = true }
+            return .refuse(isFirst: !self.hasRefused)
+        }
+        guard self.openCount < self.limit else {
+            self.entries[key] = Entry(phase: .waiting(notBefore: now))
+            return .wait
+        }
+        self.entries[key] = Entry(phase: .open(since: now))
+        self.openCount += 1
+        return .open
+    }
+
+    mutating func disappeared(_ key: Sighting.Key) -> Disappearance {
+        guard let entry = self.entries.removeValue(forKey: key) else { return .unknown }
+        switch entry.phase {
+        case .waiting: return .forget
+        case .open:
+            self.openCount -= 1
+            return .close
+        }
+    }
+
+    /// Whether the instance has a resolver now.
+    func isOpen(_ key: Sighting.Key) -> Bool {
+        if case .open = self.entries[key]?.phase { return true }
+        return false
+    }
+
+    /// The instance's resolver answered; false when nobody asks for it any more.
+    mutating func resolved(_ key: Sighting.Key, now: Duration) -> Bool {
+        guard var entry = self.entries[key] else { return false }
+        entry.heardAt = now
+        entry.hasSpoken = true
+        entry.failures = 0
+        self.entries[key] = entry
+        return true
+    }
+
+    /// The instance's resolver failed or could not be opened: it waits longer each time. True when there is a resolver to close.
+    mutating func failed(_ key: Sighting.Key, now: Duration) -> Bool {
+        guard var entry = self.entries[key], case .open = entry.phase else { return false }
+        entry.failures = min(entry.failures + 1, 16)
+        let delay = min(DiscoveryLimits.resolverRetry * (1 << (entry.failures - 1)), DiscoveryLimits.resolverRetryLimit)
+        entry.phase = .waiting(notBefore: now + delay)
+        entry.hasSpoken = false
+        self.entries[key] = entry
+        self.openCount -= 1
+        return true
+    }
+
+    /// The resolvers to close and then to open now.
+    mutating func rotate(now: Duration) -> (close: [Sighting.Key], open: [Sighting.Key]) {
+        guard self.entries.count > self.openCount else { return ([], []) }
+        var due: [(key: Sighting.Key, heardAt: Duration?)] = []
+        var idle: [(key: Sighting.Key, since: Duration)] = []
+        for (key, entry) in self.entries {
+            switch entry.phase {
+            case .waiting(let notBefore) where notBefore <= now: due.append((key, entry.heardAt))
+            case .waiting: break
+            case .open(let since) where entry.hasSpoken || now - since >= DiscoveryLimits.resolverPatience: idle.append((key, since))
+            case .open: break
+            }
+        }
+        due.sort { ($0.heardAt ?? .seconds(-1)) < ($1.heardAt ?? .seconds(-1)) }
+        idle.sort { $0.since < $1.since }
+        let free = self.limit - self.openCount
+        let unheard = due.prefix { $0.heardAt == nil }.count
+        var wanted = max(unheard, min(due.count, free))
+        if now - self.rotatedAt >= .seconds(1), due.count > wanted {
+            wanted = min(due.count, wanted + self.turns)
+        }
+        if wanted > free { self.rotatedAt = now }
+        let close = idle.prefix(max(0, wanted - free)).map(\.key)
+        let open = due.prefix(min(wanted, free + close.count)).map(\.key)
+        for key in close {
+            self.entries[key]?.phase = .waiting(notBefore: now)
+            if self.entries[key]?.hasSpoken == true { self.entries[key]?.heardAt = now }
+            self.entries[key]?.hasSpoken = false
+        }
+        for key in open { self.entries[key]?.phase = .open(since: now) }
+        self.openCount += open.count - close.count
+        return (close, open)
+    }
+
+    /// When `rotate` is next worth calling; `nil` while nobody waits.
+    func nextTurn(now: Duration) -> Duration? {
+        guard self.entries.count > self.openCount else { return nil }
+        var next = now + .seconds(1)
+        for entry in self.entries.values where entry.heardAt == nil {
+            if case .waiting(let notBefore) = entry.phase { next = min(next, max(notBefore, now + .milliseconds(100))) }
+        }
+        return next
+    }
+}
