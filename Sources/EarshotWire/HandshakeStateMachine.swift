@@ -93,6 +93,8 @@ package struct HandshakeStateMachine: Sendable {
     private let carrier: Carrier
     private let expectedPeer: PeerID?
     private var state: State = .idle
+    /// Whether this side's preamble and hello have gone out: a refusal before them needs the preamble in front of it.
+    package private(set) var hasSentHello = false
 
     /// A handshake with `hello` as this side's words, fresh nonce included. `expectedPeer` is the id that was dialled, if one was.
     package init(role: HandshakeRole, hello: Hello, carrier: Carrier, expectedPeer: PeerID? = nil) {
@@ -112,6 +114,7 @@ package struct HandshakeStateMachine: Sendable {
         switch (self.state, self.role) {
         case (.idle, .initiator):
             self.state = .awaitingHello
+            self.hasSentHello = true
             return .send(self.hello)
         case (.idle, .responder):
             self.state = .awaitingFirstHello
@@ -171,6 +174,7 @@ package struct HandshakeStateMachine: Sendable {
             return .sendAndFinish(Proof(signature: signature), peer)
         case (.signing(let peer), .responder):
             self.state = .awaitingProof(peer)
+            self.hasSentHello = true
             return .send(self.hello, Proof(signature: signature))
         case (.idle, _), (.awaitingHello, _), (.awaitingFirstHello, _), (.awaitingProof, _), (.verifying, _), (.proven, _), (.failed, _):
             self.state = .failed

@@ -67,6 +67,8 @@ import Testing
         var (alice, bob) = try self.sides(tls, alice: { $0.encryption = preference }, bob: { $0.encryption = preference })
         #expect(alice.machine.start() == .send(alice.hello))
         #expect(bob.machine.start() == .wait)
+        #expect(alice.machine.hasSentHello)
+        #expect(!bob.machine.hasSentHello)
 
         guard case .sign(let bobsInput) = bob.machine.received(.hello(alice.hello)) else {
             Issue.record("the responder signs at once")
@@ -75,6 +77,7 @@ import Testing
         let bobsProof = Proof(signature: try bob.sign(bobsInput))
         #expect(bob.machine.signed(bobsProof.signature) == .send(bob.hello, bobsProof))
         #expect(!bob.machine.isProven)
+        #expect(bob.machine.hasSentHello)
 
         #expect(alice.machine.received(.hello(bob.hello)) == .wait)
         guard case .verify(let bobsCheck) = alice.machine.received(.proof(bobsProof)) else {
