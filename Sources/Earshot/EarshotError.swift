@@ -1,3 +1,5 @@
+public import EarshotWire
+
 /// The one error that leaves the library: a stable code, a sentence for a person, and what lay underneath.
 public struct EarshotError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure; the raw value is the API's stable `code`.
@@ -44,11 +46,21 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
     /// What lay underneath, for the log.
     public let underlying: (any Error)?
 
+    /// For `ambiguous-peer`: whom the name could mean.
+    public let candidates: [Candidate]
+
+    /// One of several peers that a name could mean.
+    public struct Candidate: Sendable, Hashable {
+        public let id: PeerID
+        public let name: String
+    }
+
     /// An error of the given kind.
-    public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
+    public init(_ code: Code, _ message: String, underlying: (any Error)? = nil, candidates: [Candidate] = []) {
         self.code = code
         self.message = message
         self.underlying = underlying
+        self.candidates = candidates
     }
 
     /// The message.

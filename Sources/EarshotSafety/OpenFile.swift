@@ -1,4 +1,4 @@
-package import Glibc
+import Glibc
 
 /// Owns one descriptor, closes it when the last reference goes, and moves bytes at offsets: several threads may use it at once.
 package final class OpenFile: Sendable {
@@ -23,9 +23,8 @@ package final class OpenFile: Sendable {
     }
 
     /// What the kernel knows of the open file.
-    package func status() throws(FileError) -> stat {
-        var status = stat()
-        guard fstat(self.descriptor, &status) == 0 else { throw FileError("look at", self.subject) }
+    package func status() throws(FileError) -> FileStatus {
+        guard let status = FileStatus(descriptor: self.descriptor) else { throw FileError("look at", self.subject) }
         return status
     }
 

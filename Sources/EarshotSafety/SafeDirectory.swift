@@ -93,6 +93,16 @@ package final class SafeDirectory: Sendable {
         return false
     }
 
+    /// The size in bytes of the ordinary file of that name; `nil` when there is none. A link is not followed, a pipe not waited for.
+    package func size(of name: SafeName) throws(FileError) -> UInt64? {
+        var status = stat()
+        guard fstatat(self.descriptor, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            guard errno == ENOENT else { throw FileError("look at", self.subject(name)) }
+            return nil
+        }
+        return status.st_mode & S_IFMT == S_IFREG ? UInt64(clamping: status.st_size) : nil
+    }
+
     /// Moves an entry into another directory of the same file system; EEXIST when the name is taken there.
     package func move(_ name: SafeName, to other: SafeDirectory, as newName: SafeName) throws(FileError) {
         guard Self.renameWithoutReplacing(self, name, other, newName) else { throw FileError("move", self.subject(name)) }

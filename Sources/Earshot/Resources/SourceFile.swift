@@ -16,7 +16,7 @@ package actor SourceFile {
 
     private nonisolated let executor: ThreadExecutor
     private let file: OpenFile
-    private let modified: timespec
+    private let modified: [Int]
     private let hash: XXH3
     /// Bytes from the start that are in the hash.
     private var hashed: UInt64 = 0
@@ -40,8 +40,8 @@ package actor SourceFile {
         do {
             let status = try self.file.status()
             try Self.check(status, path)
-            self.size = UInt64(clamping: status.st_size)
-            self.modified = status.st_mtim
+            self.size = status.size
+            self.modified = status.modified
         } catch let error as EarshotError {
             throw error
         } catch {
@@ -68,8 +68,7 @@ package actor SourceFile {
     private static func open(_ path: String) throws(EarshotError) -> OpenFile {
         guard !path.utf8.contains(0) else { throw EarshotError(.invalidSource, "a path has no NUL in it") }
         // Looked at before it is opened, because opening some devices does something; what counts is the look after.
-        var status = stat()
-        if stat(path, &status) == 0 { try Self.check(status, path) }
+        if let status = FileStatus(path: path) { try Self.check(status, path) }
         let descriptor = Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else {
             let error = FileError("open", path)
@@ -78,15 +77,15 @@ package actor SourceFile {
         return OpenFile(descriptor: descriptor, subject: path)
     }
 
-    private static func check(_ status: stat, _ path: String) throws(EarshotError) {
+    private static func check(_ status: FileStatus, _ path: String) throws(EarshotError) {
         let kind =
-            switch status.st_mode & S_IFMT {
-            case S_IFREG: String?.none
-            case S_IFDIR: "a directory"
-            case S_IFIFO: "a named pipe"
-            case S_IFSOCK: "a socket"
-            case S_IFCHR, S_IFBLK: "a device"
-            default: "something else"
+            switch status.kind {
+            case .regular: String?.none
+            case .directory: "a directory"
+            case .namedPipe: "a named pipe"
+            case .socket: "a socket"
+            case .device: "a device"
+            case .other: "something else"
             }
         guard let kind else { return }
         throw EarshotError(.invalidSource, "\(path.escapedForDisplay) is \(kind), not an ordinary file")
@@ -125,9 +124,7 @@ package actor SourceFile {
         while self.hashed < self.size { _ = try self.read(at: self.hashed, count: Spool.readLimit) }
         do {
             let status = try self.file.status()
-            guard UInt64(clamping: status.st_size) == self.size, status.st_mtim.tv_sec == self.modified.tv_sec,
-                status.st_mtim.tv_nsec == self.modified.tv_nsec
-            else { throw self.changed() }
+            guard status.size == self.size, status.modified == self.modified else { throw self.changed() }
         } catch let error as EarshotError {
             throw error
         } catch {

@@ -192,7 +192,7 @@ package actor Spool {
 
     private func size(_ name: SafeName) throws(EarshotError) -> UInt64? {
         do {
-            return UInt64(clamping: try self.complete.open(name).status().st_size)
+            return try self.complete.open(name).status().size
         } catch {
             guard error.code == ENOENT else { throw Self.error(error) }
             return nil
@@ -226,16 +226,18 @@ package actor Spool {
     }
 
     /// Drops what an earlier run left unfinished, and completed content that belongs to none of these resources; returns the names of the files.
+    ///
+    /// Called at the start, and harmless later: running transfers stay. What cannot be removed (somebody's directory) is left.
     @discardableResult
     package func sweep(keeping kept: Set<ResourceID>) throws(EarshotError) -> [String] {
         do {
             var removed: [String] = []
             for name in try self.partial.entries() where !self.transfers.keys.contains(where: { $0.description == name.description }) {
-                if try self.partial.remove(name) { removed.append(name.description) }
+                if (try? self.partial.remove(name)) == true { removed.append(name.description) }
             }
             let names = Set(kept.map(\.description))
             for name in try self.complete.entries() where !names.contains(name.description) {
-                if try self.complete.remove(name) { removed.append(name.description) }
+                if (try? self.complete.remove(name)) == true { removed.append(name.description) }
             }
             let running = self.transfers.values.reduce(UInt64(0)) { $0 + $1.size }
             self.held = try Self.size(of: self.complete) + running
@@ -247,7 +249,7 @@ package actor Spool {
 
     private static func size(of directory: SafeDirectory) throws(FileError) -> UInt64 {
         var total: UInt64 = 0
-        for name in try directory.entries() { total += UInt64(clamping: try directory.open(name).status().st_size) }
+        for name in try directory.entries() { total += try directory.open(name).status().size }
         return total
     }
 

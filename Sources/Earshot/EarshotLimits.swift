@@ -1,0 +1,87 @@
+/// The implementation's constants (the protocol's are in EarshotWire): each with its unit, and why.
+package enum EarshotLimits {
+    // Connections
+    /// How long a stranger may take from the first byte to a proven key.
+    package static let handshakeTime: Duration = .seconds(10)
+    /// Unproven connections at a time; the oldest gives way, so that squatters cannot keep others out.
+    package static let unprovenConnections = 32
+    /// Unproven connections from one IPv4 address or IPv6 /64; the oldest of them gives way.
+    package static let unprovenConnectionsPerAddress = 4
+    /// Silence after which a connection is asked for a sign of life.
+    package static let pingAfter: Duration = .seconds(10)
+    /// Silence after which the peer is taken for dead: within the 30 s that design section 9 promises, with room for the timer.
+    package static let deadAfter: Duration = .seconds(25)
+    /// How long a TCP connect may take: on a LAN an answer takes milliseconds, a lost first SYN is repeated after one second.
+    package static let connectTime: Duration = .seconds(3)
+    /// How long accepting pauses when the process has run out of descriptors.
+    package static let acceptBackOff: Duration = .seconds(1)
+    /// How long a proven connection that nothing needs is kept.
+    package static let idleConnectionTime: Duration = .seconds(60)
+    /// Pauses between attempts to reach a peer again: short enough to be back within 10 s of the path's return.
+    package static let redialDelays: [Duration] = [.zero, .seconds(1), .seconds(2), .seconds(4), .seconds(5)]
+    /// The higher peer id waits this long before it dials a lost peer, so that the two seldom dial at once.
+    package static let higherPeerDialDelay: Duration = .milliseconds(500)
+    /// Two connections proven within this time of each other, one dialled by each side, were dialled at once.
+    package static let simultaneousDialTime: Duration = .seconds(5)
+    /// Received bytes that may wait for the node on one connection before it stops reading.
+    package static let unprocessedBytes = 4 * 1024 * 1024
+    /// Bytes that may wait to be written on one connection before its sender pauses.
+    package static let unwrittenBytes = 4 * 1024 * 1024
+
+    // Discovery
+    /// Peers known from discovery alone; one more is not listed.
+    package static let discoveredPeers = 2048
+    /// How long a peer stays listed after its last advertisement went.
+    package static let lossGrace: Duration = .seconds(15)
+    /// The user's pairs in the advertisement, keys and values together, in bytes.
+    package static let discoveryInfoBytes = 400
+    /// One pair of the advertisement, `key=value`, in bytes (RFC 6763 section 6.1).
+    package static let discoveryPairBytes = 255
+
+    // Invitations
+    /// Incoming invitations waiting for a decision; one more is answered `busy`.
+    package static let pendingInvitations = 32
+    /// Decided invitations kept for `GET /v1/invitations?state=all`.
+    package static let decidedInvitations = 256
+    /// What a blocked peer waits for its `declined`, in milliseconds: as a person's rejection takes.
+    package static let blockedAnswerMilliseconds: ClosedRange<Int64> = 500...3000
+    /// The longest timeout of an invitation: a day.
+    package static let invitationTimeout: Duration = .seconds(86_400)
+
+    // Messages
+    /// How long a message is retried where the sender names no time.
+    package static let messageTimeout: Duration = .seconds(10)
+    /// The longest time a message may be retried without being queued: a day.
+    package static let messageTimeoutLimit: Duration = .seconds(86_400)
+    /// Bytes of messages queued for one peer before `send` waits.
+    package static let queuedMessageBytes = 4 * 1024 * 1024
+    /// What a message costs beyond its body, for the bounds on bytes: so that empty ones are not free.
+    package static let messageOverhead = 256
+    /// Messages committed to the inbox in one transaction.
+    package static let deliveryBatch = 1024
+    /// Outgoing messages whose statuses can still be asked for.
+    package static let outgoingHistory = 1024
+    /// Bytes of their bodies.
+    package static let outgoingHistoryBytes = 8 * 1024 * 1024
+    /// Recipients of one message.
+    package static let recipients = 256
+
+    // Resources
+    /// What a receiver lets a sender be ahead of its disk, in bytes.
+    package static let resourceWindow: UInt64 = 4 * 1024 * 1024
+    /// The same while several transfers come from one peer.
+    package static let sharedResourceWindow: UInt64 = 512 * 1024
+    /// Unfinished transfers from one peer.
+    package static let incomingTransfers = 8
+    /// How long an offer or a finished transfer waits for the other side's answer.
+    package static let resourceAnswerTime: Duration = .seconds(60)
+    /// Time between two progress events of one transfer.
+    package static let progressInterval: Duration = .milliseconds(250)
+    /// Finished transfers without content that stay listed.
+    package static let finishedTransfers = 500
+
+    // Events
+    /// Events kept for readers that are behind, and what they may weigh in bytes.
+    package static let eventBacklog = 8192
+    package static let eventBacklogBytes = 8 * 1024 * 1024
+}

@@ -1,0 +1,52 @@
+import EarshotWire
+import NIOCore
+
+/// A resource that is forwarded as it comes in from a caller, without touching a disk here.
+///
+/// One reader, one offset: a body cannot be read again, so a transfer of it that breaks has to be begun anew by the caller.
+actor BodySource: ResourceSource {
+    private var iterator: any AsyncIteratorProtocol<ByteBuffer, any Error>
+    private let size: UInt64
+    private var rest = ByteBuffer()
+    private var position: UInt64 = 0
+    private let digest: XXH3
+
+    init(_ body: any AsyncSequence<ByteBuffer, any Error> & Sendable, size: UInt64) throws(EarshotError) {
+        self.digest = try XXH3()
+        self.iterator = body.makeAsyncIterator()
+        self.size = size
+    }
+
+    func read(at offset: UInt64, count: Int) async throws(EarshotError) -> ByteBuffer {
+        guard offset == self.position else {
+            throw EarshotError(.unavailable, "a body that was streamed in cannot be read twice; send it again")
+        }
+        while self.rest.readableBytes == 0 {
+            var iterator = self.iterator
+            do {
+                guard let next = try await iterator.next(isolation: self) else {
+                    throw EarshotError(.invalidParameter, "the body ended after \(self.position) of the \(self.size) bytes that were announced")
+                }
+                self.rest = next
+            } catch let error as EarshotError {
+                throw error
+            } catch {
+                throw EarshotError(.cancelled, "the body was cut off after \(self.position) of \(self.size) bytes", underlying: error)
+            }
+            self.iterator = iterator
+        }
+        let slice = self.rest.readSlice(length: min(count, self.rest.readableBytes)) ?? ByteBuffer()
+        self.position += UInt64(slice.readableBytes)
+        self.digest.update(slice)
+        return slice
+    }
+
+    func finish() async throws(EarshotError) -> [UInt8] {
+        var iterator = self.iterator
+        while self.rest.readableBytes == 0 {
+            guard let next = try? await iterator.next(isolation: self) else { return self.digest.digest() }
+            self.rest = next
+        }
+        throw EarshotError(.tooLarge, "the body has more than the \(self.size) bytes that were announced")
+    }
+}

@@ -1,0 +1,143 @@
+import DequeModule
+import Synchronization
+
+package import FoundationEssentials
+
+/// Everything that happened, numbered without holes, for any number of readers at their own pace.
+///
+/// Readers pull: each holds only its position in one bounded backlog, so a slow one costs nothing and gets a `gap` when what
+/// it has not read yet is gone. Written by the node, read by the control API's event streams.
+public final class EventLog: Sendable {
+    private struct Entry {
+        let event: NodeEvent
+        let cost: Int
+    }
+
+    private struct State {
+        var backlog: Deque<Entry> = []
+        var bytes = 0
+        var lastSequence: UInt64 = 0
+        var nextWaiter: UInt64 = 0
+        var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var isFinished = false
+    }
+
+    /// Names this run of the node: sequence numbers of different epochs do not compare.
+    public let epoch: String
+    private let state = Mutex(State())
+
+    package init(epoch: String) {
+        self.epoch = epoch
+    }
+
+    package func append(_ kind: NodeEvent.Kind, at time: Date, cost: Int = 512) {
+        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.lastSequence += 1
+            state.backlog.append(Entry(event: NodeEvent(sequence: state.lastSequence, time: time, kind: kind), cost: cost))
+            state.bytes += cost
+            while state.backlog.count > EarshotLimits.eventBacklog || (state.bytes > EarshotLimits.eventBacklogBytes && state.backlog.count > 1) {
+                guard let oldest = state.backlog.popFirst() else { break }
+                state.bytes -= oldest.cost
+            }
+            defer { state.waiters.removeAll() }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Ends every subscription after what it has still to read.
+    package func finish() {
+        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.isFinished = true
+            defer { state.waiters.removeAll() }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// The events after the one numbered `since`, or from now on where that is `nil` or of another epoch.
+    ///
+    /// A `since` of another epoch means that the reader missed an unknown number: it gets a gap over all of this run's events.
+    public func subscribe(since: UInt64? = nil, epoch: String? = nil) -> Subscription {
+        let last = self.state.withLock { $0.lastSequence }
+        if let epoch, epoch != self.epoch, last > 0 {
+            return Subscription(log: self, position: last, pendingGap: 1...last)
+        }
+        return Subscription(log: self, position: min(since ?? last, last), pendingGap: nil)
+    }
+
+    /// One reader's events, in order.
+    public struct Subscription: AsyncSequence, AsyncIteratorProtocol, Sendable {
+        private let log: EventLog
+        /// The last sequence number that was read.
+        private var position: UInt64
+        private var pendingGap: ClosedRange<UInt64>?
+
+        fileprivate init(log: EventLog, position: UInt64, pendingGap: ClosedRange<UInt64>?) {
+            self.log = log
+            self.position = position
+            self.pendingGap = pendingGap
+        }
+
+        /// The subscription is its own iterator.
+        public func makeAsyncIterator() -> Subscription { self }
+
+        /// The next event, once there is one; `nil` when the log has ended or the reader's task is cancelled.
+        public mutating func next() async -> NodeEvent? {
+            if let gap = self.pendingGap {
+                self.pendingGap = nil
+                return NodeEvent(sequence: gap.upperBound, time: Date(), kind: .gap(gap))
+            }
+            while !Task.isCancelled {
+                switch self.log.read(after: self.position) {
+                case .event(let event):
+                    self.position = event.sequence
+                    return event
+                case .finished:
+                    return nil
+                case .nothingYet:
+                    await self.log.wait(after: self.position)
+                }
+            }
+            return nil
+        }
+    }
+
+    private enum Reading {
+        case event(NodeEvent)
+        case nothingYet
+        case finished
+    }
+
+    private func read(after position: UInt64) -> Reading {
+        self.state.withLock { state in
+            guard position < state.lastSequence, let oldest = state.backlog.first?.event.sequence else {
+                return state.isFinished ? .finished : .nothingYet
+            }
+            if position + 1 < oldest {
+                let missed = (position + 1)...(oldest - 1)
+                return .event(NodeEvent(sequence: missed.upperBound, time: Date(), kind: .gap(missed)))
+            }
+            return .event(state.backlog[Int(position + 1 - oldest)].event)
+        }
+    }
+
+    private func wait(after position: UInt64) async {
+        let id = self.state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isReady = self.state.withLock { state in
+                    if state.lastSequence > position || state.isFinished || Task.isCancelled { return true }
+                    state.waiters[id] = continuation
+                    return false
+                }
+                if isReady { continuation.resume() }
+            }
+        } onCancel: {
+            self.state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+        }
+    }
+}

@@ -1,0 +1,314 @@
+import EarshotWire
+import FoundationEssentials
+import Logging
+import NIOCore
+import OrderedCollections
+
+/// Reaching peers, and which of their connections stands.
+extension Node {
+    // MARK: Reaching
+
+    /// Whether this peer should be connected now: somebody decided so.
+    private func isWanted(_ record: PeerRecord) -> Bool {
+        guard record.trust != .blocked else { return false }
+        return record.session != nil || self.isInviting(record.id)
+    }
+
+    /// Dials a peer that is wanted and not connected, at once or after the pause that its failures have earned.
+    func ensureConnection(_ id: PeerID, now: Bool = false) {
+        guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !record.redial.isDialling else {
+            return
+        }
+        record.redial.timer?.cancel()
+        self.records[id]?.redial.timer = nil
+        guard !now, record.redial.attempts > 0 else {
+            self.dial(id)
+            return
+        }
+        self.records[id]?.redial.timer = self.schedule(.redial(.peer(id)), after: record.redial.delay)
+    }
+
+    private func dial(_ id: PeerID) {
+        guard let record = self.records[id] else { return }
+        let links = LocalLinks.current()
+        var addresses = record.sightedAddresses.filter { links.permit($0.address, fromLoopback: $0.isLoopback) }.map(\.address)
+        if let last = record.lastGoodAddress, !addresses.contains(last) { addresses.append(last) }
+        guard !addresses.isEmpty else {
+            // A sighting, or the peer's own dial, will bring it back; a configured one is dialled by its own schedule.
+            self.records[id]?.redial.lastError = EarshotError(.unavailable, "it is not seen on the network")
+            return
+        }
+        self.records[id]?.redial.isDialling = true
+        self.publishPeer(id)
+        let transport = self.transport
+        let candidates = addresses
+        self.spawn { [input] in
+            do throws(EarshotError) {
+                try await transport.dial(candidates, expecting: id)
+                input.yield(.dialled(.peer(id), nil))
+            } catch {
+                input.yield(.dialled(.peer(id), error))
+            }
+        }
+    }
+
+    func dialConfigured(_ peer: ConfiguredPeer) {
+        guard !self.isStopping, let dial = self.configuredDials[peer], !dial.redial.isDialling else { return }
+        if let id = dial.peer ?? peer.id, let record = self.records[id], record.connection != nil || record.trust == .blocked {
+            self.scheduleConfigured(peer)
+            return
+        }
+        self.configuredDials[peer]?.redial.isDialling = true
+        let transport = self.transport
+        self.spawn { [input] in
+            do throws(EarshotError) {
+                try await transport.dial(peer)
+                input.yield(.dialled(.configured(peer), nil))
+            } catch {
+                input.yield(.dialled(.configured(peer), error))
+            }
+        }
+    }
+
+    private func scheduleConfigured(_ peer: ConfiguredPeer) {
+        guard let dial = self.configuredDials[peer] else { return }
+        dial.redial.timer?.cancel()
+        let delay = max(dial.redial.delay, .seconds(1))
+        self.configuredDials[peer]?.redial.timer = self.schedule(.redial(.configured(peer)), after: delay)
+    }
+
+    func redial(_ target: DialTarget) {
+        switch target {
+        case .peer(let id): self.ensureConnection(id, now: true)
+        case .configured(let peer): self.dialConfigured(peer)
+        }
+    }
+
+    func dialFinished(_ target: DialTarget, _ error: EarshotError?) {
+        switch target {
+        case .peer(let id): self.dialFinished(id, error)
+        case .configured(let peer):
+            self.configuredDials[peer]?.redial.isDialling = false
+            if let error {
+                self.configuredDials[peer]?.redial.attempts += 1
+                self.configuredDials[peer]?.redial.lastError = error
+                if self.configuredDials[peer]?.redial.attempts == 1 {
+                    self.logger.warning("cannot reach a configured peer", metadata: ["peer": "\(peer)", "error": "\(error)"])
+                }
+            } else {
+                self.configuredDials[peer]?.redial.attempts = 0
+            }
+            self.scheduleConfigured(peer)
+        }
+    }
+
+    private func dialFinished(_ id: PeerID, _ error: EarshotError?) {
+        guard self.records[id] != nil else { return }
+        self.records[id]?.redial.isDialling = false
+        if let error {
+            self.records[id]?.redial.attempts += 1
+            self.records[id]?.redial.lastError = error
+            self.logger.debug("cannot reach a peer", metadata: ["peer": "\(id)", "error": "\(error)"])
+            switch error.code {
+            case .identityMismatch, .encryptionMismatch, .versionUnsupported, .serviceMismatch, .downgradeDetected:
+                // Trying again would end the same way.
+                self.failInvitations(to: id, error)
+            default: break
+            }
+            self.ensureConnection(id)
+        }
+        self.publishPeer(id)
+    }
+
+    // MARK: Connections
+
+    func connectionProven(_ connection: Connection) {
+        let id = connection.peer.id
+        var record = self.records[id] ?? PeerRecord(id: id, now: Date())
+        guard !self.isStopping else {
+            connection.close()
+            return
+        }
+        if record.trust == .blocked {
+            // It hears what a rejected peer hears, and is not spoken of.
+            self.mutedConnections[ObjectIdentifier(connection)] = connection
+            return
+        }
+        if let standing = record.connection {
+            guard self.stands(connection, against: standing) else {
+                connection.close(Refusal(code: .superseded, explanation: "another connection stands"))
+                return
+            }
+            record.connection = nil
+            record.isAttached = false
+            self.records[id] = record
+            self.detached(id)
+            standing.close(Refusal(code: .superseded, explanation: "a newer connection stands"))
+        }
+        record.connection = connection
+        record.isProven = true
+        record.lastSeen = Date()
+        record.isAttached = false
+        record.redial.attempts = 0
+        record.redial.lastError = nil
+        record.redial.timer?.cancel()
+        record.redial.timer = nil
+        if let address = connection.dialledAddress { record.lastGoodAddress = address }
+        self.records[id] = record
+        self.noteName(connection.peer.displayName.description, of: id)
+        self.noteConfigured(id, connection)
+        if let session = record.session { connection.send([.sessionResume(session.id)]) }
+        self.sendInvitations(to: id)
+        self.publishPeer(id)
+        self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
+    }
+
+    /// Of two connections between the same pair the newest proven one stands; when both dialled at once, the lower id's.
+    private func stands(_ connection: Connection, against standing: Connection) -> Bool {
+        let isSimultaneous =
+            connection.isInitiator != standing.isInitiator
+            && connection.provenAt - standing.provenAt < EarshotLimits.simultaneousDialTime && standing.channel.isActive
+        guard isSimultaneous else { return true }
+        return connection.isInitiator == (self.id < connection.peer.id)
+    }
+
+    private func noteName(_ name: String, of id: PeerID) {
+        guard self.records[id]?.provenName != name else { return }
+        self.records[id]?.provenName = name
+        if var stored = self.records[id]?.stored {
+            stored.name = name
+            self.records[id]?.stored = stored
+            self.persist([.putPeer(stored)]) { _ in }
+        }
+    }
+
+    private func noteConfigured(_ id: PeerID, _ connection: Connection) {
+        guard connection.isInitiator else { return }
+        for peer in self.configuration.configuredPeers where self.configuredDials[peer]?.redial.isDialling == true {
+            let isThis =
+                peer.id == id
+                || (peer.id == nil && (connection.channel.remoteAddress?.port).map { $0 == Int(peer.port) } ?? false)
+            guard isThis, self.records[id]?.configured.contains(peer) == false else { continue }
+            self.configuredDials[peer]?.peer = id
+            self.records[id]?.configured.append(peer)
+        }
+    }
+
+    func connectionClosed(_ connection: Connection, _ end: ConnectionEnd) {
+        if self.mutedConnections.removeValue(forKey: ObjectIdentifier(connection)) != nil { return }
+        let id = connection.peer.id
+        guard let record = self.records[id], record.connection === connection else { return }
+        self.logger.debug("a connection ended", metadata: ["peer": "\(id)", "end": "\(end)"])
+        self.records[id]?.connection = nil
+        self.records[id]?.isAttached = false
+        self.records[id]?.lastSeen = Date()
+        self.detached(id)
+        guard !self.isStopping else { return }
+        self.publishPeer(id)
+        guard let left = self.records[id], self.isWanted(left) else { return }
+        // The one that superseded this one is on its way; the lower id dials first, so that the two seldom dial at once.
+        if case .refused(let refusal) = end, refusal.code == .superseded {
+            self.records[id]?.redial.attempts = 2
+            self.ensureConnection(id)
+        } else if self.id < id {
+            self.ensureConnection(id)
+        } else if self.records[id]?.redial.isDialling == false {
+            self.records[id]?.redial.timer?.cancel()
+            self.records[id]?.redial.timer = self.schedule(.redial(.peer(id)), after: EarshotLimits.higherPeerDialDelay)
+        }
+    }
+
+    /// A connection that neither a session, an invitation nor the settings need goes.
+    func closeIfIdle(_ connection: Connection) {
+        let id = connection.peer.id
+        guard let record = self.records[id], record.connection === connection else { return }
+        let isNeeded =
+            record.session != nil || !record.configured.isEmpty
+            || self.invitations.values.contains { $0.invitation.peerID == id && $0.invitation.state == .pending }
+        if isNeeded {
+            self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
+        } else {
+            connection.close()
+        }
+    }
+
+    // MARK: Blocked peers
+
+    func muteConnection(of id: PeerID) {
+        guard let connection = self.records[id]?.connection else { return }
+        self.records[id]?.connection = nil
+        self.records[id]?.isAttached = false
+        self.mutedConnections[ObjectIdentifier(connection)] = connection
+    }
+
+    /// An unblocked peer starts afresh: it dials again when it has something to say.
+    func unmuteConnections(of id: PeerID) {
+        for (key, connection) in self.mutedConnections where connection.peer.id == id {
+            self.mutedConnections.removeValue(forKey: key)
+            connection.close()
+        }
+    }
+
+    /// What a blocked peer sends: invitations are declined after a while, as by a person; a session is over; the rest is silence.
+    func receivedFromBlocked(_ frames: [Frame], on connection: Connection) {
+        for frame in frames {
+            switch frame {
+            case .invite(let invite):
+                let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds)
+                self.schedule(.blockedAnswer(invite.id, connection), after: .milliseconds(delay))
+            case .sessionResume(let session): connection.send([.sessionEnd(session)])
+            case .message(let message):
+                connection.send([.messageReceipts([MessageReceipt(id: message.id, outcome: .refused)])])
+            case .resourceOffer(let offer):
+                let refusal = Refusal(code: .notConnected, explanation: "")
+                connection.send([.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal))])
+            case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
+                .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel:
+                break
+            }
+        }
+    }
+
+    func answerBlocked(_ id: InvitationID?, on connection: Connection) {
+        guard let id else { return }
+        connection.send([.inviteAnswer(InviteAnswer(id: id, decision: .declined))])
+    }
+
+    // MARK: Frames
+
+    func received(_ frames: [Frame], bytes: Int, on connection: Connection) {
+        let id = connection.peer.id
+        guard self.mutedConnections[ObjectIdentifier(connection)] == nil else {
+            self.receivedFromBlocked(frames, on: connection)
+            connection.processed(bytes)
+            return
+        }
+        // A connection that another has superseded has nothing to say any more.
+        guard self.records[id]?.connection === connection else {
+            connection.processed(bytes)
+            return
+        }
+        self.records[id]?.lastSeen = Date()
+        var handedOn = 0
+        for frame in frames {
+            switch frame {
+            case .invite(let invite): self.received(invite, from: id)
+            case .inviteAnswer(let answer): self.received(answer, from: id)
+            case .inviteWithdraw(let withdraw): self.received(withdraw, from: id)
+            case .sessionResume(let session): self.receivedResume(session, from: id)
+            case .sessionEnd(let session): self.receivedEnd(session, from: id)
+            case .message(let message): handedOn += self.received(message, on: connection)
+            case .messageReceipts(let receipts): self.received(receipts, from: id)
+            case .resourceOffer(let offer): self.received(offer, from: id)
+            case .resourceAccept(let accept): self.signal(accept.id, from: id, .outgoing, .accepted(offset: accept.offset, limit: accept.limit))
+            case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
+            case .resourceChunk(let chunk): self.signal(chunk.id, from: id, .incoming, .chunk(offset: chunk.offset, chunk.data))
+            case .resourceEnd(let end): self.signal(end.id, from: id, .incoming, .end(end.algorithm, end.digest))
+            case .resourceDone(let resource): self.signal(resource, from: id, .outgoing, .done)
+            case .resourceCancel(let cancel): self.receivedCancel(cancel, from: id)
+            case .hello, .proof, .refusal, .ping, .pong, .goodbye: break
+            }
+        }
+        connection.processed(bytes - min(handedOn, bytes))
+    }
+}

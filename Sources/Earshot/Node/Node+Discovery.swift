@@ -1,0 +1,104 @@
+import EarshotWire
+import FoundationEssentials
+import Logging
+import NIOCore
+import OrderedCollections
+
+/// Discovery's news become rows: one a peer, over all interfaces, protocols and backends.
+extension Node {
+    func handleDiscovery(_ event: DiscoveryEvent) {
+        switch event {
+        case .found(let backend, let sighting): self.sighted(sighting, by: backend)
+        case .lost(let backend, let key): self.sightingLost(SightingKey(backend: backend, key: key))
+        case .reset(let backend):
+            for key in self.sightedPeers.keys where key.backend == backend { self.sightingLost(key) }
+        case .status(let status):
+            guard status != self.discoveryStatus else { return }
+            self.discoveryStatus = status
+            self.tell(.discoveryChanged(status))
+        case .advertised(let instanceName): self.instanceName = instanceName
+        }
+    }
+
+    private func sighted(_ sighting: Sighting, by backend: DiscoveryStatus.Backend) {
+        let key = SightingKey(backend: backend, key: sighting.key)
+        guard let info = DiscoveryInfo.read(sighting.txt, instanceName: sighting.key.instanceName) else {
+            self.sightingLost(key)
+            return
+        }
+        if let previous = self.sightedPeers[key], previous != info.id { self.sightingLost(key) }
+        guard info.id != self.id else { return }
+        if self.records[info.id] == nil {
+            let discovered = self.records.values.count { !$0.isKept && $0.connection == nil }
+            guard discovered < EarshotLimits.discoveredPeers else {
+                self.logger.warning("too many peers are advertised; one more is not listed", metadata: ["limit": "\(EarshotLimits.discoveredPeers)"])
+                return
+            }
+        }
+        var record = self.records[info.id] ?? PeerRecord(id: info.id, now: Date())
+        record.sightings[key] = sighting
+        record.advertisedName = info.name
+        record.lastSeen = Date()
+        record.lossGrace?.cancel()
+        record.lossGrace = nil
+        record.redial.attempts = 0
+        self.records[info.id] = record
+        self.sightedPeers[key] = info.id
+        self.publishPeer(info.id)
+        self.ensureConnection(info.id, now: true)
+    }
+
+    private func sightingLost(_ key: SightingKey) {
+        guard let id = self.sightedPeers.removeValue(forKey: key), var record = self.records[id] else { return }
+        record.sightings.removeValue(forKey: key)
+        if record.sightings.isEmpty, record.lossGrace == nil {
+            record.lossGrace = self.schedule(.lossGrace(id), after: EarshotLimits.lossGrace)
+        }
+        self.records[id] = record
+    }
+
+    func lossGraceEnded(_ id: PeerID) {
+        guard self.records[id]?.lossGrace != nil else { return }
+        self.records[id]?.lossGrace = nil
+        self.publishPeer(id)
+    }
+
+    // MARK: Telling
+
+    func tell(_ kind: NodeEvent.Kind, cost: Int = 512) {
+        self.events.append(kind, at: Date(), cost: cost)
+    }
+
+    func isInviting(_ id: PeerID) -> Bool {
+        self.pendingInvitation(with: id, .outgoing) != nil
+    }
+
+    func snapshot(_ record: PeerRecord) -> Peer {
+        record.peer(isInviting: self.isInviting(record.id))
+    }
+
+    /// Tells what has become of a peer since it was last told, and forgets one that is gone and that nobody acted upon.
+    func publishPeer(_ id: PeerID) {
+        guard var record = self.records[id] else { return }
+        guard record.isNearby || record.isKept else {
+            self.records.removeValue(forKey: id)
+            if record.isAnnounced { self.tell(.peerLost(self.snapshot(record))) }
+            return
+        }
+        let peer = self.snapshot(record)
+        let before = record.published
+        guard before.map({ !$0.showsSame(as: peer) }) ?? true else { return }
+        record.published = peer
+        let wasAnnounced = record.isAnnounced
+        record.isAnnounced = true
+        self.records[id] = record
+        // A blocked peer makes no events: it would see to it that there are many.
+        guard record.trust != .blocked || before?.trust != .blocked else { return }
+        switch (before?.presence, peer.presence) {
+        case (.nearby, .away): self.tell(.peerLost(peer))
+        case (nil, .nearby), (.away, .nearby): self.tell(.peerFound(peer))
+        case (nil, .away): if !wasAnnounced { self.tell(.peerChanged(peer)) }
+        case (.nearby, .nearby), (.away, .away): self.tell(.peerChanged(peer))
+        }
+    }
+}

@@ -1,0 +1,83 @@
+public import EarshotWire
+import FoundationEssentials
+import OrderedCollections
+
+/// Sessions belong to keys: they are kept on disk, and attach to whichever connection both sides name them on.
+extension Node {
+    /// Every session, whether its member is connected or not.
+    public func sessions() -> [Session] {
+        self.records.values.compactMap { record in record.session.map(record.session) }
+    }
+
+    /// Ends a session for both sides; the decision is on disk when this returns.
+    /// - Throws: `not-found`, `storage`.
+    public func leave(_ id: SessionID) async throws(EarshotError) {
+        guard let record = self.records.values.first(where: { $0.session?.id == id }) else {
+            throw EarshotError(.notFound, "there is no session \(id)")
+        }
+        try await self.persist([.removeSession(id)])
+        guard self.records[record.id]?.session?.id == id else { return }
+        self.sessionEnded(record.id, tellPeer: true)
+    }
+
+    /// Takes up a session in memory; the caller has had it persisted, or is about to.
+    func adopt(_ session: StoredSession, with id: PeerID, attached: Bool) {
+        self.records[id]?.session = session
+        self.records[id]?.isAttached = attached && self.records[id]?.connection != nil
+        self.tellSession(id)
+        self.publishPeer(id)
+        if attached { self.attached(id) }
+    }
+
+    /// The session is gone from the store; everything that depended on it ends.
+    func sessionEnded(_ id: PeerID, tellPeer: Bool) {
+        guard let record = self.records[id], let session = record.session else { return }
+        self.records[id]?.session = nil
+        self.records[id]?.isAttached = false
+        if tellPeer { record.connection?.send([.sessionEnd(session.id)]) }
+        self.failOutbox(of: id, EarshotError(.notConnected, "the session with \(record.name) has ended"))
+        self.interruptTransfers(of: id, .notConnected, "the session has ended")
+        self.tell(.sessionChanged(Session(id: session.id, members: [], createdAt: session.createdAt), ended: true))
+        self.publishPeer(id)
+    }
+
+    private func tellSession(_ id: PeerID) {
+        guard let record = self.records[id], let session = record.session else { return }
+        self.tell(.sessionChanged(record.session(session), ended: false))
+    }
+
+    /// Both sides have named the session on this connection.
+    private func attached(_ id: PeerID) {
+        self.flushOutbox(id)
+        self.resumeWaiters(of: id)
+    }
+
+    /// The connection under a session is gone; what was on its way waits for the next.
+    func detached(_ id: PeerID) {
+        self.interruptTransfers(of: id, .notConnected, "the connection was lost; send it again")
+        self.records[id]?.outbox.connectionLost()
+        self.tellSession(id)
+    }
+
+    func receivedResume(_ session: SessionID, from id: PeerID) {
+        guard let record = self.records[id] else { return }
+        if record.session?.id == session {
+            guard !record.isAttached else { return }
+            self.records[id]?.isAttached = true
+            self.tellSession(id)
+            self.publishPeer(id)
+            self.attached(id)
+        } else if record.session == nil, let invitation = self.pendingInvitation(with: id, .outgoing) {
+            // It accepted while the connection was away: holding the session is its answer.
+            self.invitationAccepted(invitation, session: session)
+        } else {
+            record.connection?.send([.sessionEnd(session)])
+        }
+    }
+
+    func receivedEnd(_ session: SessionID, from id: PeerID) {
+        guard self.records[id]?.session?.id == session else { return }
+        self.persist([.removeSession(session)]) { _ in }
+        self.sessionEnded(id, tellPeer: false)
+    }
+}

@@ -1,0 +1,267 @@
+import DequeModule
+public import EarshotWire
+import FoundationEssentials
+public import Logging
+import NIOCore
+import NIOPosix
+import OrderedCollections
+
+/// One peer of the local network: finds others, agrees with them on sessions, and carries messages and files.
+///
+/// An actor that owns all decisions and every table; bytes are the channel handlers' affair, disks the ``Store``'s and the
+/// ``Spool``'s, discovery is injected. Everything from outside arrives as a ``NodeInput`` on one queue and is dealt with in
+/// order. What others are told is safe has been committed first: changes to the store go through one queue, in order, and
+/// what depends on them (an acknowledgement, an answer) is sent from its completion.
+///
+/// Use: `init`, `start()` (binds the port), then `run()` until its task is cancelled.
+public actor Node {
+    /// Who we are.
+    public nonisolated let id: PeerID
+    /// Everything that happens, for any number of readers.
+    public nonisolated let events: EventLog
+
+    let configuration: Configuration
+    let identity: Identity
+    let store: Store
+    let spool: Spool
+    let discovery: (any PeerDiscovery)?
+    let logger: Logger
+    let group: MultiThreadedEventLoopGroup
+    let transport: Transport
+    let startedAt = Date()
+
+    /// Everything from outside, in order.
+    let inputs: AsyncStream<NodeInput>
+    nonisolated let input: AsyncStream<NodeInput>.Continuation
+    /// Work that outlives a call; runs in the node's task group.
+    let jobs: AsyncStream<@Sendable () async -> Void>
+    nonisolated let job: AsyncStream<@Sendable () async -> Void>.Continuation
+
+    // Peers
+    var records: OrderedDictionary<PeerID, PeerRecord> = [:]
+    /// Which peer a sighting was of, so that its loss finds the record.
+    var sightedPeers: [SightingKey: PeerID] = [:]
+    var discoveryStatus: DiscoveryStatus
+    var instanceName: String?
+    var listeningPort: UInt16 = 0
+    /// Blocked peers' connections: they hear only `declined`.
+    var mutedConnections: [ObjectIdentifier: Connection] = [:]
+    var configuredDials: [ConfiguredPeer: ConfiguredDial] = [:]
+    var isStopping = false
+
+    // Agreement
+    var invitations: OrderedDictionary<InvitationID, InvitationRecord> = [:]
+
+    // Messages
+    var outgoing: [MessageID: OutgoingMessage] = [:]
+    /// Those with their final statuses, oldest first: kept for a while for whoever asks.
+    var finishedOutgoing: Deque<MessageID> = []
+    var finishedOutgoingBytes = 0
+    var messageExpiry: (at: ContinuousClock.Instant, timer: Scheduled<Void>)?
+    var nextSequence: UInt64
+
+    // Resources
+    var transfers: OrderedDictionary<ResourceID, Transfer> = [:]
+
+    // The store's queue
+    var storeQueue: Deque<StoreWork> = []
+    var isStorePumpRunning = false
+    var unreadMessages = 0
+
+    /// Opens the state directory: makes or loads the identity, and loads what was kept. Nothing touches the network yet.
+    ///
+    /// - Throws: `invalid-parameter` for settings outside their limits, `storage` where the state cannot be used.
+    public init(configuration: Configuration, discovery: (any PeerDiscovery)?, logger: Logger) async throws(EarshotError) {
+        try DiscoveryInfo.validate(configuration.discoveryInfo)
+        guard configuration.encryption == .required else {
+            throw EarshotError(.unsupported, "this version speaks TLS only; set the encryption preference to required")
+        }
+        self.configuration = configuration
+        self.discovery = discovery
+        self.logger = logger
+        try Self.makeDirectory(configuration.stateDirectory)
+        let identity = try Identity.load(from: configuration.stateDirectory)
+        self.identity = identity
+        self.id = identity.id
+        self.store = try Store(
+            directory: configuration.stateDirectory,
+            inbox: InboxLimits(count: configuration.inboxLimit, bytes: configuration.inboxSize))
+        self.spool = try Spool(directory: configuration.stateDirectory, quota: configuration.quota, reserve: configuration.reserve)
+        self.events = EventLog(epoch: WireID<SessionKind>.random().description)
+        (self.inputs, self.input) = AsyncStream.makeStream()
+        (self.jobs, self.job) = AsyncStream.makeStream()
+        self.discoveryStatus = DiscoveryStatus(backend: .none, state: discovery == nil ? .off : .starting)
+        // Rises over restarts too, as long as the clock does; only the order within a connection is relied upon.
+        self.nextSequence = UInt64(max(0, Date().timeIntervalSince1970) * 1_000_000)
+        self.group = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
+        do {
+            self.transport = try Transport(
+                identity: identity, configuration: configuration, group: self.group, logger: logger, input: self.input)
+        } catch {
+            throw EarshotError(.storage, "cannot set TLS up with the identity: \(error)", underlying: error)
+        }
+        try await self.loadState()
+    }
+
+    private static func makeDirectory(_ path: String) throws(EarshotError) {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw EarshotError(.storage, "cannot make the state directory \(path): \(error)", underlying: error)
+        }
+    }
+
+    private func loadState() async throws(EarshotError) {
+        let state = try await self.store.load()
+        for peer in state.peers {
+            var record = PeerRecord(id: peer.id, now: peer.firstSeen)
+            record.lastSeen = peer.lastSeen
+            record.provenName = peer.name
+            record.stored = peer
+            record.isAnnounced = true
+            self.records[peer.id] = record
+        }
+        for session in state.sessions {
+            for member in session.members where member != self.id {
+                self.records[member, default: PeerRecord(id: member, now: session.createdAt)].session = session
+                self.records[member]?.isAnnounced = true
+            }
+        }
+        try await self.loadTransfers(state.resources)
+        self.unreadMessages = await self.store.unreadCount()
+    }
+
+    /// Binds the listening port.
+    /// - Throws: `unavailable` where the port is taken and was asked for, or nothing can be bound.
+    public func start() async throws(EarshotError) {
+        self.listeningPort = try await self.transport.listen(port: self.configuration.port, isFixed: self.configuration.portIsFixed)
+    }
+
+    /// Works until its task is cancelled; then closes the connections in order and keeps the sessions. Call after `start`.
+    public func run() async {
+        let advertisement = self.configuration.advertise ? self.advertisement() : nil
+        let browsing = self.configuration.browse ? self.configuration.serviceType.description : nil
+        await withDiscardingTaskGroup { group in
+            if let discovery = self.discovery {
+                let input = self.input
+                group.addTask { await discovery.run(advertising: advertisement, browsing: browsing) }
+                group.addTask {
+                    for await event in discovery.events { input.yield(.discovery(event)) }
+                }
+            }
+            let jobs = self.jobs
+            group.addTask {
+                await withDiscardingTaskGroup { group in
+                    for await job in jobs { group.addTask { await job() } }
+                    group.cancelAll()
+                }
+            }
+            self.begin()
+            for await input in self.inputs { self.handle(input) }
+            await self.stop()
+            group.cancelAll()
+        }
+        self.events.finish()
+        do {
+            try await self.group.shutdownGracefully()
+        } catch {
+            self.logger.warning("the event loops did not stop in order", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// What runs by itself from the start.
+    private func begin() {
+        for peer in self.configuration.configuredPeers {
+            self.configuredDials[peer] = ConfiguredDial()
+            self.dialConfigured(peer)
+        }
+        for id in self.records.keys { self.ensureConnection(id) }
+        self.schedule(.pruneInbox, after: .seconds(60))
+    }
+
+    private func stop() async {
+        self.isStopping = true
+        await self.transport.stopListening()
+        let connections = self.records.values.compactMap(\.connection) + self.mutedConnections.values
+        for connection in connections { connection.close() }
+        for id in Array(self.transfers.keys) { self.interruptTransfer(id, .cancelled, "the daemon stopped") }
+        await self.drainStore()
+        for connection in connections {
+            // Bounded by the handler, which closes for good a second after its goodbye.
+            try? await connection.channel.closeFuture.get()
+        }
+        self.releaseWaiters()
+        self.job.finish()
+    }
+
+    /// Nobody waits for a node that has stopped.
+    private func releaseWaiters() {
+        let stopped = EarshotError(.unavailable, "the daemon is stopping")
+        for id in self.records.keys { self.failOutbox(of: id, stopped) }
+        for id in self.invitations.keys {
+            guard let record = self.invitations[id] else { continue }
+            self.invitations[id]?.waiters = []
+            for waiter in record.waiters { waiter.resume(returning: record.invitation) }
+        }
+    }
+
+    private func advertisement() -> Advertisement {
+        Advertisement(
+            instanceName: self.configuration.displayName.description,
+            serviceType: self.configuration.serviceType.description,
+            port: self.listeningPort,
+            txt: DiscoveryInfo.record(id: self.id, name: self.configuration.displayName, pairs: self.configuration.discoveryInfo))
+    }
+
+    private func handle(_ input: NodeInput) {
+        switch input {
+        case .discovery(let event): self.handleDiscovery(event)
+        case .connection(.proven(let connection)): self.connectionProven(connection)
+        case .connection(.received(let connection, let frames, let bytes)): self.received(frames, bytes: bytes, on: connection)
+        case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)
+        case .dialled(let target, let error): self.dialFinished(target, error)
+        case .timer(let timer): self.timerFired(timer)
+        case .flush(let peer): self.flushOutbox(peer)
+        }
+    }
+
+    private func timerFired(_ timer: NodeTimer) {
+        switch timer {
+        case .lossGrace(let peer): self.lossGraceEnded(peer)
+        case .redial(let target): self.redial(target)
+        case .idle(let connection): self.closeIfIdle(connection)
+        case .invitation(let id): self.invitationExpired(id)
+        case .blockedAnswer(let id, let connection): self.answerBlocked(id, on: connection)
+        case .messages: self.expireMessages()
+        case .transfer(let id): self.transferExpired(id)
+        case .pruneInbox: self.pruneInbox()
+        }
+    }
+
+    /// Has `timer` arrive as an input once `delay` has passed.
+    @discardableResult
+    func schedule(_ timer: NodeTimer, after delay: Duration) -> Scheduled<Void> {
+        self.transport.timers.schedule(after: delay) { [input] in input.yield(.timer(timer)) }
+    }
+
+    /// Runs work beside the node's queue, until it ends by itself or the node stops.
+    func spawn(_ work: @escaping @Sendable () async -> Void) {
+        self.job.yield(work)
+    }
+
+    /// What the node stands at.
+    public func status() -> NodeStatus {
+        NodeStatus(
+            name: self.configuration.displayName, id: self.id, serviceType: self.configuration.serviceType,
+            encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
+            port: self.listeningPort, discovery: self.discoveryStatus, instanceName: self.instanceName, startedAt: self.startedAt,
+            counts: NodeStatus.Counts(
+                peers: self.records.values.count(where: \.isAnnounced),
+                sessions: self.records.values.count { $0.session != nil },
+                connections: self.records.values.count { $0.connection != nil },
+                pendingInvitations: self.invitations.values.count { $0.invitation.state == .pending },
+                unreadMessages: self.unreadMessages,
+                transfers: self.transfers.values.count { !$0.row.state.isFinal }))
+    }
+}

@@ -1,0 +1,87 @@
+public import EarshotWire
+public import FoundationEssentials
+
+/// What decides on an invitation that nobody has looked at yet.
+public enum InvitationPolicy: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Keep it pending for a person.
+    case ask
+    case accept
+    case reject
+}
+
+/// Where a node stands, for `GET /v1/status`.
+public struct NodeStatus: Sendable {
+    /// How many of each there are now.
+    public struct Counts: Sendable, Hashable {
+        public let peers: Int
+        public let sessions: Int
+        public let connections: Int
+        public let pendingInvitations: Int
+        public let unreadMessages: Int
+        public let transfers: Int
+    }
+
+    public let name: DisplayName
+    public let id: PeerID
+    public let serviceType: ServiceType
+    public let encryption: EncryptionPreference
+    /// Where others can reach this node, such as `10.0.0.7:47110`.
+    public let addresses: [String]
+    public let port: UInt16
+    public let discovery: DiscoveryStatus
+    /// As advertised: the display name, unless it collided.
+    public let instanceName: String?
+    public let startedAt: Date
+    public let counts: Counts
+}
+
+extension Node {
+    /// What a node is told at its start.
+    public struct Configuration: Sendable {
+        /// The label that others see.
+        public var displayName: DisplayName
+        /// Only peers of the same type see each other.
+        public var serviceType: ServiceType
+        /// Where identity, store and spool live; made with mode 0700 where it is missing.
+        public var stateDirectory: String
+        /// The TCP port to listen on; 0 for any.
+        public var port: UInt16 = 47110
+        /// Whether a taken port is an error; else any free one is used.
+        public var portIsFixed = false
+        /// What this node wants of the transport; `required` is what this version speaks.
+        public var encryption: EncryptionPreference = .required
+        /// Whether others can find this node.
+        public var advertise = true
+        /// Whether this node looks for others.
+        public var browse = true
+        /// The user's pairs in the advertisement; see `DiscoveryInfo` for the limits.
+        public var discoveryInfo: [String: String] = [:]
+        /// Peers that are reached without discovery.
+        public var configuredPeers: [ConfiguredPeer] = []
+        /// For peers whose trust is unknown.
+        public var fromUnknown: InvitationPolicy = .ask
+        /// For trusted peers.
+        public var fromTrusted: InvitationPolicy = .accept
+        /// How long an invitation is open where the inviter does not say.
+        public var invitationTimeout: Duration = .seconds(30)
+        /// Messages kept in the inbox.
+        public var inboxLimit = 10_000
+        /// Bytes kept in the inbox.
+        public var inboxSize: UInt64 = 256 * 1024 * 1024
+        /// How long read messages are kept.
+        public var inboxAge: Duration = .seconds(30 * 86_400)
+        /// Bytes that the spool may hold.
+        public var quota: UInt64 = 20 * 1024 * 1024 * 1024
+        /// The part of the file system that the spool leaves free, 0 to 1.
+        public var reserve = 0.05
+        /// The largest resource that is accepted, in bytes.
+        public var maximumResourceSize: UInt64?
+
+        /// A configuration with the defaults of design section 6.
+        public init(displayName: DisplayName, serviceType: ServiceType, stateDirectory: String) {
+            self.displayName = displayName
+            self.serviceType = serviceType
+            self.stateDirectory = stateDirectory
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import EarshotWire
+
+/// Everything that reaches the node from outside its actor, on one queue, in order.
+enum NodeInput: Sendable {
+    case discovery(DiscoveryEvent)
+    case connection(ConnectionEvent)
+    /// A dial ended; without an error its connection has been reported as proven before.
+    case dialled(DialTarget, EarshotError?)
+    case timer(NodeTimer)
+    /// Messages wait for this peer; sent together, so that a burst costs few writes.
+    case flush(PeerID)
+}
+
+/// Whom a dial is for.
+enum DialTarget: Sendable, Hashable {
+    case peer(PeerID)
+    case configured(ConfiguredPeer)
+}
+
+/// What can come due.
+enum NodeTimer: Sendable {
+    case lossGrace(PeerID)
+    case redial(DialTarget)
+    case idle(Connection)
+    case invitation(InvitationID)
+    case blockedAnswer(InvitationID?, Connection)
+    case messages
+    case transfer(ResourceID)
+    case pruneInbox
+}

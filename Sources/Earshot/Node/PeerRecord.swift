@@ -1,0 +1,147 @@
+import EarshotWire
+import FoundationEssentials
+import NIOCore
+import OrderedCollections
+
+/// A sighting's key together with the backend that made it.
+struct SightingKey: Sendable, Hashable {
+    let backend: DiscoveryStatus.Backend
+    let key: Sighting.Key
+}
+
+/// How reaching a peer again stands.
+struct Redial {
+    /// Attempts since the last success or the last news of the peer.
+    var attempts = 0
+    var isDialling = false
+    var timer: Scheduled<Void>?
+    /// Why the last attempt failed.
+    var lastError: EarshotError?
+
+    /// The pause before the next attempt.
+    var delay: Duration {
+        let delays = EarshotLimits.redialDelays
+        return delays[min(self.attempts, delays.count - 1)]
+    }
+}
+
+/// How a configured peer's dial stands; it has no record until it has proven who it is.
+struct ConfiguredDial {
+    var redial = Redial()
+    /// Who answered there last.
+    var peer: PeerID?
+}
+
+/// All that the node knows of one peer.
+struct PeerRecord {
+    let id: PeerID
+    var advertisedName: String?
+    var provenName: String?
+    /// What was kept by a decision; `nil` for a peer that nobody acted upon.
+    var stored: StoredPeer?
+    var sightings: OrderedDictionary<SightingKey, Sighting> = [:]
+    var configured: [ConfiguredPeer] = []
+    var connection: Connection?
+    /// Whether this run of the node has had a proof of its key.
+    var isProven = false
+    var session: StoredSession?
+    /// Whether both sides have said, on this connection, that they hold the session.
+    var isAttached = false
+    /// Where a dial last succeeded: tried again when discovery has gone quiet.
+    var lastGoodAddress: PeerAddress?
+    var redial = Redial()
+    var lossGrace: Scheduled<Void>?
+    /// Whether `peer.found` was told, and how the peer looked when it was last told.
+    var isAnnounced = false
+    var published: Peer?
+    let firstSeen: Date
+    var lastSeen: Date
+    var outbox = Outbox()
+
+    init(id: PeerID, now: Date) {
+        self.id = id
+        self.firstSeen = now
+        self.lastSeen = now
+    }
+
+    var trust: Trust { self.stored?.trust ?? .unknown }
+
+    /// Once a peer has proven its key, the name that it gave there replaces the advertised one.
+    var name: String { self.provenName ?? self.advertisedName ?? self.id.description }
+
+    var isNearby: Bool { !self.sightings.isEmpty || self.connection != nil || self.lossGrace != nil }
+
+    /// Whether anything but a passing connection speaks for keeping the row.
+    var isKept: Bool { self.stored != nil || self.session != nil || !self.configured.isEmpty }
+
+    /// Every address at which discovery saw it, IPv4 before IPv6, with whether it came in on loopback.
+    var sightedAddresses: [(address: PeerAddress, isLoopback: Bool)] {
+        var seen: Set<PeerAddress> = []
+        let all = self.sightings.values.flatMap { sighting in
+            sighting.addresses.compactMap { host in
+                PeerAddress(host: host, interface: sighting.interfaceName, port: sighting.port).map { ($0, sighting.isLoopback) }
+            }
+        }
+        let isIPv6 = { (address: PeerAddress) in address.host.utf8.contains(UInt8(ascii: ":")) }
+        return (all.filter { !isIPv6($0.0) } + all.filter { isIPv6($0.0) }).filter { seen.insert($0.0).inserted }
+            .map { (address: $0.0, isLoopback: $0.1) }
+    }
+
+    func peer(isInviting: Bool) -> Peer {
+        let state: MemberState =
+            if self.session != nil, self.isAttached { .connected } else if self.redial.isDialling && (self.session != nil || isInviting) {
+                .connecting
+            } else { .notConnected }
+        var sources = Set(
+            self.sightings.keys.map { key -> Peer.Source in
+                switch key.backend {
+                case .avahi: .avahi
+                case .embedded: .embedded
+                case .none: .configured
+                }
+            })
+        if !self.configured.isEmpty { sources.insert(.configured) }
+        if self.connection?.isInitiator == false { sources.insert(.incoming) }
+        if self.stored != nil { sources.insert(.store) }
+        var addresses = self.sightedAddresses.map(\.address.description)
+        if addresses.isEmpty, let address = self.lastGoodAddress { addresses.append(address.description) }
+        for configured in self.configured {
+            let text = ConfiguredPeerAddress.text(configured)
+            if !addresses.contains(text) { addresses.append(text) }
+        }
+        return Peer(
+            id: self.id, name: self.name, presence: self.isNearby ? .nearby : .away, state: state, trust: self.trust,
+            protection: self.connection?.protection, proven: self.isProven || self.stored != nil, addresses: addresses,
+            discoveryInfo: self.discoveryInfo, sources: sources.sorted(), firstSeen: self.firstSeen, lastSeen: self.lastSeen)
+    }
+
+    private var discoveryInfo: [String: String] {
+        guard let sighting = self.sightings.values.last else { return [:] }
+        return DiscoveryInfo.read(sighting.txt, instanceName: sighting.key.instanceName)?.pairs ?? [:]
+    }
+
+    /// A session with this peer as others see it.
+    func session(_ session: StoredSession) -> Session {
+        let state: MemberState = self.isAttached ? .connected : self.redial.isDialling ? .connecting : .notConnected
+        return Session(
+            id: session.id,
+            members: [Session.Member(peerID: self.id, name: self.name, state: state, protection: self.connection?.protection)],
+            createdAt: session.createdAt)
+    }
+}
+
+/// How a configured peer's address is listed: without its id.
+enum ConfiguredPeerAddress {
+    static func text(_ peer: ConfiguredPeer) -> String {
+        peer.host.contains(":") ? "[\(peer.host)]:\(peer.port)" : "\(peer.host):\(peer.port)"
+    }
+}
+
+extension Peer {
+    /// Whether a person would see no difference: `peer.changed` is not told for a later `lastSeen` alone.
+    func showsSame(as other: Peer) -> Bool {
+        self.name == other.name && self.presence == other.presence && self.state == other.state && self.trust == other.trust
+            && self.protection == other.protection && self.proven == other.proven && self.addresses == other.addresses
+            && self.discoveryInfo == other.discoveryInfo && self.sources == other.sources
+    }
+}

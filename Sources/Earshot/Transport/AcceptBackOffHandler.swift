@@ -1,0 +1,55 @@
+package import Logging
+package import NIOCore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Pauses accepting when the process or the machine has run out of descriptors or memory, instead of spinning on it.
+///
+/// Sits in the listening channel's pipeline, whose `read` accepts.
+package final class AcceptBackOffHandler: ChannelDuplexHandler {
+    package typealias InboundIn = any Channel
+    package typealias OutboundIn = any Channel
+
+    private let delay: TimeAmount
+    private let logger: Logger
+    private var pause: Scheduled<Void>?
+    private var wantsRead = false
+
+    package init(delay: TimeAmount, logger: Logger) {
+        self.delay = delay
+        self.logger = logger
+    }
+
+    package func read(context: ChannelHandlerContext) {
+        if self.pause == nil {
+            context.read()
+        } else {
+            self.wantsRead = true
+        }
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
+            // One connection failed while it was being accepted (ECONNABORTED and the like): the listener stays.
+            return
+        }
+        guard self.pause == nil else { return }
+        self.logger.warning("cannot accept connections for now", metadata: ["error": "\(error)"])
+        let context = NIOLoopBound(context, eventLoop: context.eventLoop)
+        let handler = NIOLoopBound(self, eventLoop: context.value.eventLoop)
+        self.pause = context.value.eventLoop.scheduleTask(in: self.delay) {
+            let this = handler.value
+            this.pause = nil
+            guard this.wantsRead else { return }
+            this.wantsRead = false
+            context.value.read()
+        }
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        self.pause?.cancel()
+        self.pause = nil
+    }
+}

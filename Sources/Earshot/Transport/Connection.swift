@@ -1,0 +1,89 @@
+package import EarshotWire
+package import NIOCore
+import Synchronization
+
+/// One proven connection to a peer, as the node holds it: a handle on the channel that the event loop works on.
+///
+/// Frames go out in the order of the calls; what comes in reaches the node as ``ConnectionEvent``s.
+package final class Connection: Sendable {
+    /// Asks the handler for something that is not a frame.
+    package enum Command: Sendable {
+        /// The node has dealt with this many received bytes.
+        case processed(Int)
+        /// Say why, then close.
+        case close(Refusal?)
+    }
+
+    package let channel: any Channel
+    package let peer: ProvenPeer
+    /// Whether we dialled.
+    package let isInitiator: Bool
+    package let provenAt: ContinuousClock.Instant
+    /// Where we dialled; `nil` for a connection that came in.
+    package let dialledAddress: PeerAddress?
+
+    package init(
+        channel: any Channel, peer: ProvenPeer, isInitiator: Bool, provenAt: ContinuousClock.Instant, dialledAddress: PeerAddress?
+    ) {
+        self.channel = channel
+        self.peer = peer
+        self.isInitiator = isInitiator
+        self.provenAt = provenAt
+        self.dialledAddress = dialledAddress
+    }
+
+    package var protection: Protection {
+        switch self.peer.transport {
+        case .tls: .encrypted
+        case .plaintext: .unprotected
+        }
+    }
+
+    /// Writes frames; what cannot be written any more is lost with the connection, which the node hears about.
+    package func send(_ frames: [Frame]) {
+        self.channel.writeAndFlush(frames, promise: nil)
+    }
+
+    /// Writes frames; the future is done when the kernel has them.
+    package func write(_ frames: [Frame]) -> EventLoopFuture<Void> {
+        self.channel.writeAndFlush(frames)
+    }
+
+    package func processed(_ bytes: Int) {
+        self.channel.triggerUserOutboundEvent(Command.processed(bytes), promise: nil)
+    }
+
+    /// Ends the connection, in order (`goodbye`) or with a reason; what was written before still goes out.
+    package func close(_ refusal: Refusal? = nil) {
+        self.channel.triggerUserOutboundEvent(Command.close(refusal), promise: nil)
+    }
+}
+
+/// What a connection's handler tells the node, in order.
+package enum ConnectionEvent: Sendable {
+    case proven(Connection)
+    /// Frames that are legal where the connection stands; `bytes` must be handed back by `processed`.
+    case received(Connection, [Frame], bytes: Int)
+    case closed(Connection, ConnectionEnd)
+}
+
+/// Why a proven connection ended.
+package enum ConnectionEnd: Sendable, Hashable, CustomStringConvertible {
+    /// By a `goodbye` of either side.
+    case inOrder
+    /// Reset, or the stream ended.
+    case lost
+    /// Silence for `EarshotLimits.deadAfter`.
+    case dead
+    /// We refused what the peer sent, or it refused what we sent.
+    case refused(Refusal)
+
+    package var description: String {
+        switch self {
+        case .inOrder: "closed in order"
+        case .lost: "lost"
+        case .dead: "no sign of life"
+        case .refused(let refusal): "refused (\(refusal.code.name)) \(refusal.explanation)"
+        }
+    }
+}

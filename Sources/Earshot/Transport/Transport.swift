@@ -1,0 +1,226 @@
+import EarshotWire
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Listens and dials: makes the channels whose handlers report to the node.
+package final class Transport: Sendable {
+    package let timers: Timers
+    private let identity: Identity
+    private let configuration: Node.Configuration
+    private let contexts: TLSContexts
+    private let group: MultiThreadedEventLoopGroup
+    private let logger: Logger
+    private let emit: @Sendable (ConnectionEvent) -> Void
+    private let unproven = UnprovenConnections()
+    private let listener = Mutex<(any Channel)?>(nil)
+
+    init(
+        identity: Identity, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup, logger: Logger,
+        input: AsyncStream<NodeInput>.Continuation
+    ) throws {
+        self.identity = identity
+        self.configuration = configuration
+        self.contexts = try TLSContexts(identity)
+        self.group = group
+        self.logger = logger
+        self.emit = { input.yield(.connection($0)) }
+        self.timers = Timers(on: group.next())
+    }
+
+    // MARK: Listening
+
+    /// Binds `port` on every address, over IPv6 and IPv4 where the kernel has both, and gives the port that it got.
+    func listen(port: UInt16, isFixed: Bool) async throws(EarshotError) -> UInt16 {
+        do {
+            return try await self.bind(port: Int(port))
+        } catch {
+            guard !isFixed, port != 0, (error as? IOError)?.errnoCode == EADDRINUSE else {
+                throw EarshotError(
+                    .unavailable, "cannot listen on TCP port \(port): \(Self.reason(error)); choose another port, or 0 for any",
+                    underlying: error)
+            }
+        }
+        do {
+            return try await self.bind(port: 0)
+        } catch {
+            throw EarshotError(.unavailable, "cannot listen on any TCP port: \(Self.reason(error))", underlying: error)
+        }
+    }
+
+    private func bind(port: Int) async throws -> UInt16 {
+        let channel: any Channel
+        do {
+            channel = try await self.serverBootstrap().bind(host: "::", port: port).get()
+        } catch let error as IOError where [EAFNOSUPPORT, EADDRNOTAVAIL].contains(error.errnoCode) {
+            channel = try await self.serverBootstrap().bind(host: "0.0.0.0", port: port).get()
+        }
+        self.listener.withLock { $0 = channel }
+        return UInt16(channel.localAddress?.port ?? port)
+    }
+
+    private func serverBootstrap() -> ServerBootstrap {
+        let logger = self.logger
+        return ServerBootstrap(group: self.group)
+            .serverChannelOption(.backlog, value: 256)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(
+                        AcceptBackOffHandler(delay: TimeAmount(EarshotLimits.acceptBackOff), logger: logger))
+                }
+            }
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.recvAllocator, value: Self.receiveAllocator)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try self.initialiseIncoming(channel) }
+            }
+    }
+
+    /// Grows with the traffic, from what a handshake needs to what bulk needs.
+    private static let receiveAllocator = AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: 1 << 20)
+
+    private func initialiseIncoming(_ channel: any Channel) throws {
+        let id = ObjectIdentifier(channel)
+        let unproven = self.unproven
+        unproven.admit(id, from: channel.remoteAddress) { [weak channel] in channel?.close(mode: .all, promise: nil) }
+        channel.closeFuture.whenComplete { _ in unproven.remove(id) }
+        // One deadline from the first moment: a stranger that says nothing is bounded like one that dawdles over its hello.
+        let deadline = channel.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.handshakeTime)) {
+            channel.close(mode: .all, promise: nil)
+        }
+        channel.closeFuture.whenComplete { _ in deadline.cancel() }
+        let settings = self.settings(role: .responder, expected: nil, dialled: nil) { _ in
+            unproven.remove(id)
+            deadline.cancel()
+        }
+        let contexts = self.contexts
+        let logger = self.logger
+        let first = FirstByteHandler { context in
+            let pipeline = context.pipeline.syncOperations
+            let tls = contexts.serverHandler()
+            try pipeline.addHandler(tls, position: .last)
+            try pipeline.addHandler(
+                ConnectionHandler(settings: settings, logger: logger) { [weak tls] _ in Self.key(of: tls) }, position: .last)
+        }
+        try channel.pipeline.syncOperations.addHandler(first)
+    }
+
+    private static func key(of tls: NIOSSLHandler?) -> [UInt8]? {
+        guard let certificate = tls?.peerCertificate else { return nil }
+        return try? certificate.extractPublicKey().toSPKIBytes()
+    }
+
+    private func settings(
+        role: HandshakeRole, expected: PeerID?, dialled: PeerAddress?,
+        settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
+    ) -> ConnectionHandler.Settings {
+        var generator = SystemRandomNumberGenerator()
+        let hello = Hello(
+            versions: WireLimits.versions, publicKey: self.identity.publicKey, signatureScheme: .ecdsaSecp256r1SHA256,
+            nonce: (0..<WireLimits.nonceLength).map { _ in UInt8.random(in: .min ... .max, using: &generator) },
+            serviceType: self.configuration.serviceType, displayName: self.configuration.displayName,
+            encryption: self.configuration.encryption)
+        let identity = self.identity
+        return ConnectionHandler.Settings(
+            role: role, hello: hello, expectedPeer: expected, dialledAddress: dialled, sign: { try identity.sign($0) },
+            emit: self.emit, settled: settled)
+    }
+
+    func stopListening() async {
+        let channel = self.listener.withLock { listener in
+            defer { listener = nil }
+            return listener
+        }
+        try? await channel?.close().get()
+    }
+
+    // MARK: Dialling
+
+    /// Dials until one address has proven to be the peer, which the node hears first.
+    ///
+    /// - Throws: why the last address failed; a peer's own refusal before anything else.
+    func dial(_ addresses: [PeerAddress], expecting peer: PeerID) async throws(EarshotError) {
+        var failure: EarshotError?
+        for address in addresses {
+            guard let socketAddress = address.socketAddress else { continue }
+            do {
+                try await self.dial(expecting: peer, address: address) { $0.connect(to: socketAddress) }
+                return
+            } catch {
+                if failure == nil || error.code != .unavailable { failure = error }
+            }
+        }
+        throw failure ?? EarshotError(.unavailable, "no address of the peer is known on this machine's networks")
+    }
+
+    /// Dials a configured peer by name or address.
+    func dial(_ peer: ConfiguredPeer) async throws(EarshotError) {
+        let port = Int(peer.port)
+        try await self.dial(expecting: peer.id, address: PeerAddress(host: peer.host, interface: "", port: peer.port)) {
+            $0.connect(host: peer.host, port: port)
+        }
+    }
+
+    private func dial(
+        expecting peer: PeerID?, address: PeerAddress?, connect: (ClientBootstrap) -> EventLoopFuture<any Channel>
+    ) async throws(EarshotError) {
+        let settled = self.group.next().makePromise(of: Void.self)
+        let settings = self.settings(role: .initiator, expected: peer, dialled: address) { settled.completeWith($0.mapError { $0 }) }
+        let contexts = self.contexts
+        let logger = self.logger
+        let bootstrap = ClientBootstrap(group: self.group)
+            .connectTimeout(TimeAmount(EarshotLimits.connectTime))
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.recvAllocator, value: Self.receiveAllocator)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let tls = try contexts.clientHandler()
+                    try channel.pipeline.syncOperations.addHandlers(
+                        tls, ConnectionHandler(settings: settings, logger: logger) { [weak tls] _ in Self.key(of: tls) })
+                }
+            }
+        do {
+            _ = try await connect(bootstrap).get()
+        } catch {
+            settled.fail(error)
+            throw EarshotError(.unavailable, "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))", underlying: error)
+        }
+        do {
+            try await settled.futureResult.get()
+        } catch let error as EarshotError {
+            throw error
+        } catch {
+            throw EarshotError(.unavailable, "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))", underlying: error)
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case let error as IOError: String(cString: strerror(error.errnoCode))
+        case let error as NIOConnectionError:
+            error.connectionErrors.first.map { Self.reason($0.error) } ?? "the name \(error.host) does not resolve"
+        case is ChannelError: "no answer"
+        default: "\(error)"
+        }
+    }
+
+    /// Where others can reach this node: its interfaces' addresses, loopback only where there is nothing else.
+    func ownAddresses(port: UInt16) -> [String] {
+        let devices = (try? System.enumerateDevices()) ?? []
+        let addresses = devices.compactMap { device -> (text: String, isLoopback: Bool)? in
+            guard let host = device.address?.ipAddress,
+                let address = PeerAddress(host: host, interface: device.name, port: port)
+            else { return nil }
+            return (address.description, host == "::1" || host.hasPrefix("127."))
+        }
+        let others = addresses.filter { !$0.isLoopback }
+        return (others.isEmpty ? addresses : others).map(\.text)
+    }
+}

@@ -1,0 +1,51 @@
+package import NIOCore
+import Synchronization
+
+/// The connections that have not proven a key yet: few, and the oldest gives way, so that squatters keep nobody out.
+package final class UnprovenConnections: Sendable {
+    private struct Entry {
+        let id: ObjectIdentifier
+        let origin: [UInt8]
+        let close: @Sendable () -> Void
+    }
+
+    private let entries = Mutex<[Entry]>([])
+
+    package init() {}
+
+    package var count: Int { self.entries.withLock { $0.count } }
+
+    /// Takes in a connection, and closes the oldest of all or of its own address where there are too many.
+    package func admit(_ id: ObjectIdentifier, from address: SocketAddress?, close: @escaping @Sendable () -> Void) {
+        let origin = address.flatMap(Self.origin) ?? []
+        let evicted = self.entries.withLock { entries -> [Entry] in
+            var evicted: [Entry] = []
+            entries.append(Entry(id: id, origin: origin, close: close))
+            if entries.count(where: { $0.origin == origin }) > EarshotLimits.unprovenConnectionsPerAddress,
+                let oldest = entries.firstIndex(where: { $0.origin == origin })
+            {
+                evicted.append(entries.remove(at: oldest))
+            }
+            if entries.count > EarshotLimits.unprovenConnections {
+                evicted.append(entries.removeFirst())
+            }
+            return evicted
+        }
+        for entry in evicted { entry.close() }
+    }
+
+    /// The connection is proven or gone.
+    package func remove(_ id: ObjectIdentifier) {
+        self.entries.withLock { entries in
+            entries.removeAll { $0.id == id }
+        }
+    }
+
+    /// What counts as one address: an IPv4 address, or an IPv6 /64 (anyone on a link has all of those).
+    package static func origin(_ address: SocketAddress) -> [UInt8]? {
+        guard let bytes = LocalLinks.bytes(address) else { return nil }
+        guard bytes.count == 16 else { return bytes }
+        let isMapped = bytes[0..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+        return isMapped ? Array(bytes[12...]) : Array(bytes[..<8])
+    }
+}

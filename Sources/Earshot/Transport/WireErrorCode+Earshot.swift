@@ -1,0 +1,60 @@
+package import EarshotWire
+
+extension WireErrorCode {
+    /// The library's code for a reason on the wire; an unknown one is a violation of the version that was agreed.
+    package var earshotCode: EarshotError.Code {
+        switch self {
+        case .versionUnsupported: .versionUnsupported
+        case .serviceMismatch: .serviceMismatch
+        case .identityMismatch: .identityMismatch
+        case .encryptionMismatch: .encryptionMismatch
+        case .downgradeDetected: .downgradeDetected
+        case .timedOut: .timedOut
+        case .busy: .busy
+        case .superseded: .cancelled
+        case .unsupported: .unsupported
+        case .declined: .declined
+        case .cancelled: .cancelled
+        case .inboxFull: .inboxFull
+        case .nameRejected: .nameRejected
+        case .tooLarge: .tooLarge
+        case .noSpace: .noSpace
+        case .digestMismatch: .digestMismatch
+        case .sourceChanged: .sourceChanged
+        case .unavailable: .unavailable
+        case .notConnected: .notConnected
+        default: .protocolViolation
+        }
+    }
+
+    /// The stable word for it.
+    package var name: String {
+        self == .superseded ? "superseded" : self.earshotCode.rawValue
+    }
+
+    /// What a failure of ours is called on the wire.
+    package init(_ code: EarshotError.Code) {
+        self =
+            switch code {
+            case .timedOut, .unconfirmed: .timedOut
+            case .busy: .busy
+            case .unsupported: .unsupported
+            case .declined, .forbidden: .declined
+            case .cancelled: .cancelled
+            case .inboxFull: .inboxFull
+            case .nameRejected: .nameRejected
+            case .tooLarge: .tooLarge
+            case .noSpace: .noSpace
+            case .digestMismatch: .digestMismatch
+            case .sourceChanged: .sourceChanged
+            case .notConnected: .notConnected
+            case .identityMismatch: .identityMismatch
+            case .encryptionMismatch: .encryptionMismatch
+            case .downgradeDetected: .downgradeDetected
+            case .versionUnsupported: .versionUnsupported
+            case .serviceMismatch: .serviceMismatch
+            case .protocolViolation, .invalidParameter: .protocolViolation
+            case .unavailable, .storage, .unknownPeer, .ambiguousPeer, .notFound, .conflict, .invalidSource: .unavailable
+            }
+    }
+}

@@ -1,0 +1,48 @@
+import Glibc
+
+/// What the kernel knows of a file (fstat(2)), as a value of our own: `struct stat` has no module that every target can name.
+package struct FileStatus: Sendable, Hashable {
+    /// What kind of file it is.
+    package enum Kind: Sendable, Hashable {
+        case regular, directory, namedPipe, socket, device, other
+    }
+
+    package let kind: Kind
+    /// Bytes.
+    package let size: UInt64
+    /// The permission bits.
+    package let mode: UInt32
+    package let owner: UInt32
+    /// Seconds and nanoseconds of the last change of the content.
+    package let modified: [Int]
+
+    private init(_ status: stat) {
+        self.kind =
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: .regular
+            case S_IFDIR: .directory
+            case S_IFIFO: .namedPipe
+            case S_IFSOCK: .socket
+            case S_IFCHR, S_IFBLK: .device
+            default: .other
+            }
+        self.size = UInt64(clamping: status.st_size)
+        self.mode = UInt32(status.st_mode & 0o7777)
+        self.owner = status.st_uid
+        self.modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+    }
+
+    /// Of an open file; `nil` with `errno` set where the kernel refuses.
+    package init?(descriptor: CInt) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
+    /// Of whatever the path leads to, links followed; `nil` with `errno` set where it leads nowhere.
+    package init?(path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+}
