@@ -37,7 +37,9 @@ final class AvahiClientLink: AvahiLink {
             { client, state, context in AvahiClientLink.link(context)?.clientChanged(client, state) }, self.context, &error)
         guard self.client != nil else {
             self.signals.removeAll()
-            throw AvahiFailure(code: error, attempt: "reach avahi-daemon")
+            // A daemon that is not there is no error with NO_FAIL: whatever is missing here is the bus.
+            let isAboutBus = [AVAHI_ERR_NO_DAEMON, AVAHI_ERR_DISCONNECTED].contains(Int(error))
+            throw AvahiFailure(code: isAboutBus ? Int32(AVAHI_ERR_DBUS_ERROR) : error, attempt: "reach avahi-daemon")
         }
     }
 

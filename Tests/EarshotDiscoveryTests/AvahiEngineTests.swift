@@ -1,0 +1,284 @@
+import Earshot
+import Logging
+import Synchronization
+import Testing
+
+@testable import EarshotDiscovery
+
+/// Avahi's error codes (avahi-common/error.h); only EarshotDiscovery itself imports CAvahi.
+private enum ErrorCode {
+    static let collision: Int32 = -8
+    static let dbus: Int32 = -22
+    static let disconnected: Int32 = -23
+}
+
+/// A link that does what a test says.
+private final class FakeLink: AvahiLink {
+    var signals: [AvahiSignal] = []
+    var calls: [String] = []
+    var connectError: AvahiFailure?
+    var takenNames: Set<String> = []
+    var publishError: AvahiFailure?
+
+    func connect() throws(AvahiFailure) {
+        self.calls.append("connect")
+        if let error = self.connectError { throw error }
+    }
+    func disconnect() {
+        self.calls.append("disconnect")
+        self.signals.removeAll()
+    }
+    func publish(name: String, type: String, port: UInt16, txt: [[UInt8]]) throws(AvahiFailure) {
+        self.calls.append("publish \(name) \(type)")
+        if self.takenNames.contains(name) { throw AvahiFailure(code: ErrorCode.collision, attempt: "advertise") }
+        if let error = self.publishError { throw error }
+    }
+    func unpublish() { self.calls.append("unpublish") }
+    func browse(type: String) throws(AvahiFailure) { self.calls.append("browse \(type)") }
+    func openResolver(_ key: Sighting.Key, type: String) throws(AvahiFailure) { self.calls.append("open \(key.instanceName)") }
+    func closeResolver(_ key: Sighting.Key) { self.calls.append("close \(key.instanceName)") }
+    func refresh() {}
+
+    func takeCalls() -> [String] {
+        defer { self.calls.removeAll() }
+        return self.calls
+    }
+}
+
+/// What the engine reported, with as much room as a test gives.
+private final class Reports: Sendable {
+    private let state = Mutex((reports: [BackendReport](), room: Int.max))
+
+    func report(_ report: BackendReport) -> Bool {
+        self.state.withLock { state in
+            guard state.room > 0 else { return false }
+            state.room -= 1
+            state.reports.append(report)
+            return true
+        }
+    }
+    func setRoom(_ room: Int) { self.state.withLock { $0.room = room } }
+    func take() -> [BackendReport] {
+        self.state.withLock { state in
+            defer { state.reports.removeAll() }
+            return state.reports
+        }
+    }
+    func takeEvents() -> [DiscoveryEvent] {
+        self.take().compactMap { report in
+            if case .event(let event) = report { event } else { nil }
+        }
+    }
+}
+
+@Suite struct AvahiEngineTests {
+    private let link = FakeLink()
+    private let reports = Reports()
+    private let bob = Sighting.Key(instanceName: "bob", interfaceIndex: 1, overIPv6: false)
+
+    private func engine(txt: [TXTPair] = [], advertises: Bool = true, browses: Bool = true) -> AvahiEngine {
+        let advertisement = Advertisement(instanceName: "alice", serviceType: "earshot", port: 47110, txt: txt)
+        let plan = DiscoveryPlan(advertisement: advertises ? advertisement : nil, serviceType: browses ? "earshot" : nil)
+        let reports = self.reports
+        return AvahiEngine(backend: .avahi, plan: plan, link: self.link, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
+            reports.report($0)
+        }
+    }
+
+    private func status(_ state: DiscoveryStatus.State, _ error: String? = nil) -> DiscoveryEvent {
+        .status(DiscoveryStatus(backend: .avahi, state: state, error: error))
+    }
+
+    /// An engine that is up, with bob's resolver open.
+    private func upWithBob() -> AvahiEngine {
+        let engine = self.engine()
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        self.link.signals = [.up, .published, .appeared(self.bob, isOwn: false)]
+        _ = engine.work(now: .zero)
+        _ = self.link.takeCalls()
+        _ = self.reports.take()
+        return engine
+    }
+
+    private func resolved(_ address: String = "127.0.0.1", txt: [TXTPair] = []) -> AvahiSignal {
+        .resolved(self.bob, ResolvedInstance(address: address, port: 1, txt: txt))
+    }
+
+    @Test func publishesAndBrowsesOnceUp() {
+        let engine = self.engine()
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == ["connect"])
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == ["publish alice _earshot._tcp", "browse _earshot._tcp"])
+        self.link.signals = [.published]
+        _ = engine.work(now: .zero)
+        #expect(
+            self.reports.take() == [
+                .event(self.status(.starting)), .reachable(true), .event(.advertised(instanceName: "alice")), .event(self.status(.running)),
+            ])
+    }
+
+    @Test func aProbeOnlyLooks() {
+        let engine = self.engine(advertises: false, browses: false)
+        _ = engine.work(now: .zero)
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == ["connect"])
+        #expect(self.reports.take().contains(.reachable(true)))
+    }
+
+    @Test func aMissingBusIsTriedAgainAfterOneAndThenTwoSeconds() {
+        let failure = AvahiFailure(code: ErrorCode.dbus, attempt: "reach avahi-daemon")
+        self.link.connectError = failure
+        let engine = self.engine()
+        #expect(engine.work(now: .zero) == .seconds(1))
+        #expect(engine.work(now: .seconds(1)) == .seconds(3))
+        #expect(engine.work(now: .seconds(2)) == .seconds(3))
+        #expect(self.link.takeCalls() == ["connect", "disconnect", "connect", "disconnect"])
+        #expect(self.reports.take() == [.reachable(false), .event(self.status(.unavailable, failure.message))])
+    }
+
+    @Test func aLostDaemonResetsTheViewAndIsSoughtAnew() {
+        let engine = self.upWithBob()
+        let failure = AvahiFailure(code: ErrorCode.disconnected, attempt: "reach avahi-daemon")
+        self.link.signals = [.down(failure), self.resolved()]
+        let next = engine.work(now: .seconds(10))
+        #expect(next == .seconds(11))
+        #expect(
+            self.reports.take() == [.event(.reset(.avahi)), .reachable(false), .event(self.status(.unavailable, failure.message))])
+        #expect(self.link.takeCalls() == ["disconnect"])
+        _ = engine.work(now: next)
+        self.link.signals = [.up]
+        _ = engine.work(now: next)
+        #expect(self.link.takeCalls() == ["connect", "publish alice _earshot._tcp", "browse _earshot._tcp"])
+    }
+
+    @Test(arguments: [true, false]) func takenNamesAreNumbered(atOnce: Bool) {
+        if atOnce { self.link.takenNames = ["alice"] }
+        let engine = self.engine()
+        _ = engine.work(now: .zero)
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        if !atOnce {
+            self.link.signals = [.publicationCollided]
+            _ = engine.work(now: .zero)
+        }
+        _ = engine.work(now: .zero)
+        self.link.signals = [.published]
+        _ = engine.work(now: .zero)
+        #expect(self.reports.takeEvents().contains(.advertised(instanceName: "alice #2")))
+        #expect(self.link.takeCalls().suffix(1) == ["publish alice #2 _earshot._tcp"])
+    }
+
+    @Test func endlessCollisionsPause() {
+        let engine = self.engine()
+        _ = engine.work(now: .zero)
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        for _ in 0..<DiscoveryLimits.renames + 1 {
+            self.link.signals = [.publicationCollided]
+            _ = engine.work(now: .zero)
+        }
+        _ = self.link.takeCalls()
+        _ = engine.work(now: DiscoveryLimits.renamesPause - .milliseconds(1))
+        #expect(self.link.takeCalls() == [])
+        _ = engine.work(now: DiscoveryLimits.renamesPause)
+        #expect(self.link.takeCalls() == ["publish alice _earshot._tcp"])
+    }
+
+    @Test func aPublicationThatIsNotConfirmedIsCommittedAnew() {
+        let engine = self.engine()
+        _ = engine.work(now: .zero)
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        _ = self.link.takeCalls()
+        _ = engine.work(now: DiscoveryLimits.registering - .milliseconds(1))
+        #expect(self.link.takeCalls() == [])
+        _ = engine.work(now: DiscoveryLimits.registering)
+        #expect(self.link.takeCalls() == ["publish alice _earshot._tcp"])
+    }
+
+    @Test func aHostRenameWithdrawsAndPublishesAnew() {
+        let engine = self.upWithBob()
+        self.link.signals = [.paused]
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == ["unpublish"])
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == ["publish alice _earshot._tcp"])
+    }
+
+    @Test func anOversizedRecordNeverReachesAvahiAndBrowsingGoesOn() {
+        let engine = self.engine(txt: [TXTPair(key: "k", value: Array(repeating: 0, count: 300))])
+        _ = engine.work(now: .zero)
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        _ = engine.work(now: .seconds(100))
+        #expect(self.link.takeCalls() == ["connect", "browse _earshot._tcp"])
+        let message = "the discovery info \"k\" takes 302 bytes with its key; shorten it to at most 255"
+        #expect(self.reports.takeEvents().last == self.status(.unavailable, message))
+    }
+
+    @Test func sightingsAreReportedWhenTheyChangeAndLostOnce() {
+        let engine = self.upWithBob()
+        self.link.signals = [self.resolved(), self.resolved()]
+        _ = engine.work(now: .zero)
+        let found = self.reports.takeEvents()
+        #expect(found.count == 1)
+        self.link.signals = [self.resolved("127.0.0.2")]
+        _ = engine.work(now: .zero)
+        #expect(self.reports.takeEvents().count == 1)
+        self.link.signals = [.disappeared(self.bob), .disappeared(self.bob), self.resolved()]
+        _ = engine.work(now: .zero)
+        #expect(self.reports.takeEvents() == [.lost(.avahi, self.bob)])
+        #expect(self.link.takeCalls() == ["close bob"])
+    }
+
+    @Test func aNameThatChangedHandsIsResolvedFromScratch() {
+        let engine = self.upWithBob()
+        self.link.signals = [self.resolved(txt: [TXTPair(key: "id", value: [1])])]
+        _ = engine.work(now: .zero)
+        self.link.signals = [self.resolved(txt: [TXTPair(key: "id", value: [2])])]
+        #expect(engine.work(now: .zero) == DiscoveryLimits.resolveAnew)
+        #expect(self.link.takeCalls() == [])
+        _ = engine.work(now: DiscoveryLimits.resolveAnew)
+        #expect(self.link.takeCalls() == ["open bob"])
+    }
+
+    @Test func oneselfIsNotAPeerAndTheLossOfOnesOwnNameIsNotThePeers() {
+        let engine = self.upWithBob()
+        let alice = Sighting.Key(instanceName: "alice", interfaceIndex: 1, overIPv6: false)
+        self.link.signals = [.appeared(alice, isOwn: true)]
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == [])
+        self.link.signals = [.appeared(alice, isOwn: false), .disappeared(alice)]
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == ["open alice"])
+    }
+
+    @Test func aFailedResolverIsClosedAndTriedLater() {
+        let engine = self.upWithBob()
+        self.link.signals = [.resolvingFailed(self.bob)]
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == ["close bob"])
+        _ = engine.work(now: DiscoveryLimits.resolverRetry)
+        #expect(self.link.takeCalls() == ["open bob"])
+    }
+
+    @Test func aReaderTooFarBehindGetsTheViewAnew() {
+        let engine = self.upWithBob()
+        self.reports.setRoom(0)
+        self.link.signals = [self.resolved()]
+        _ = engine.work(now: .zero)
+        #expect(self.reports.take().isEmpty)
+        self.reports.setRoom(.max)
+        _ = engine.work(now: DiscoveryLimits.resend)
+        let events = self.reports.takeEvents()
+        #expect(events.first == .reset(.avahi))
+        #expect(events.count == 4)
+        #expect(events.contains(.advertised(instanceName: "alice")))
+        #expect(events.last == self.status(.running))
+    }
+}
