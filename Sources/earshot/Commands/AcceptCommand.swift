@@ -1,0 +1,23 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+
+struct AcceptCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "accept", abstract: "Accept a peer's invitation.")
+
+    @Argument(help: ArgumentHelp("The peer, or the invitation's id.", valueName: "peer|id"))
+    var invitation: String
+    @Flag(name: .long, help: "Trust the peer from now on: its next invitations are accepted by themselves.")
+    var always = false
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let (options, invitation, always) = (self.options, self.invitation, self.always)
+        try await options.withClient { client in
+            let invitation = try await PendingInvitations.find(invitation, client)
+            let answer = try await client.respond(to: invitation.id, .accept, always: always ? true : nil)
+            if options.json { try Standard.write(json: answer.json) }
+            Standard.note("accepted the invitation of \(answer.value.peerName.escapedForDisplay)")
+        }
+    }
+}

@@ -1,0 +1,16 @@
+import EarshotControl
+
+extension ControlEvents {
+    /// Prints a line for each event that is wanted, until the daemon goes away; gaps always.
+    func show(json: Bool, where isWanted: (ControlAPI.Event) -> Bool) async throws {
+        try await self.forEach { event in
+            guard isWanted(event.value) || event.value.type == .gap else { return true }
+            if json {
+                try Standard.write(json: event.json)
+            } else {
+                try Standard.write(Render.event(event.value))
+            }
+            return true
+        }
+    }
+}

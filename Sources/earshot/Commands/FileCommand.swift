@@ -1,0 +1,7 @@
+import ArgumentParser
+
+struct FileCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "file", abstract: "Send, list, fetch and cancel files.",
+        subcommands: [FileSendCommand.self, FileListCommand.self, FileGetCommand.self, FileCancelCommand.self])
+}

@@ -1,0 +1,27 @@
+import ArgumentParser
+import EarshotControl
+
+struct InvitationsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "invitations", abstract: "List the invitations that wait for an answer, from others and to others.")
+
+    @Flag(name: .long, help: "Go on, with a line for every invitation that comes in or is decided.")
+    var watch = false
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let (options, watch) = (self.options, self.watch)
+        try await options.withClient { client in
+            let events = watch ? try await client.events() : nil
+            if !(watch && options.json) {
+                let invitations = try await client.invitations()
+                if options.json {
+                    try Standard.write(json: invitations.json)
+                } else {
+                    try Render.invitations(invitations.value.invitations).show(empty: "no invitations are waiting")
+                }
+            }
+            try await events?.show(json: options.json) { $0.invitation != nil }
+        }
+    }
+}

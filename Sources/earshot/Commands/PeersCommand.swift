@@ -1,0 +1,27 @@
+import ArgumentParser
+import EarshotControl
+
+struct PeersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "peers", abstract: "List the peers that are or were within earshot.")
+
+    @Flag(name: .long, help: "Go on, with a line for everything that happens to a peer.")
+    var watch = false
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let (options, watch) = (self.options, self.watch)
+        try await options.withClient { client in
+            // Subscribed before it lists: nothing falls between the two.
+            let events = watch ? try await client.events() : nil
+            if !(watch && options.json) {
+                let peers = try await client.peers()
+                if options.json {
+                    try Standard.write(json: peers.json)
+                } else {
+                    try Render.peers(peers.value.peers).show(empty: "no peers yet")
+                }
+            }
+            try await events?.show(json: options.json) { $0.peer != nil }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+
+struct ReceiveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "receive", abstract: "Print the messages that nobody has read yet, the oldest first.",
+        discussion: "Without --follow, --count or --timeout it prints what is there and ends.")
+
+    /// How many messages are asked for at once; each may have 1 MiB.
+    static let page = 16
+
+    @Flag(name: .long, help: "Go on with what comes in.")
+    var follow = false
+    @Option(name: .long, help: ArgumentHelp("Only messages of this peer.", valueName: "peer"))
+    var from: String?
+    @Option(name: .long, help: ArgumentHelp("Wait until this many were printed.", valueName: "n"))
+    var count: Int?
+    @Option(name: .long, help: ArgumentHelp("Wait no longer than this, such as 30, 1.5, 30s or 2min.", valueName: "time"))
+    var timeout: Seconds?
+    @Flag(name: .long, help: "Print the bytes of the messages and nothing else.")
+    var raw = false
+    @OptionGroup var options: GlobalOptions
+
+    mutating func validate() throws {
+        if let count = self.count, count < 1 { throw ValidationError("--count is 1 or more") }
+        if self.raw, self.options.json { throw ValidationError("give either --raw or --json, not both") }
+    }
+
+    mutating func run() async throws {
+        let reader = MessageReader(from: self.from, limit: self.count, form: self.raw ? .raw : self.options.json ? .json : .text)
+        let (follow, count, timeout) = (self.follow, self.count, self.timeout)
+        try await self.options.withClient { client in
+            guard follow || count != nil || timeout != nil else {
+                _ = try await reader.drain(client, printed: 0)
+                return
+            }
+            // With a timeout alone, the first message ends the waiting.
+            let wanted = count ?? (follow ? nil : 1)
+            let printed = try await reader.wait(client, wanted: wanted, seconds: timeout?.value)
+            guard let wanted, printed < wanted else { return }
+            throw CommandFailure(.temporary, "\(Words.count(printed, "message")) of \(wanted) came in time")
+        }
+    }
+}

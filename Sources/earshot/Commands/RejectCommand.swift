@@ -1,0 +1,21 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+
+struct RejectCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "reject", abstract: "Decline a peer's invitation.")
+
+    @Argument(help: ArgumentHelp("The peer, or the invitation's id.", valueName: "peer|id"))
+    var invitation: String
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let (options, invitation) = (self.options, self.invitation)
+        try await options.withClient { client in
+            let invitation = try await PendingInvitations.find(invitation, client)
+            let answer = try await client.respond(to: invitation.id, .reject)
+            if options.json { try Standard.write(json: answer.json) }
+            Standard.note("rejected the invitation of \(answer.value.peerName.escapedForDisplay)")
+        }
+    }
+}

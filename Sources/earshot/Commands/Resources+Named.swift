@@ -1,0 +1,33 @@
+import EarshotControl
+import EarshotSafety
+
+extension ControlAPI.Resource {
+    /// Whether nothing more will happen to it by itself.
+    var isOver: Bool {
+        switch self.state {
+        case .known(.completed), .known(.cancelled), .known(.failed): true
+        case .known(.offered), .known(.transferring), .known(.paused), .unknown: false
+        }
+    }
+
+    /// Whether its content waits in the daemon's spool.
+    var isFetchable: Bool { self.direction == .incoming && self.state == .completed && self.inSpool != false }
+}
+
+extension [ControlAPI.Resource] {
+    /// What a person may give of an id at least, in characters.
+    static var idPrefixMinimum: Int { 4 }
+
+    /// The one of that id, name, or beginning of an id, in this order; more than one of a kind is an error.
+    func named(_ text: String) throws(CommandFailure) -> ControlAPI.Resource? {
+        let id = text.lowercased()
+        if let exact = self.first(where: { $0.id == id }) { return exact }
+        let named = self.filter { $0.name == text }
+        let matches = named.isEmpty && id.count >= Self.idPrefixMinimum ? self.filter { $0.id.hasPrefix(id) } : named
+        guard matches.count > 1 else { return matches.first }
+        throw CommandFailure(
+            .data, "\(text.escapedForDisplay) may mean several files",
+            hint: (["give the id:"] + matches.map { "  \($0.id)  \($0.name.escapedForDisplay), \($0.peerName.escapedForDisplay)" })
+                .joined(separator: "\n"))
+    }
+}

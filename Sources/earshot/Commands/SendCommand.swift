@@ -1,0 +1,106 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+import Glibc
+
+struct SendCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "send", abstract: "Send a message, and wait until it is safe with the receiver.",
+        usage: """
+            earshot send PEER TEXT... [--to PEER]... [--type MIME] [--timeout TIME]
+            earshot send PEER - < message
+            earshot send PEER --file FILE
+            """)
+
+    /// The longest body, in bytes (design section 1).
+    static let bodyLimit = 1024 * 1024
+
+    @Argument(help: ArgumentHelp("The peer's id, at least 8 characters of it, or its name.", valueName: "peer"))
+    var peer: String
+    @Argument(help: ArgumentHelp("The words of the message, or - for standard input.", valueName: "text"))
+    var text: [String] = []
+    @Option(name: .long, help: "Send the content of this file as the message.")
+    var file: String?
+    @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"))
+    var to: [String] = []
+    @Option(name: .long, help: ArgumentHelp("The content type; text/plain where it is text.", valueName: "mime"))
+    var type: String?
+    @Option(name: .long, help: ArgumentHelp("How long to try, such as 30, 1.5, 30s or 2min; 10s unless given.", valueName: "time"))
+    var timeout: Seconds?
+    @OptionGroup var options: GlobalOptions
+
+    mutating func validate() throws {
+        if self.file != nil, !self.text.isEmpty { throw ValidationError("give either TEXT or --file, not both") }
+        if self.file == nil, self.text.isEmpty { throw ValidationError("there is nothing to send; give TEXT, - or --file FILE") }
+        if self.text == [""] { throw ValidationError("the text is empty; an empty message can be sent with - or --file") }
+        if let type = self.type, type.isEmpty || type.utf8.count > 255 {
+            throw ValidationError("a content type is 1 to 255 bytes, such as text/plain")
+        }
+    }
+
+    mutating func run() async throws {
+        let options = self.options
+        let body = try self.body()
+        guard body.count <= Self.bodyLimit else {
+            throw CommandFailure(
+                .data, "a message is at most \(Self.bodyLimit) bytes, and this one is longer",
+                hint: "send it as a file: earshot file send \(self.peer.escapedForDisplay) PATH")
+        }
+        let isText = String(validating: body, as: UTF8.self) != nil
+        let request = ControlAPI.MessageRequest(
+            to: .peers([self.peer] + self.to), body: body,
+            contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType), timeoutSeconds: self.timeout?.value)
+        let peer = self.to.isEmpty ? self.peer : nil
+        let receipt = try await options.withClient { client in
+            do {
+                return try await client.send(request)
+            } catch {
+                throw CommandFailure(error, peer: peer)
+            }
+        }
+        if options.json { try Standard.write(json: receipt.json) }
+        try Self.judge(receipt.value.recipients)
+    }
+
+    private func body() throws -> [UInt8] {
+        // One byte more than a message may have is enough to know that it has too many.
+        if self.text == ["-"] { return try Self.read(nil) }
+        if let file = self.file { return try Self.read(file) }
+        return Array(self.text.joined(separator: " ").utf8)
+    }
+
+    private static func read(_ path: String?) throws -> [UInt8] {
+        do {
+            guard let path else { return try Standard.readAll(limit: Self.bodyLimit) }
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+            guard descriptor >= 0 else { throw FileError("open", path) }
+            let file = OpenFile(descriptor: descriptor, subject: path)
+            defer { withExtendedLifetime(file) {} }
+            return try Standard.readAll(from: descriptor, subject: path, limit: Self.bodyLimit)
+        } catch let error as FileError {
+            throw CommandFailure(.noInput, error.description)
+        }
+    }
+
+    /// A line for every recipient that does not have it, and the worst exit code.
+    private static func judge(_ recipients: [ControlAPI.Recipient]) throws {
+        var statuses: [ExitStatus] = []
+        for recipient in recipients {
+            let code: String
+            switch recipient.status {
+            case .known(.delivered), .known(.read): continue
+            case .known(.unconfirmed), .known(.queued), .known(.sent): code = recipient.error?.code ?? "unconfirmed"
+            case .known(.failed), .unknown: code = recipient.error?.code ?? ""
+            }
+            let status = ExitStatus(code: code)
+            let reason = recipient.error?.message ?? "it was not confirmed in time and may or may not have arrived"
+            Standard.note("not delivered to \(Words.short(recipient.peerID).escapedForDisplay): \(reason.escapedForDisplay)")
+            if code == "not-connected", recipient.error?.message.contains("earshot ") != true {
+                Standard.say("ask for a session first: earshot invite \(Words.short(recipient.peerID).escapedForDisplay)")
+            }
+            statuses.append(status)
+        }
+        let worst = ExitStatus.worst(statuses)
+        guard worst == .done else { throw CommandFailure(worst, nil) }
+    }
+}

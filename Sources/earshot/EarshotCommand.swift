@@ -1,0 +1,38 @@
+import ArgumentParser
+import EarshotControl
+import Glibc
+
+/// The command line: `earshot VERB`, a client of the daemon's control API (design section 8).
+@main
+struct EarshotCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "earshot",
+        abstract: "Messages and files between machines within earshot: the command line of earshotd.",
+        version: "earshot \(EarshotVersion.current)",
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Looking", subcommands: [StatusCommand.self, PeersCommand.self, SessionsCommand.self, EventsCommand.self]),
+            CommandGroup(
+                name: "Agreeing",
+                subcommands: [
+                    InviteCommand.self, InvitationsCommand.self, AcceptCommand.self, RejectCommand.self, BlockCommand.self,
+                    UnblockCommand.self, TrustCommand.self, DistrustCommand.self, LeaveCommand.self,
+                ]),
+            CommandGroup(name: "Talking", subcommands: [SendCommand.self, ReceiveCommand.self, FileCommand.self]),
+        ])
+
+    static func main() async {
+        Interrupts.install()
+        do {
+            var command = try Self.parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+            _exit(ExitStatus.done.rawValue)
+        } catch {
+            _exit(FailureReport(error).tell())
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import EarshotControl
+import EarshotSafety
+
+/// Why a command failed, ready to be told: the sentence and the hint are escaped already.
+struct CommandFailure: Error, Hashable, Sendable {
+    let status: ExitStatus
+    /// One lower-case sentence; `nil` when everything was said already.
+    let message: String?
+    /// The next thing to try; may have several lines.
+    let hint: String?
+
+    init(_ status: ExitStatus, _ message: String?, hint: String? = nil) {
+        self.status = status
+        self.message = message
+        self.hint = hint
+    }
+
+    /// What the API's code and sentence mean for a person; `peer` is how the person named the peer.
+    init(code: String, message: String, peer: String? = nil) {
+        let text = Self.sentence(message.isEmpty ? code : message)
+        // The daemon's sentence may name the next step itself.
+        self.init(ExitStatus(code: code), text, hint: text.contains("earshot ") ? nil : Self.hint(code: code, peer: peer))
+    }
+
+    /// What an error of the client means; `peer` is how the person named the peer, where there was one.
+    init(_ error: ControlError, peer: String? = nil) {
+        switch error {
+        case .unreachable(let path, let reason, let code): self = Self.unreachable(path.escapedForDisplay, reason, code)
+        case .lost(let path, let reason):
+            self.init(
+                .noDaemon, "the daemon at \(path.escapedForDisplay) went away: \(reason.escapedForDisplay)",
+                hint: "see what happened to it: journalctl -u earshotd")
+        case .problem(let problem): self.init(problem, peer: peer)
+        case .malformed(let what):
+            self.init(
+                .protocolError, what.escapedForDisplay, hint: "is it earshotd that listens there, and of the same version as this command?")
+        case .source(let what): self.init(.io, what.escapedForDisplay)
+        case .cancelled: self.init(.failure, "cancelled")
+        }
+    }
+
+    private init(_ problem: ControlAPI.Problem, peer: String?) {
+        let failure = CommandFailure(code: problem.code, message: problem.detail ?? problem.title, peer: peer)
+        guard let candidates = problem.candidates, !candidates.isEmpty else {
+            self = failure
+            return
+        }
+        let lines = candidates.map { "  \($0.id.escapedForDisplay)  \($0.name.escapedForDisplay)" }
+        self.init(failure.status, failure.message, hint: (["give the id, or at least 8 characters of it:"] + lines).joined(separator: "\n"))
+    }
+
+    private static func unreachable(_ path: String, _ reason: String, _ code: CInt?) -> CommandFailure {
+        if code == Errno.permission || code == Errno.access {
+            return CommandFailure(
+                .denied, "not permitted to use the daemon at \(path): \(reason)",
+                hint: "run it as the daemon's user, or join the group of its socket")
+        }
+        return CommandFailure(
+            .noDaemon, "no daemon answers at \(path): \(reason.escapedForDisplay)",
+            hint: "start it: systemctl start earshotd, or run earshotd")
+    }
+
+    /// Escaped, on one line, without a full stop at its end.
+    private static func sentence(_ text: String) -> String {
+        let escaped = text.escapedForDisplay
+        return escaped.hasSuffix(".") && !escaped.hasSuffix("..") ? String(escaped.dropLast()) : escaped
+    }
+
+    private static func hint(code: String, peer: String?) -> String? {
+        switch code {
+        case "unknown-peer": "see who is there: earshot peers"
+        case "not-connected": "ask for a session first: earshot invite \(peer?.escapedForDisplay ?? "PEER")"
+        case "timed-out", "unconfirmed", "unavailable", "busy": "try again in a while; see who is there: earshot peers"
+        case "too-large": "send it as a file: earshot file send PEER PATH"
+        case "no-space", "inbox-full": "make room on the receiving side, then try again"
+        default: nil
+        }
+    }
+}

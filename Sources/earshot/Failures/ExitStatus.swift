@@ -1,0 +1,42 @@
+/// How the process ends (design section 8, after sysexits.h).
+enum ExitStatus: Int32, Sendable {
+    case done = 0
+    case failure = 1
+    case usage = 64
+    /// Ambiguous or bad data.
+    case data = 65
+    case noInput = 66
+    case unknownPeer = 68
+    case noDaemon = 69
+    case cannotCreate = 73
+    case io = 74
+    /// Timed out or unconfirmed: try again.
+    case temporary = 75
+    case protocolError = 76
+    /// Declined, or not permitted.
+    case denied = 77
+
+    /// The one mapping of the API's codes.
+    init(code: String) {
+        self =
+            switch code {
+            case "invalid-parameter", "unsupported": .usage
+            case "ambiguous-peer", "not-found", "name-rejected", "too-large": .data
+            case "unknown-peer": .unknownPeer
+            case "invalid-source": .noInput
+            case "storage", "no-space", "source-changed": .io
+            case "timed-out", "unconfirmed", "unavailable", "busy", "inbox-full": .temporary
+            case "identity-mismatch", "encryption-mismatch", "downgrade-detected", "version-unsupported", "service-mismatch",
+                "protocol-violation", "digest-mismatch":
+                .protocolError
+            case "declined", "forbidden", "not-connected": .denied
+            default: .failure
+            }
+    }
+
+    /// The worst of several: what trying again will not mend comes before what it may.
+    static func worst(_ all: some Sequence<ExitStatus>) -> ExitStatus {
+        let failed = all.filter { $0 != .done }
+        return failed.first { $0 != .temporary } ?? failed.first ?? .done
+    }
+}

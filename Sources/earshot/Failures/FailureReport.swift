@@ -1,0 +1,71 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+
+/// What is said about an error at the end, and the process's exit code.
+struct FailureReport {
+    /// Goes to standard output: help and version.
+    let output: String?
+    /// Go to standard error, line by line, the first one with our name before it.
+    let lines: [String]
+    let status: Int32
+
+    init(_ error: any Error) {
+        switch error {
+        case let error as CommandFailure: self.init(error)
+        case let error as ControlError: self.init(CommandFailure(error))
+        case let error as FileError: self.init(CommandFailure(error.isNoSpace ? .io : .cannotCreate, error.description))
+        case let error as NameRejected: self.init(CommandFailure(.data, error.description))
+        case is CancellationError: self.init(CommandFailure(.failure, "cancelled"))
+        default: self.init(parsing: error)
+        }
+    }
+
+    private init(_ failure: CommandFailure) {
+        self.output = nil
+        self.status = failure.status.rawValue
+        self.lines = failure.message.map { ["earshot: \($0)"] + (failure.hint.map { [$0] } ?? []) } ?? []
+    }
+
+    /// Whatever the argument parser throws: help and version, which are no errors, and misuse.
+    private init(parsing error: any Error) {
+        let code = EarshotCommand.exitCode(for: error)
+        let text = EarshotCommand.fullMessage(for: error)
+        guard !code.isSuccess else {
+            self.output = text.isEmpty ? nil : text + "\n"
+            self.lines = []
+            self.status = ExitStatus.done.rawValue
+            return
+        }
+        self.output = nil
+        self.status = code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue
+        self.lines = Self.usage(message: EarshotCommand.message(for: error), full: text)
+    }
+
+    /// The parser's words in our voice: a lower-case sentence, then where to read more.
+    static func usage(message: String, full: String) -> [String] {
+        let sentence = message.split(separator: "\n").first.map(String.init) ?? "wrong usage"
+        var text = sentence.prefix(1).lowercased() + sentence.dropFirst()
+        if text.hasPrefix("error: ") { text.removeFirst(7) }
+        if text.hasSuffix(".") { text.removeLast() }
+        // "  See 'earshot peers --help' for more information."
+        let help = full.split(separator: "\n").reversed().lazy
+            .compactMap { line in line.contains("--help' for more") ? line.split(separator: "'").dropFirst().first.map(String.init) : nil }
+            .first
+        return ["earshot: \(text.escapedForDisplay)", "see how it is used: \(help ?? "earshot --help")"]
+    }
+
+    /// Says it, and returns the exit code.
+    func tell() -> Int32 {
+        ProgressLine.leave()
+        if let output = self.output {
+            do {
+                try Standard.write(output)
+            } catch {
+                return FailureReport(error).tell()
+            }
+        }
+        for line in self.lines { Standard.say(line) }
+        return self.status
+    }
+}

@@ -1,0 +1,23 @@
+import ArgumentParser
+import EarshotControl
+
+/// What every command takes.
+struct GlobalOptions: ParsableArguments {
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "The daemon's socket (or EARSHOT_SOCKET; else the user's daemon, then the system's).", valueName: "path"))
+    var socket: String?
+
+    @Flag(name: .long, help: "Print the API's own JSON.")
+    var json = false
+
+    mutating func validate() throws {
+        guard self.socket != "" else { throw ValidationError("the path of the socket is empty") }
+    }
+
+    /// Calls `body` with a client of the daemon.
+    func withClient<Result: Sendable>(_ body: (ControlClient) async throws -> Result) async throws -> Result {
+        try await ControlClient.with(socketPath: ControlSocket.path(given: self.socket), body)
+    }
+}

@@ -1,0 +1,73 @@
+import EarshotControl
+import EarshotSafety
+
+/// Prints unread messages and marks each read once it is written out.
+struct MessageReader: Sendable {
+    enum Form: Sendable {
+        case text, raw, json
+    }
+
+    /// Only messages of this peer, in any form of naming it.
+    let from: String?
+    /// The most that are printed in all.
+    let limit: Int?
+    let form: Form
+
+    /// Prints what is unread now; `printed` is how many there were before, and the result how many there are now.
+    func drain(_ client: ControlClient, printed: Int) async throws -> Int {
+        var printed = printed
+        while true {
+            let wanted = min(ReceiveCommand.page, (self.limit ?? .max) - printed)
+            guard wanted > 0 else { return printed }
+            let messages = try await client.messages(from: self.from, limit: wanted).value.messages
+            guard !messages.isEmpty else { return printed }
+            for message in messages {
+                try self.write(message)
+                try await client.markRead(message.id, from: message.sender.id)
+                printed += 1
+            }
+        }
+    }
+
+    private func write(_ message: ControlAPI.Message) throws {
+        switch self.form {
+        case .text: try Standard.write(Render.message(message))
+        case .raw: try Standard.write(message.body)
+        case .json: try Standard.write(json: try ControlJSON.encode(message))
+        }
+    }
+
+    /// Prints what is unread and what comes in, until `wanted` were printed or the time is over; returns how many were.
+    func wait(_ client: ControlClient, wanted: Int?, seconds: Double?) async throws -> Int {
+        // Subscribed before the first look, so that nothing falls between the two.
+        let events = try await client.events()
+        // One wake is as good as many: each leads to a look at all that is unread.
+        let (wakes, waker) = AsyncThrowingStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                do {
+                    try await events.forEach { event in
+                        if event.value.type == .messageReceived || event.value.type == .gap { waker.yield() }
+                        return true
+                    }
+                } catch {
+                    waker.finish(throwing: error)
+                }
+            }
+            if let seconds {
+                group.addTask {
+                    try? await Task.sleep(for: .seconds(seconds))
+                    waker.finish()
+                }
+            }
+            defer { group.cancelAll() }
+            var printed = try await self.drain(client, printed: 0)
+            if let wanted, printed >= wanted { return printed }
+            for try await _ in wakes {
+                printed = try await self.drain(client, printed: printed)
+                if let wanted, printed >= wanted { break }
+            }
+            return printed
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import EarshotControl
+import EarshotSafety
+
+/// How the API's values look to a person. Lines come back escaped; tables escape their cells themselves.
+enum Render {
+    static func peers(_ peers: [ControlAPI.Peer]) -> Table {
+        Table(
+            [
+                .init(title: "NAME", isFlexible: true), .init(title: "ID"), .init(title: "PRESENCE"), .init(title: "STATE"),
+                .init(title: "TRUST"), .init(title: "ADDRESS", isFlexible: true),
+            ],
+            rows: peers.map { peer in
+                let more = peer.addresses.count > 1 ? " +\(peer.addresses.count - 1)" : ""
+                return [
+                    peer.name, Words.short(peer.id), peer.presence.rawValue, Self.state(peer.state, peer.protection), peer.trust.rawValue,
+                    peer.addresses.first.map { $0 + more } ?? "-",
+                ]
+            })
+    }
+
+    static func sessions(_ sessions: [ControlAPI.Session]) -> Table {
+        Table(
+            [
+                .init(title: "PEER", isFlexible: true), .init(title: "PEER-ID"), .init(title: "STATE"), .init(title: "SINCE"),
+                .init(title: "ID"),
+            ],
+            rows: sessions.flatMap { session in
+                session.members.map { member in
+                    [
+                        member.name, Words.short(member.peerID), Self.state(member.state, member.protection), Words.time(session.createdAt),
+                        Words.short(session.id),
+                    ]
+                }
+            })
+    }
+
+    static func invitations(_ invitations: [ControlAPI.Invitation]) -> Table {
+        Table(
+            [
+                .init(title: "PEER", isFlexible: true), .init(title: "PEER-ID"), .init(title: "DIRECTION"), .init(title: "STATE"),
+                .init(title: "EXPIRES"), .init(title: "ID"), .init(title: "CONTEXT", isFlexible: true),
+            ],
+            rows: invitations.map { invitation in
+                [
+                    invitation.peerName, Words.short(invitation.peerID), invitation.direction.rawValue, invitation.state.rawValue,
+                    Words.time(invitation.expiresAt), Words.short(invitation.id), Self.context(invitation.context.bytes),
+                ]
+            })
+    }
+
+    static func resources(_ resources: [ControlAPI.Resource]) -> Table {
+        Table(
+            [
+                .init(title: "NAME", isFlexible: true), .init(title: "SIZE"), .init(title: "STATE"), .init(title: "PROGRESS"),
+                .init(title: "FROM/TO", isFlexible: true), .init(title: "ID"),
+            ],
+            rows: resources.map { resource in
+                [
+                    resource.name, Words.size(resource.size), Self.state(resource),
+                    Words.percent(resource.transferred, of: resource.size),
+                    (resource.direction == .incoming ? "from " : "to ") + resource.peerName, Words.short(resource.id),
+                ]
+            })
+    }
+
+    static func status(_ status: ControlAPI.Status, socketPath: String) -> String {
+        let discovery = status.discovery
+        let lines: [(String, String)] = [
+            ("name", status.name), ("peer id", status.peerID), ("version", status.version), ("service type", status.serviceType),
+            ("encryption", status.encryption), ("addresses", status.addresses.isEmpty ? "-" : status.addresses.joined(separator: ", ")),
+            ("discovery", "\(discovery.backend), \(discovery.state)" + (discovery.error.map { ": \($0)" } ?? "")),
+            ("peers", "\(status.counts.peers), \(status.counts.connected) connected"), ("sessions", "\(status.counts.sessions)"),
+            ("invitations", "\(status.counts.invitations) waiting"), ("messages", "\(status.counts.unread) unread"),
+            ("transfers", "\(status.counts.transfers) running"), ("started", Words.time(status.startedAt)), ("socket", socketPath),
+        ]
+        return lines.map { name, value in
+            name + String(repeating: " ", count: 14 - name.count) + value.escapedForDisplay + "\n"
+        }.joined()
+    }
+
+    /// A message with its time and sender; further lines are indented, so that no text can pass for a message of someone else.
+    static func message(_ message: ControlAPI.Message) -> String {
+        let head = "\(Words.time(message.receivedAt ?? message.sentAt)) \(message.sender.name.escapedForDisplay): "
+        guard let text = BodyCoding.text(message.body, contentType: message.contentType) else {
+            return head + "<\(Words.count(message.size, "byte")) of \(message.contentType.escapedForDisplay)>\n"
+        }
+        var lines = text.escapedLines.split(separator: "\n", omittingEmptySubsequences: false)
+        // `echo text | earshot send bob -` ends with a line's end that shows nothing.
+        if lines.count > 1, lines.last == "" { lines.removeLast() }
+        return head + lines.joined(separator: "\n    ") + "\n"
+    }
+
+    /// One line about an event.
+    static func event(_ event: ControlAPI.Event) -> String {
+        let what =
+            Self.subject(event).map { " " + $0.escapedForDisplay } ?? ""
+        return "\(Words.time(event.time)) \(event.type.rawValue.escapedForDisplay)\(what)\n"
+    }
+
+    private static func subject(_ event: ControlAPI.Event) -> String? {
+        if let peer = event.peer {
+            return
+                "\(peer.name) \(Words.short(peer.id)) \(peer.presence.rawValue) \(Self.state(peer.state, peer.protection)) \(peer.trust.rawValue)"
+        }
+        if let invitation = event.invitation {
+            let context = invitation.context.bytes.isEmpty ? "" : " \(Self.context(invitation.context.bytes))"
+            return "\(Words.short(invitation.id)) \(Self.towards(invitation.direction)) \(invitation.peerName) "
+                + "\(Words.short(invitation.peerID)) \(invitation.state.rawValue)\(context)"
+        }
+        if let session = event.session {
+            let members = session.members.map { "\($0.name) \(Words.short($0.peerID)) \(Self.state($0.state, $0.protection))" }
+            return "\(Words.short(session.id)) \(members.joined(separator: ", "))\(event.ended == true ? " ended" : "")"
+        }
+        if let message = event.message {
+            return "\(Words.short(message.id)) from \(message.sender.name) \(Words.count(message.size, "byte")) of \(message.contentType)"
+        }
+        if let recipient = event.recipient {
+            return "\(Words.short(event.messageID ?? "?")) to \(Words.short(recipient.peerID)) \(recipient.status.rawValue)"
+                + (recipient.error.map { ": \($0.message)" } ?? "")
+        }
+        if let resource = event.resource {
+            return "\(Words.short(resource.id)) \(Self.towards(resource.direction)) \(resource.peerName) \(resource.name) "
+                + "\(Words.percent(resource.transferred, of: resource.size)) of \(Words.size(resource.size)) \(Self.state(resource))"
+        }
+        if let discovery = event.discovery {
+            return "\(discovery.backend) \(discovery.state)" + (discovery.error.map { ": \($0)" } ?? "")
+        }
+        if let from = event.from, let to = event.to { return "events \(from) to \(to) were missed" }
+        return nil
+    }
+
+    private static func towards(_ direction: Tolerant<ControlAPI.Direction>) -> String { direction == .incoming ? "from" : "to" }
+
+    private static func state(_ state: Tolerant<ControlAPI.MemberState>, _ protection: Tolerant<ControlAPI.Protection>?) -> String {
+        protection == .known(.unprotected) ? "\(state.rawValue), unprotected" : state.rawValue
+    }
+
+    private static func state(_ resource: ControlAPI.Resource) -> String {
+        resource.state == .completed && resource.direction == .incoming && resource.inSpool == false ? "fetched" : resource.state.rawValue
+    }
+
+    /// An invitation's context: text where it is some, else its size.
+    private static func context(_ bytes: [UInt8]) -> String {
+        String(validating: bytes, as: UTF8.self) ?? "<\(Words.count(bytes.count, "byte"))>"
+    }
+}

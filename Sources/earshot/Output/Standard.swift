@@ -1,0 +1,83 @@
+import EarshotSafety
+import Glibc
+
+/// The process's standard streams. Nothing is buffered here: what was written is the kernel's when the call returns.
+enum Standard {
+    /// Writes data to standard output. A reader that went away ends the process quietly, as SIGPIPE does.
+    static func write(_ text: String) throws(CommandFailure) {
+        try Self.write(Array(text.utf8))
+    }
+
+    /// Writes bytes to standard output as they are.
+    static func write(_ bytes: [UInt8]) throws(CommandFailure) {
+        let code = bytes.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) }
+        guard code != 0 else { return }
+        if code == EPIPE {
+            signal(SIGPIPE, SIG_DFL)
+            raise(SIGPIPE)
+            _exit(128 + SIGPIPE)
+        }
+        throw CommandFailure(.io, "cannot write to standard output: \(FileError.reason(code))")
+    }
+
+    /// Writes a JSON document as one line to standard output; what would move or hide something on a terminal is escaped the JSON way.
+    static func write(json: [UInt8]) throws(CommandFailure) {
+        try Self.write(JSONText.escaped(json) + [UInt8(ascii: "\n")])
+    }
+
+    /// Writes a line, escaped already, to standard error; nothing can be done about a failure of that.
+    static func say(_ line: String) {
+        _ = Array((line + "\n").utf8).withUnsafeBytes { Self.write($0, to: STDERR_FILENO) }
+    }
+
+    /// Tells a person what happens, on standard error.
+    static func note(_ sentence: String) {
+        ProgressLine.leave()
+        Self.say("earshot: \(sentence)")
+    }
+
+    /// Writes all of it, and returns 0 or the errno.
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt {
+        var written = 0
+        while written < bytes.count {
+            let count = Glibc.write(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+            if count >= 0 {
+                written += count
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN:
+                var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&waiting, 1, -1)
+            case let code: return code
+            }
+        }
+        return 0
+    }
+
+    /// Reads standard input, or another descriptor, to its end or to one byte more than the limit.
+    static func readAll(
+        from descriptor: CInt = STDIN_FILENO, subject: String = "standard input", limit: Int
+    ) throws(FileError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 64 * 1024)
+        while bytes.count <= limit {
+            let wanted = min(piece.count, limit + 1 - bytes.count)
+            let count = piece.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, wanted) }
+            if count == 0 { break }
+            if count < 0 {
+                switch errno {
+                case EINTR: continue
+                case EAGAIN:
+                    var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                    _ = poll(&waiting, 1, -1)
+                    continue
+                default: throw FileError("read", subject)
+                }
+            }
+            bytes += piece[..<count]
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,25 @@
+import Glibc
+
+/// What is known of the terminals at our standard streams.
+enum Terminal {
+    /// Whether standard output is one.
+    static var isOutput: Bool { isatty(STDOUT_FILENO) == 1 }
+    /// Whether standard error is one that a progress line can be drawn on.
+    static var isError: Bool { isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb" }
+    /// Whether standard output takes colours (no-color.org).
+    static var hasColour: Bool {
+        Self.isOutput && (Self.environment("NO_COLOR") ?? "").isEmpty && Self.environment("TERM") != "dumb"
+    }
+
+    /// The width of the terminal at the descriptor, in columns; `nil` where it is none.
+    static func width(of descriptor: CInt = STDOUT_FILENO) -> Int? {
+        guard isatty(descriptor) == 1 else { return nil }
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    static func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+}

@@ -1,0 +1,55 @@
+import FoundationEssentials
+import Glibc
+
+/// Numbers and times as a person reads them.
+enum Words {
+    /// How much of an id tables show, in characters: enough to be unique, and accepted wherever an id is.
+    static let idLength = 12
+
+    /// The beginning of an id.
+    static func short(_ id: String) -> String { String(id.prefix(Self.idLength)) }
+
+    /// Local time, such as `2026-11-21 10:00:00`.
+    static func time(_ date: Date) -> String {
+        let seconds = date.timeIntervalSince1970.rounded(.down)
+        guard var clock = time_t(exactly: seconds) else { return "?" }
+        var parts = tm()
+        guard localtime_r(&clock, &parts) != nil else { return "?" }
+        var buffer = [CChar](repeating: 0, count: 64)
+        let count = strftime(&buffer, buffer.count, "%Y-%m-%d %H:%M:%S", &parts)
+        return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Bytes in decimal units, such as `812 B` and `12.3 MB`.
+    static func size(_ bytes: UInt64) -> String {
+        let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"]
+        guard bytes >= 1000 else { return "\(bytes) B" }
+        var tenths = Double(bytes) * 10
+        var unit = 0
+        while tenths.rounded() >= 10_000, unit < units.count - 1 {
+            tenths /= 1000
+            unit += 1
+        }
+        let rounded = UInt64(tenths.rounded())
+        return "\(rounded / 10).\(rounded % 10) \(units[unit])"
+    }
+
+    /// Seconds as `0:07`, `12:05` or `1:02:03`.
+    static func clock(_ seconds: Double) -> String {
+        guard seconds.isFinite, seconds < 360_000 else { return "-:--" }
+        let whole = Int(max(0, seconds).rounded(.up))
+        let pad = { (number: Int) in number < 10 ? "0\(number)" : "\(number)" }
+        let (hours, minutes) = (whole / 3600, whole / 60 % 60)
+        return hours > 0 ? "\(hours):\(pad(minutes)):\(pad(whole % 60))" : "\(minutes):\(pad(whole % 60))"
+    }
+
+    /// A part of a whole, such as `45%`; 100 only when all is there.
+    static func percent(_ part: UInt64, of whole: UInt64) -> String {
+        guard whole > 0 else { return "100%" }
+        guard part < whole else { return "100%" }
+        return "\(min(99, Int(Double(part) / Double(whole) * 100)))%"
+    }
+
+    /// `1 file`, `2 files`.
+    static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+}

@@ -1,0 +1,83 @@
+import EarshotControl
+import EarshotSafety
+import Glibc
+import NIOCore
+import Synchronization
+
+/// A file that a person wants to send.
+struct SourceFile: Sendable {
+    /// How much is read at once, in bytes.
+    static let pieceSize = 256 * 1024
+
+    /// As it was given.
+    let path: String
+    /// Its last component: the name that the receiver sees.
+    let name: String
+    /// Without symbolic links, for the daemon, whose working directory is another.
+    let absolutePath: String
+
+    init(_ path: String) throws(CommandFailure) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw CommandFailure(.noInput, FileError("open", path).description) }
+        let shown = path.escapedForDisplay
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR:
+            throw CommandFailure(
+                .usage, "\(shown) is a directory, and only files can be sent", hint: "pack it first: tar czf directory.tar.gz \(shown)")
+        default: throw CommandFailure(.noInput, "\(shown) is neither a file nor a directory")
+        }
+        guard access(path, R_OK) == 0 else { throw CommandFailure(.noInput, FileError("read", path).description) }
+        guard let resolved = realpath(path, nil) else { throw CommandFailure(.noInput, FileError("open", path).description) }
+        defer { free(resolved) }
+        self.path = path
+        self.absolutePath = String(cString: resolved)
+        // The name that the person typed, not that of what a link points to.
+        let last = path.split(separator: "/").last.map(String.init) ?? path
+        self.name = last
+    }
+
+    /// Whether the daemon runs as this user, and so opens what this user may open: then a path is enough.
+    static func daemonCanOpen(socketPath: String) -> Bool {
+        var status = stat()
+        return stat(socketPath, &status) == 0 && status.st_uid == geteuid()
+    }
+
+    /// The size in bytes, and the content from its beginning; `read` is told how many bytes were read so far.
+    func content(read progress: @escaping @Sendable (UInt64) -> Void) throws(CommandFailure) -> (size: UInt64, bytes: AsyncStreamOfBytes) {
+        let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { throw CommandFailure(.noInput, FileError("open", self.path).description) }
+        let file = OpenFile(descriptor: descriptor, subject: self.path)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw CommandFailure(.noInput, FileError("look at", self.path).description) }
+        let size = UInt64(clamping: status.st_size)
+        let position = Position()
+        return (
+            size,
+            AsyncStreamOfBytes {
+                let offset = position.offset.withLock { $0 }
+                guard offset < size else { return nil }
+                let wanted = Int(min(size - offset, UInt64(Self.pieceSize)))
+                var buffer = ByteBufferAllocator().buffer(capacity: wanted)
+                do {
+                    try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: wanted) { space throws(FileError) in
+                        try file.read(into: UnsafeMutableRawBufferPointer(rebasing: space.prefix(wanted)), at: offset)
+                    }
+                } catch let error as FileError {
+                    throw ControlError.source(error.description)
+                }
+                guard buffer.readableBytes == wanted else {
+                    throw ControlError.source("\(file.subject) became shorter while it was being sent")
+                }
+                position.offset.withLock { $0 += UInt64(wanted) }
+                progress(offset + UInt64(wanted))
+                return buffer
+            }
+        )
+    }
+
+    /// How far the content was read.
+    private final class Position: Sendable {
+        let offset = Mutex<UInt64>(0)
+    }
+}
