@@ -27,8 +27,10 @@ package actor SourceFile {
     /// The thread of all source files.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// Opens a file to send it. Throws `invalid-source` for what is no ordinary file that we may read, and `name-rejected` when its name could
-    /// not be a file's name elsewhere.
+    /// Opens a file to send it.
+    ///
+    /// Throws `invalid-source` for what is no ordinary file that we may read, and `name-rejected` when its name could not be a file's name
+    /// elsewhere.
     package init(path: String) throws(EarshotError) {
         guard let executor = Self.executor else {
             throw EarshotError(.unavailable, "cannot start a thread to read \(path.escapedForDisplay)")

@@ -33,7 +33,8 @@ package actor Spool {
 
     /// Opens `spool` in the state directory, making what is missing (0700).
     ///
-    /// `quota` is what it may hold in bytes, `reserve` the part of the file system, 0 to 1, that is left free. Call `sweep` before anything else.
+    /// `quota` is what it may hold in bytes, `reserve` the part of the file system, 0 to 1, that is left free. Call `sweep` before
+    /// anything else.
     package init(directory: String, quota: UInt64, reserve: Double) throws(EarshotError) {
         do {
             let spool = try SafeDirectory(path: "\(directory)/spool", create: 0o700)
@@ -70,7 +71,7 @@ package actor Spool {
         guard !overflow, sum <= self.quota else {
             throw EarshotError(
                 .noSpace,
-                "\(size) bytes do not fit: the spool holds \(self.held) of the \(self.quota) bytes of its quota; fetch or delete what lies there"
+                "\(size) bytes do not fit: the spool holds \(self.held) of the \(self.quota) bytes of its quota; fetch or delete some"
             )
         }
         do {
@@ -112,8 +113,8 @@ package actor Spool {
 
     /// Writes the next bytes, which begin where the last ones ended, and returns how many there are now from the start.
     ///
-    /// Throws `protocol-violation` for bytes out of place and `too-large` beyond the declared size, with nothing written; `no-space` or `storage`
-    /// when the disk fails, after which the same bytes may be tried again.
+    /// Throws `protocol-violation` for bytes out of place and `too-large` beyond the declared size, with nothing written; `no-space` or
+    /// `storage` when the disk fails, after which the same bytes may be tried again.
     @discardableResult
     package func write(_ id: ResourceID, offset: UInt64, _ data: ByteBuffer) throws(EarshotError) -> UInt64 {
         guard var transfer = self.transfers[id] else { throw Self.unknown(id) }
@@ -225,7 +226,7 @@ package actor Spool {
         }
     }
 
-    /// Drops what an earlier run left unfinished, and completed content that belongs to none of these resources; returns the names of the files.
+    /// Drops what an earlier run left unfinished, and completed content of none of these resources; returns the names of the files.
     ///
     /// Called at the start, and harmless later: running transfers stay. What cannot be removed (somebody's directory) is left.
     @discardableResult

@@ -30,7 +30,8 @@ extension Store {
         let id = SQLiteValue.blob(message.id.bytes)
         let known = try self.database.integer(
             """
-            SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND sender = ?2) OR EXISTS (SELECT 1 FROM remembered WHERE id = ?1 AND sender = ?2)
+            SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND sender = ?2)
+                OR EXISTS (SELECT 1 FROM remembered WHERE id = ?1 AND sender = ?2)
             """, [id, sender])
         guard known == 0 else { return .duplicate }
         let weight = Self.weight(message)

@@ -31,9 +31,15 @@ package actor Store {
         let path = self.path
         do {
             let opened = try SafeDirectory(path: directory, create: 0o700)
-            try Self.makeFile(in: opened)
-        } catch {
+            guard try Self.makeFile(in: opened) else {
+                throw SQLiteError(code: SQLITE_NOTADB, message: "file is not a database")
+            }
+        } catch let error as SQLiteError {
+            throw Self.storageError(error, path: path)
+        } catch let error as FileError {
             throw EarshotError(error.isNoSpace ? .noSpace : .storage, "\(error); the peer's state is kept there", underlying: error)
+        } catch {
+            throw EarshotError(.storage, "cannot open \(path.escapedForDisplay)", underlying: error)
         }
         do {
             let database = try Self.open(path)
@@ -51,11 +57,16 @@ package actor Store {
         self.executor.stop()
     }
 
-    private static func makeFile(in directory: SafeDirectory) throws(FileError) {
-        guard let name = try? SafeName(Self.fileName) else { return }
+    /// Whether the file is new, or begins as a database does: SQLite takes anything shorter than a page for empty and would overwrite it.
+    private static func makeFile(in directory: SafeDirectory) throws -> Bool {
+        let name = try SafeName(Self.fileName)
         // SQLite gives its journal the mode of the database, and so takes it from here.
         let file = try directory.open(name, flags: OpenFile.readWrite | OpenFile.create, mode: 0o600)
         try file.setMode(0o600)
+        let magic = Array("SQLite format 3\0".utf8)
+        let start = try file.bytes(at: 0, count: magic.count)
+        // With a journal beside it, the first write of all was interrupted, and SQLite undoes it.
+        return try start.isEmpty || start == magic || directory.size(of: SafeName(Self.fileName + "-journal")) != nil
     }
 
     private static func open(_ path: String) throws(StoreOpenError) -> SQLiteDatabase {

@@ -1,0 +1,226 @@
+import Crypto
+@testable import Earshot
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@Suite struct SpoolTests {
+    private static let mebibyte: UInt64 = 1 << 20
+
+    private func spool(_ directory: StateDirectory, quota: UInt64 = 1 << 30) throws -> Spool {
+        try Spool(directory: directory.path, quota: quota, reserve: 0)
+    }
+
+    private func code(_ body: () async throws -> Void) async -> EarshotError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? EarshotError)?.code
+        }
+    }
+
+    private static func xxh3(_ text: String) throws -> [UInt8] {
+        let hash = try XXH3()
+        hash.update(ByteBuffer(string: text))
+        return hash.digest()
+    }
+
+    /// The published digests of xxHash's own sanity checks and of `xxhsum -H128`.
+    @Test func xxh3IsTheRealOne() throws {
+        #expect(try Self.xxh3("").hexadecimal == "99aa06d3014798d86001c324468d497f")
+        #expect(try Self.xxh3("abc").hexadecimal == "06b05ab6733a618578af5f94892f3950")
+        let hash = try XXH3()
+        let long = String(repeating: "0123456789", count: 1000)
+        for start in stride(from: 0, to: long.utf8.count, by: 777) {
+            hash.update(ByteBuffer(bytes: Array(long.utf8)[start..<min(start + 777, long.utf8.count)]))
+        }
+        #expect(try hash.digest() == Self.xxh3(long))
+    }
+
+    @Test func aTransferFromBeginToRemove() async throws {
+        let directory = try StateDirectory()
+        let spool = try self.spool(directory)
+        let id = ResourceID.random()
+        #expect(try await spool.begin(id, size: 10) == 0)
+        #expect(await spool.heldBytes() == 10)
+        #expect(try await spool.contentSize(id) == nil)
+        #expect(try await spool.write(id, offset: 0, ByteBuffer(string: "01234")) == 5)
+        #expect(try await spool.write(id, offset: 5, ByteBuffer()) == 5)
+        #expect(try await spool.write(id, offset: 5, ByteBuffer(string: "56789")) == 10)
+        let digest = try await spool.finish(id, algorithm: .xxh3, digest: Self.xxh3("0123456789"))
+        #expect(try digest == "xxh3:" + Self.xxh3("0123456789").hexadecimal)
+        #expect(try directory.names("spool/partial") == [])
+        #expect(try directory.names("spool/complete") == [id.description])
+        #expect(try directory.mode("spool") == 0o700)
+        #expect(try directory.mode("spool/complete/\(id)") == 0o600)
+        #expect(try await spool.contentSize(id) == 10)
+        #expect(try await spool.read(id, at: 0, count: 4) == ByteBuffer(string: "0123"))
+        #expect(try await spool.read(id, at: 8, count: 99) == ByteBuffer(string: "89"))
+        #expect(try await spool.read(id, at: 10, count: 1).readableBytes == 0)
+        #expect(try await spool.read(id, at: 0, count: -1).readableBytes == 0)
+        #expect(await self.code { _ = try await spool.read(id, at: .max, count: 1) } == .storage)
+        #expect(await self.code { _ = try await spool.begin(id, size: 1) } == .conflict)
+        try await spool.remove(id)
+        try await spool.remove(id)
+        #expect(await spool.heldBytes() == 0)
+        #expect(await self.code { _ = try await spool.read(id, at: 0, count: 1) } == .notFound)
+        #expect(await self.code { _ = try await spool.write(id, offset: 0, ByteBuffer()) } == .notFound)
+        #expect(await self.code { _ = try await spool.finish(id, algorithm: .xxh3, digest: []) } == .notFound)
+    }
+
+    @Test func anEmptyFile() async throws {
+        let directory = try StateDirectory()
+        let spool = try self.spool(directory, quota: 0)
+        let id = ResourceID.random()
+        _ = try await spool.begin(id, size: 0)
+        #expect(await self.code { _ = try await spool.write(id, offset: 0, ByteBuffer(string: "x")) } == .tooLarge)
+        #expect(try await spool.finish(id, algorithm: .xxh3, digest: Self.xxh3("")).hasPrefix("xxh3:99aa06d3"))
+        #expect(try await spool.contentSize(id) == 0)
+        #expect(try await spool.read(id, at: 0, count: 10).readableBytes == 0)
+    }
+
+    @Test func sha256() async throws {
+        let directory = try StateDirectory()
+        let spool = try self.spool(directory)
+        let id = ResourceID.random()
+        let content = [UInt8](repeating: 7, count: 600_000)
+        _ = try await spool.begin(id, size: 600_000)
+        try await spool.write(id, offset: 0, ByteBuffer(bytes: content))
+        let digest = Array(SHA256.hash(data: content))
+        #expect(try await spool.finish(id, algorithm: .sha256, digest: digest) == "sha256:" + digest.hexadecimal)
+    }
+
+    @Test func bytesOutOfPlaceOrBeyondTheSizeAreRefused() async throws {
+        let directory = try StateDirectory()
+        let spool = try self.spool(directory)
+        let id = ResourceID.random()
+        _ = try await spool.begin(id, size: 4)
+        for offset in [1, 4, 5, UInt64.max] {
+            #expect(await self.code { _ = try await spool.write(id, offset: offset, ByteBuffer(string: "x")) } == .protocolViolation)
+        }
+        #expect(await self.code { _ = try await spool.write(id, offset: 0, ByteBuffer(string: "12345")) } == .tooLarge)
+        try await spool.write(id, offset: 0, ByteBuffer(string: "1234"))
+        #expect(await self.code { _ = try await spool.write(id, offset: 0, ByteBuffer(string: "1")) } == .protocolViolation)
+        #expect(await self.code { _ = try await spool.write(id, offset: 4, ByteBuffer(string: "5")) } == .tooLarge)
+        #expect(try await spool.finish(id, algorithm: .xxh3, digest: Self.xxh3("1234")).hasPrefix("xxh3:"))
+    }
+
+    @Test func aWrongDigestOrMissingBytesLeaveNothing() async throws {
+        let directory = try StateDirectory()
+        let spool = try self.spool(directory)
+        let good = try Self.xxh3("1234")
+        let digests: [[UInt8]] = [[], Array(good.dropLast()), good + [0], good.reversed(), Array(repeating: 0, count: 16)]
+        for digest in digests {
+            for algorithm in [ResourceEnd.DigestAlgorithm.xxh3, .sha256] {
+                let id = ResourceID.random()
+                _ = try await spool.begin(id, size: 4)
+                try await spool.write(id, offset: 0, ByteBuffer(string: "1234"))
+                #expect(await self.code { _ = try await spool.finish(id, algorithm: algorithm, digest: digest) } == .digestMismatch)
+            }
+        }
+        let short = ResourceID.random()
+        _ = try await spool.begin(short, size: 5)
+        try await spool.write(short, offset: 0, ByteBuffer(string: "1234"))
+        #expect(await self.code { _ = try await spool.finish(short, algorithm: .xxh3, digest: good) } == .digestMismatch)
+        #expect(try directory.names("spool/partial") == [])
+        #expect(try directory.names("spool/complete") == [])
+        #expect(await spool.heldBytes() == 0)
+    }
+
+    @Test(arguments: [UInt64.max, UInt64(Int64.max) + 1]) func aLyingSizeIsRefused(size: UInt64) async throws {
+        let directory = try StateDirectory()
+        let spool = try self.spool(directory, quota: .max)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: size) } == .tooLarge)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 1 << 62) } == .noSpace)
+        #expect(try directory.names("spool/partial") == [])
+        #expect(await spool.heldBytes() == 0)
+    }
+
+    @Test func theQuotaAtItsEdge() async throws {
+        let directory = try StateDirectory()
+        let spool = try self.spool(directory, quota: Self.mebibyte)
+        let (first, second) = (ResourceID.random(), ResourceID.random())
+        #expect(await self.code { _ = try await spool.begin(first, size: Self.mebibyte + 1) } == .noSpace)
+        _ = try await spool.begin(first, size: Self.mebibyte - 10)
+        #expect(await self.code { _ = try await spool.begin(second, size: 11) } == .noSpace)
+        _ = try await spool.begin(second, size: 10)
+        await spool.abandon(first)
+        await spool.abandon(first)
+        #expect(await spool.heldBytes() == 10)
+        _ = try await spool.begin(first, size: Self.mebibyte - 10)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 1) } == .noSpace)
+    }
+
+    @Test func theReserveIsLeftFree() async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path, quota: .max, reserve: 1)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 1) } == .noSpace)
+        _ = try await spool.begin(.random(), size: 0)
+    }
+
+    @Test func theSizeIsReservedBeforeTheFirstByte() async throws {
+        let directory = try StateDirectory()
+        let spool = try self.spool(directory)
+        let id = ResourceID.random()
+        _ = try await spool.begin(id, size: Self.mebibyte)
+        var status = stat()
+        #expect(stat("\(directory.path)/spool/partial/\(id)", &status) == 0)
+        #expect(status.st_size == off_t(Self.mebibyte))
+        #expect(UInt64(status.st_blocks) * 512 >= Self.mebibyte)
+    }
+
+    @Test func theSweepAtTheStart() async throws {
+        let directory = try StateDirectory()
+        let (kept, orphan, unfinished) = (ResourceID.random(), ResourceID.random(), ResourceID.random())
+        do {
+            let spool = try self.spool(directory)
+            for id in [kept, orphan] {
+                _ = try await spool.begin(id, size: 1)
+                try await spool.write(id, offset: 0, ByteBuffer(string: "x"))
+                _ = try await spool.finish(id, algorithm: .xxh3, digest: Self.xxh3("x"))
+            }
+            _ = try await spool.begin(unfinished, size: 100)
+        }
+        try Data("?".utf8).write(to: URL(fileURLWithPath: "\(directory.path)/spool/complete/stray"))
+        let spool = try self.spool(directory)
+        #expect(await spool.heldBytes() == 3)
+        let running = ResourceID.random()
+        _ = try await spool.begin(running, size: 5)
+        let removed = try await spool.sweep(keeping: [kept, ResourceID.random()])
+        #expect(Set(removed) == [orphan.description, unfinished.description, "stray"])
+        #expect(try directory.names("spool/complete") == [kept.description])
+        #expect(try directory.names("spool/partial") == [running.description])
+        #expect(await spool.heldBytes() == 6)
+        #expect(try await spool.contentSize(kept) == 1)
+    }
+
+    @Test func nothingIsFollowedOrReplacedInTheSpool() async throws {
+        let directory = try StateDirectory()
+        let outside = try StateDirectory()
+        let spool = try self.spool(directory)
+        let id = ResourceID.random()
+        let link = "\(directory.path)/spool/partial/\(id)"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "\(outside.path)/x")
+        _ = try await spool.begin(id, size: 1)
+        try await spool.write(id, offset: 0, ByteBuffer(string: "x"))
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(directory.path)/spool/complete/\(id)", withDestinationPath: "\(outside.path)/y")
+        #expect(await self.code { _ = try await spool.finish(id, algorithm: .xxh3, digest: Self.xxh3("x")) } == .storage)
+        #expect(try outside.names("") == [])
+    }
+
+    /// On a real full disk; needs the privilege to mount one.
+    @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
+    func aReallyFullDisk() async throws {
+        let disk = try SmallDisk(kilobytes: 512)
+        let spool = try Spool(directory: disk.path, quota: .max, reserve: 0)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: Self.mebibyte) } == .noSpace)
+        let id = ResourceID.random()
+        _ = try await spool.begin(id, size: 400 * 1024)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 200 * 1024) } == .noSpace)
+        // What was reserved can be written.
+        #expect(try await spool.write(id, offset: 0, ByteBuffer(repeating: 1, count: 400 * 1024)) == 400 * 1024)
+    }
+}

@@ -1,0 +1,251 @@
+@testable import Earshot
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@Suite struct StoreInboxTests {
+    private static let time = Date(timeIntervalSince1970: 1_700_000_001)
+    private static let weight = InboxLimits.overhead + 8
+
+    private func store(_ directory: StateDirectory, count: Int = 1000, bytes: UInt64 = 1 << 20) throws -> Store {
+        try Store(directory: directory.path, inbox: InboxLimits(count: count, bytes: bytes))
+    }
+
+    @Test func aMessageComesBackAsItWasDelivered() async throws {
+        let directory = try StateDirectory()
+        let message = InboxMessage(
+            id: MessageID(high: .max, low: 0), senderID: peerID(1), senderName: "bob\u{202E}\0x", contentType: "text/plain; charset=utf-8",
+            body: ByteBuffer(bytes: [0, 255, 10, 0]), sentAt: Date(timeIntervalSince1970: -1.5))
+        let empty = inboxMessage(2, size: 0)
+        let store = try self.store(directory)
+        let outcomes = try await store.deliver([message, empty], receivedAt: Self.time)
+        guard case .stored(let stored) = outcomes[0] else {
+            Issue.record("not stored: \(outcomes[0])")
+            return
+        }
+        let kept = try await store.messages(state: nil, from: nil, limit: 10)
+        #expect(kept.first == stored)
+        #expect(stored.body == message.body && stored.senderName == message.senderName && stored.sentAt == message.sentAt)
+        #expect(stored.receivedAt == Self.time && stored.readState == .unread && stored.direction == .incoming)
+        #expect(kept.last?.body.readableBytes == 0)
+    }
+
+    @Test func repeatsAreKnownInOneBatchInAnotherAndAfterARestart() async throws {
+        let directory = try StateDirectory()
+        do {
+            let store = try self.store(directory)
+            let outcomes = try await store.deliver([inboxMessage(1), inboxMessage(1), inboxMessage(2)], receivedAt: Self.time)
+            #expect(outcomes.map(\.isStored) == [true, false, true])
+            #expect(outcomes[1] == .duplicate)
+            #expect(try await store.deliver([inboxMessage(1, size: 9)], receivedAt: Self.time) == [.duplicate])
+        }
+        let store = try self.store(directory)
+        #expect(try await store.deliver([inboxMessage(2)], receivedAt: Self.time) == [.duplicate])
+        // The same id from another sender is another message.
+        let foreign = InboxMessage(
+            id: inboxMessage(1).id, senderID: peerID(7), senderName: "", contentType: "", body: ByteBuffer(), sentAt: Self.time)
+        #expect(try await store.deliver([foreign], receivedAt: Self.time).map(\.isStored) == [true])
+        #expect(try await store.messages(id: foreign.id, from: nil).map(\.senderID) == [peerID(1), peerID(7)])
+        #expect(try await store.messages(id: foreign.id, from: peerID(7)).count == 1)
+        let error = await #expect(throws: EarshotError.self) { try await store.markRead(id: foreign.id, from: nil) }
+        #expect(error?.code == .conflict)
+        #expect(await store.unreadCount() == 3)
+        #expect(try await store.markRead(id: foreign.id, from: peerID(7))?.readState == .read)
+        #expect(await store.unreadCount() == 2)
+        #expect(try await store.markRead(id: MessageID(high: 9, low: 9), from: nil) == nil)
+    }
+
+    @Test func theOrderIsThatOfDelivery() async throws {
+        let directory = try StateDirectory()
+        let store = try self.store(directory, count: 10_000, bytes: 1 << 30)
+        // Ids that sort the other way round, and two senders taking turns.
+        let messages = (0..<1000).map { inboxMessage(UInt64(5000 - $0), from: UInt8(1 + $0 % 2)) }
+        for start in stride(from: 0, to: 1000, by: 300) {
+            _ = try await store.deliver(Array(messages[start..<min(start + 300, 1000)]), receivedAt: Self.time)
+        }
+        #expect(try await store.messages(state: .unread, from: nil, limit: 2000).map(\.id) == messages.map(\.id))
+        #expect(
+            try await store.messages(state: .unread, from: peerID(2), limit: 10).map(\.id)
+                == messages.filter { $0.senderID == peerID(2) }.prefix(10).map(\.id))
+        _ = try await store.markRead(id: messages[0].id, from: nil)
+        _ = try await store.markRead(id: messages[2].id, from: messages[2].senderID)
+        #expect(try await store.messages(state: .unread, from: nil, limit: 2).map(\.id) == [messages[1].id, messages[3].id])
+        #expect(try await store.messages(state: .read, from: nil, limit: 9).map(\.id) == [messages[0].id, messages[2].id])
+        #expect(try await store.messages(state: nil, from: nil, limit: 2).map(\.id) == [messages[0].id, messages[1].id])
+        #expect(try await store.messages(state: nil, from: nil, limit: 0) == [])
+        #expect(try await store.messages(state: nil, from: nil, limit: -5) == [])
+        #expect(try await store.messages(state: .unread, from: peerID(99), limit: 5) == [])
+    }
+
+    @Test func fullByCount() async throws {
+        let directory = try StateDirectory()
+        let store = try self.store(directory, count: 4)
+        let batch = [
+            inboxMessage(1, from: 1), inboxMessage(2, from: 2), inboxMessage(3, from: 3), inboxMessage(4, from: 4),
+            inboxMessage(5, from: 5),
+        ]
+        let outcomes = try await store.deliver(batch, receivedAt: Self.time)
+        #expect(outcomes.map(\.isStored) == [true, true, true, true, false])
+        #expect(outcomes[4] == .inboxFull)
+        // A repeat is still a repeat, not a refusal.
+        #expect(try await store.deliver([batch[0], batch[4]], receivedAt: Self.time) == [.duplicate, .inboxFull])
+        _ = try await store.markRead(id: batch[0].id, from: nil)
+        #expect(try await store.deliver([batch[4], inboxMessage(6, from: 6)], receivedAt: Self.time).map(\.isStored) == [true, false])
+    }
+
+    @Test func oneSenderFillsAtMostHalf() async throws {
+        let directory = try StateDirectory()
+        let store = try self.store(directory, count: 10)
+        let outcomes = try await store.deliver((0..<8).map { inboxMessage($0) }, receivedAt: Self.time)
+        #expect(outcomes.map(\.isStored) == [true, true, true, true, true, false, false, false])
+        #expect(try await store.deliver([inboxMessage(0, from: 2)], receivedAt: Self.time).map(\.isStored) == [true])
+        let small = try StateDirectory()
+        let bytes = try self.store(small, bytes: Self.weight * 4)
+        #expect(try await bytes.deliver((0..<3).map { inboxMessage($0) }, receivedAt: Self.time).map(\.isStored) == [true, true, false])
+    }
+
+    @Test func fullByBytesAtTheEdgeAlsoAfterARestart() async throws {
+        let directory = try StateDirectory()
+        let limit = Self.weight * 4 + 7
+        do {
+            let store = try self.store(directory, bytes: limit)
+            let batch = (1...5).map { inboxMessage(1, from: UInt8($0)) }
+            #expect(try await store.deliver(batch, receivedAt: Self.time).map(\.isStored) == [true, true, true, true, false])
+        }
+        let store = try self.store(directory, bytes: limit)
+        #expect(try await store.deliver([inboxMessage(1, from: 9)], receivedAt: Self.time) == [.inboxFull])
+        _ = try await store.markRead(id: inboxMessage(1, from: 1).id, from: nil)
+        #expect(try await store.deliver([inboxMessage(1, from: 9, size: 16)], receivedAt: Self.time) == [.inboxFull])
+        #expect(try await store.deliver([inboxMessage(2, from: 9, size: 15)], receivedAt: Self.time).map(\.isStored) == [true])
+    }
+
+    @Test func onlyOldReadMessagesArePrunedAndTheirIdsRemembered() async throws {
+        let directory = try StateDirectory()
+        let store = try self.store(directory, count: 10_000, bytes: 1 << 30)
+        _ = try await store.deliver((0..<2500).map { inboxMessage($0) }, receivedAt: Self.time)
+        try await store.sql("UPDATE messages SET read_at = 1000 WHERE place <= 2400")
+        let reopened = try self.store(directory, count: 10_000, bytes: 1 << 30)
+        _ = try await reopened.markRead(id: inboxMessage(2450).id, from: nil, at: Date(timeIntervalSince1970: 2))
+        #expect(try await reopened.prune(readBefore: Date(timeIntervalSince1970: 2), now: Self.time) == 2400)
+        #expect(await reopened.unreadCount() == 99)
+        #expect(try await reopened.messages(state: .read, from: nil, limit: 9).map(\.id) == [inboxMessage(2450).id])
+        #expect(try await reopened.deliver([inboxMessage(0), inboxMessage(2399)], receivedAt: Self.time) == [.duplicate, .duplicate])
+        #expect(await reopened.usage == (try Store(directory: directory.path)).usage)
+        // Remembered for fourteen days, and not for ever.
+        let later = Self.time + Double(InboxLimits.rememberedSeconds)
+        try await reopened.prune(readBefore: .distantPast, now: later)
+        #expect(try await reopened.integer("SELECT count(*) FROM remembered") == 2400)
+        try await reopened.prune(readBefore: .distantPast, now: later + 1)
+        #expect(try await reopened.integer("SELECT count(*) FROM remembered") == 0)
+    }
+
+    /// A reader that keeps up does not let a sender fill the disk with what was read.
+    @Test func theHistoryOfReadMessagesIsBoundedToo() async throws {
+        let directory = try StateDirectory()
+        let store = try self.store(directory, count: 4)
+        for number in UInt64(0)..<10 {
+            #expect(try await store.deliver([inboxMessage(number)], receivedAt: Self.time).map(\.isStored) == [true])
+            _ = try await store.markRead(id: inboxMessage(number).id, from: nil, at: Self.time + Double(number))
+        }
+        #expect(try await store.messages(state: nil, from: nil, limit: 99).map(\.id) == (6..<10).map { inboxMessage($0).id })
+        #expect(
+            try await store.deliver((0..<10).map { inboxMessage($0) }, receivedAt: Self.time) == Array(repeating: .duplicate, count: 10))
+        #expect(await store.usage == (try Store(directory: directory.path)).usage)
+    }
+
+    /// Whatever was answered `.stored` is there when the process is killed at that moment.
+    @Test func whatWasStoredSurvivesAKill() async throws {
+        let directory = try StateDirectory()
+        let store = try self.store(directory)
+        for number in UInt64(0)..<5 {
+            _ = try await store.deliver([inboxMessage(number * 2), inboxMessage(number * 2 + 1)], receivedAt: Self.time)
+            let killed = try directory.copied()
+            let reopened = try self.store(killed)
+            #expect(
+                try await reopened.messages(state: nil, from: nil, limit: 99).map(\.id)
+                    == (0..<(number * 2 + 2)).map { inboxMessage($0).id })
+            #expect(await reopened.unreadCount() == Int(number * 2 + 2))
+        }
+    }
+
+    @Test func aFullDiskChangesNothingAndPasses() async throws {
+        let directory = try StateDirectory()
+        let store = try self.store(directory, count: 10_000, bytes: 1 << 30)
+        _ = try await store.deliver([inboxMessage(1)], receivedAt: Self.time)
+        let pages = try await store.integer("PRAGMA page_count")
+        try await store.sql("PRAGMA max_page_count = \(pages + 4)")
+        let usage = await store.usage
+        // The first of the batch would have fitted: all or none.
+        let batch = [inboxMessage(2)] + (3..<10).map { inboxMessage($0, size: 100_000) }
+        let error = await #expect(throws: EarshotError.self) { try await store.deliver(batch, receivedAt: Self.time) }
+        #expect(error?.code == .noSpace)
+        #expect(await store.usage == usage)
+        #expect(try await store.messages(state: nil, from: nil, limit: 99).map(\.id) == [inboxMessage(1).id])
+        #expect(try await store.deliver([inboxMessage(2)], receivedAt: Self.time).map(\.isStored) == [true])
+        try await store.sql("PRAGMA max_page_count = 1000000")
+        #expect(try await store.deliver(Array(batch.dropFirst()), receivedAt: Self.time).allSatisfy(\.isStored))
+        #expect(await store.usage == (try Store(directory: directory.path)).usage)
+    }
+
+    /// On a real full disk; needs the privilege to mount one.
+    @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
+    func aReallyFullDiskChangesNothingAndPasses() async throws {
+        let disk = try SmallDisk(kilobytes: 1024)
+        let store = try Store(directory: "\(disk.path)/state", inbox: InboxLimits())
+        var stored: [MessageID] = []
+        var failure: EarshotError?
+        for number in UInt64(0)..<200 where failure == nil {
+            let message = inboxMessage(number, size: 20_000)
+            do {
+                _ = try await store.deliver([message], receivedAt: Self.time)
+                stored.append(message.id)
+            } catch {
+                failure = error
+            }
+        }
+        #expect(failure?.code == .noSpace)
+        try #require(!stored.isEmpty)
+        #expect(try await store.messages(state: .unread, from: nil, limit: 1000).map(\.id) == stored)
+        #expect(await store.unreadCount() == stored.count)
+        try disk.resize(kilobytes: 8192)
+        #expect(try await store.deliver([inboxMessage(900, size: 20_000)], receivedAt: Self.time).map(\.isStored) == [true])
+        #expect(try await store.messages(state: .unread, from: nil, limit: 1000).count == stored.count + 1)
+    }
+}
+
+/// A tmpfs of a few kilobytes, gone with its test.
+final class SmallDisk: Sendable {
+    let path: String
+
+    /// Whether this process may mount one: tried once.
+    static let isAvailable = (try? SmallDisk(kilobytes: 64)) != nil
+
+    init(kilobytes: Int) throws {
+        self.path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-disk-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
+        do {
+            try Self.run("mount", "-t", "tmpfs", "-o", "size=\(kilobytes)k", "none", self.path)
+        } catch {
+            try? FileManager.default.removeItem(atPath: self.path)
+            throw error
+        }
+    }
+
+    func resize(kilobytes: Int) throws { try Self.run("mount", "-o", "remount,size=\(kilobytes)k", self.path) }
+
+    deinit {
+        try? Self.run("umount", "-l", self.path)
+        try? FileManager.default.removeItem(atPath: self.path)
+    }
+
+    private static func run(_ command: String...) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = command
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw CocoaError(.fileWriteUnknown) }
+    }
+}

@@ -1,0 +1,46 @@
+import Earshot
+import EarshotWire
+import Foundation
+import NIOCore
+
+/// A state directory for one test, gone with it.
+final class StateDirectory: Sendable {
+    let path: String
+    init() throws {
+        self.path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-state-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
+    }
+    deinit { try? FileManager.default.removeItem(atPath: self.path) }
+
+    /// The directory as a process that was killed now would leave it.
+    func copied() throws -> StateDirectory {
+        let copy = try StateDirectory()
+        for name in try FileManager.default.contentsOfDirectory(atPath: self.path) where !name.hasSuffix("-shm") {
+            try FileManager.default.copyItem(atPath: "\(self.path)/\(name)", toPath: "\(copy.path)/\(name)")
+        }
+        return copy
+    }
+
+    func mode(_ name: String) throws -> Int? {
+        let attributes = try FileManager.default.attributesOfItem(atPath: "\(self.path)/\(name)")
+        return (attributes[.posixPermissions] as? NSNumber)?.intValue
+    }
+
+    func names(_ folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "\(self.path)/\(folder)").sorted()
+    }
+}
+
+/// A peer id that is the same for the same number.
+func peerID(_ number: UInt8) -> PeerID { PeerID(subjectPublicKeyInfo: [number]) }
+
+/// A message of the given number, the same for the same arguments.
+func inboxMessage(_ number: UInt64, from sender: UInt8 = 1, size: Int = 8) -> InboxMessage {
+    InboxMessage(
+        id: MessageID(high: UInt64(sender), low: number), senderID: peerID(sender), senderName: "", contentType: "",
+        body: ByteBuffer(repeating: UInt8(truncatingIfNeeded: number), count: size), sentAt: Date(timeIntervalSince1970: 1_700_000_000.25))
+}
+
+extension DeliveryOutcome {
+    var isStored: Bool { if case .stored = self { true } else { false } }
+}

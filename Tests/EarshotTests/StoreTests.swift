@@ -1,0 +1,165 @@
+import CSQLite
+@testable import Earshot
+import EarshotWire
+import Foundation
+import Testing
+
+@Suite struct StoreTests {
+    private static let time = Date(timeIntervalSince1970: 1_700_000_000.5)
+
+    private static func resource(_ number: UInt64, size: UInt64 = 5) -> Resource {
+        Resource(
+            id: ResourceID(high: 0, low: number), direction: .incoming, peerID: peerID(1), peerName: "bob\u{202E}", name: "a\0b",
+            kind: .file,
+            size: size, transferred: size, state: .completed, digest: "xxh3:00", path: nil, error: .cancelled, errorMessage: "why",
+            createdAt: Self.time, completedAt: Self.time, inSpool: true)
+    }
+
+    @Test func whatIsKeptComesBackAsItWas() async throws {
+        let directory = try StateDirectory()
+        let peer = StoredPeer(
+            id: peerID(1), name: "é\u{202E}\0", trust: .blocked, spokenTLS: true, firstSeen: Self.time, lastSeen: Self.time + 1)
+        let other = StoredPeer(id: peerID(2), name: "", trust: .trusted, spokenTLS: false, firstSeen: Self.time, lastSeen: Self.time)
+        let session = StoredSession(id: SessionID(high: 1, low: .max), members: [peerID(9), peerID(1)], createdAt: Self.time)
+        let largest = Self.resource(2, size: WireLimits.resourceSize)
+        do {
+            let store = try Store(directory: directory.path)
+            #expect(try await store.load() == StoredState(peers: [], sessions: [], resources: []))
+            try await store.apply([
+                .putPeer(peer), .putPeer(other), .putSession(session), .putResource(Self.resource(1)), .putResource(largest),
+            ])
+            try await store.apply([])
+        }
+        let store = try Store(directory: directory.path)
+        let state = try await store.load()
+        #expect(state.peers.sorted { $0.id < $1.id } == [peer, other].sorted { $0.id < $1.id })
+        #expect(state.peers.first { $0.id == peer.id }?.name.unicodeScalars.count == 3)
+        #expect(state.sessions == [session])
+        #expect(state.resources == [Self.resource(1), largest])
+
+        var changed = session
+        changed.members = [peerID(3)]
+        try await store.apply([
+            .putSession(changed), .removePeer(peer.id), .removeResource(largest.id), .removePeer(peerID(200)),
+            .removeSession(SessionID(high: 5, low: 5)),
+        ])
+        let after = try await store.load()
+        #expect(after == StoredState(peers: [other], sessions: [changed], resources: [Self.resource(1)]))
+        try await store.apply([.removeSession(session.id)])
+        #expect(try await store.load().sessions == [])
+    }
+
+    @Test func filesArePrivate() async throws {
+        let directory = try StateDirectory()
+        let path = "\(directory.path)/new/state"
+        let store = try Store(directory: path)
+        try await store.apply([.putResource(Self.resource(1))])
+        #expect(try directory.mode("new/state") == 0o700)
+        for name in try directory.names("new/state") { #expect(try directory.mode("new/state/\(name)") == 0o600, "\(name)") }
+        #expect(try directory.names("new/state").contains("earshot.db-wal"))
+    }
+
+    @Test func changesAreCommittedTogetherOrNotAtAll() async throws {
+        let directory = try StateDirectory()
+        let store = try Store(directory: directory.path)
+        // A session with the same member twice is fine; a second row with the same place is not, and cannot be made from here: a trigger is.
+        try await store.sql("CREATE TRIGGER refuse BEFORE INSERT ON resources BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        let peer = StoredPeer(id: peerID(1), name: "a", trust: .trusted, spokenTLS: true, firstSeen: Self.time, lastSeen: Self.time)
+        let error = await #expect(throws: EarshotError.self) { try await store.apply([.putPeer(peer), .putResource(Self.resource(1))]) }
+        #expect(error?.code == .storage)
+        #expect(try await store.load().peers == [])
+        try await store.apply([.putPeer(peer)])
+        #expect(try await store.load().peers == [peer])
+    }
+
+    @Test(arguments: ["this is no database, but long enough to be taken for one: " + String(repeating: "x", count: 8192), "x"])
+    func aFileThatIsNoDatabaseIsRefusedAndKept(content: String) throws {
+        let directory = try StateDirectory()
+        let path = "\(directory.path)/earshot.db"
+        try content.write(toFile: path, atomically: false, encoding: .utf8)
+        let error = #expect(throws: EarshotError.self) { try Store(directory: directory.path) }
+        #expect(error?.code == .storage)
+        #expect(error?.message.contains("is damaged") == true)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == content)
+    }
+
+    @Test func aDamagedDatabaseIsRefusedAndKept() async throws {
+        let directory = try StateDirectory()
+        do {
+            let store = try Store(directory: directory.path)
+            _ = try await store.deliver((0..<500).map { inboxMessage($0, size: 200) }, receivedAt: Self.time)
+            try await store.sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
+        let copy = try directory.copied()
+        let path = "\(copy.path)/earshot.db"
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        try #require(bytes.count > 60_000)
+        bytes.replaceSubrange(40_000..<56_000, with: Data(repeating: 0xA5, count: 16_000))
+        try bytes.write(to: URL(fileURLWithPath: path))
+        let error = #expect(throws: EarshotError.self) { try Store(directory: copy.path) }
+        #expect(error?.code == .storage)
+        #expect(error?.message.contains("is damaged") == true)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes)
+    }
+
+    @Test func aLaterLayoutIsRefused() async throws {
+        let directory = try StateDirectory()
+        do {
+            let store = try Store(directory: directory.path)
+            try await store.sql("PRAGMA user_version = \(StoreSchema.migrations.count + 1)")
+        }
+        let error = #expect(throws: EarshotError.self) { try Store(directory: directory.path) }
+        #expect(error?.message.contains("later release") == true)
+    }
+
+    @Test func anotherProgramsDatabaseIsRefused() async throws {
+        let directory = try StateDirectory()
+        do {
+            let store = try Store(directory: directory.path)
+            try await store.sql("PRAGMA application_id = 7")
+        }
+        let error = #expect(throws: EarshotError.self) { try Store(directory: directory.path) }
+        #expect(error?.message.contains("another program") == true)
+    }
+
+    @Test func aLinkPlantedForTheDatabaseIsNotFollowed() throws {
+        let directory = try StateDirectory()
+        let outside = try StateDirectory()
+        try FileManager.default.createSymbolicLink(atPath: "\(directory.path)/earshot.db", withDestinationPath: "\(outside.path)/x")
+        #expect(throws: EarshotError.self) { try Store(directory: directory.path) }
+        #expect(try outside.names("") == [])
+    }
+
+    @Test func oneStateDirectoryOneProcess() throws {
+        let directory = try StateDirectory()
+        do {
+            let lock = try StateLock(directory: directory.path)
+            let error = #expect(throws: EarshotError.self) { try StateLock(directory: directory.path) }
+            #expect(error?.code == .conflict)
+            #expect(error?.message.contains("process \(getpid()) ") == true)
+            #expect(try directory.mode("lock") == 0o600)
+            withExtendedLifetime(lock) {}
+        }
+        // What the file says does not matter once nobody holds it.
+        try "99999999999999999999\n".write(toFile: "\(directory.path)/lock", atomically: false, encoding: .utf8)
+        let again = try StateLock(directory: directory.path)
+        #expect(try String(contentsOfFile: "\(directory.path)/lock", encoding: .utf8) == "\(getpid())\n")
+        withExtendedLifetime(again) {}
+    }
+
+    @Test func theStoresThreadIsNotThePools() async throws {
+        let directory = try StateDirectory()
+        let store = try Store(directory: directory.path)
+        #expect(await store.threadName() == "earshot-store")
+    }
+}
+
+extension Store {
+    func sql(_ text: String) throws { try self.database.execute(text) }
+
+    func integer(_ text: String) throws -> Int64 { try self.database.integer(text) }
+
+    func threadName() -> String {
+        (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8))?.trimmingCharacters(in: .newlines) ?? ""
+    }
+}
