@@ -54,7 +54,7 @@ struct SendCommand: AsyncParsableCommand {
         let receipt = try await options.withClient { client in
             do {
                 return try await client.send(request)
-            } catch {
+            } catch let error as ControlError {
                 throw CommandFailure(error, peer: peer)
             }
         }

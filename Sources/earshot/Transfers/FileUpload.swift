@@ -77,7 +77,7 @@ struct FileUpload: Sendable {
             let made: [ControlAPI.Resource]
             do {
                 made = try await self.client.sendResource(request).value.resources
-            } catch {
+            } catch let error as ControlError {
                 throw CommandFailure(error, peer: self.recipients.count == 1 ? self.recipients.first : nil)
             }
             made.forEach(rows.update)
