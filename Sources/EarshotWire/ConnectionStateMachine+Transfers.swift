@@ -19,7 +19,8 @@ extension ConnectionStateMachine {
 
         private enum Incoming: Sendable {
             case offered(size: UInt64)
-            case receiving(Window, size: UInt64)
+            /// `acknowledged` is the offset of the latest accept.
+            case receiving(Window, acknowledged: UInt64, size: UInt64)
             /// All bytes came; this side is to say `done` or refuse.
             case received
             /// Over on this side, which the peer may not know yet. Where chunks may be under way, the window that holds for them.
@@ -70,7 +71,7 @@ extension ConnectionStateMachine {
         mutating func received(chunkOf id: ResourceID, offset: UInt64, count: UInt64) -> ReceivedAction {
             let window: Window
             switch self.incoming[id] {
-            case .receiving(let current, _), .ended(.some(let current), _): window = current
+            case .receiving(let current, _, _), .ended(.some(let current), _): window = current
             case .offered, .received, .ended(nil, _), .over, nil:
                 return .violation(.outOfOrder(.resourceChunk, why: "the transfer takes no data now"))
             }
@@ -80,8 +81,8 @@ extension ConnectionStateMachine {
             }
             let moved = Window(next: end, limit: window.limit)
             switch self.incoming[id] {
-            case .receiving(_, let size):
-                self.incoming[id] = .receiving(moved, size: size)
+            case .receiving(_, let acknowledged, let size):
+                self.incoming[id] = .receiving(moved, acknowledged: acknowledged, size: size)
                 return .deliver
             case .ended(_, let size):
                 self.incoming[id] = .ended(moved, size: size)
@@ -92,7 +93,7 @@ extension ConnectionStateMachine {
 
         mutating func received(endOf id: ResourceID) -> ReceivedAction {
             switch self.incoming[id] {
-            case .receiving(let window, let size) where window.next == size:
+            case .receiving(let window, _, let size) where window.next == size:
                 self.incoming[id] = .received
                 return .deliver
             case .ended(.some(let window), let size) where window.next == size:
@@ -120,11 +121,13 @@ extension ConnectionStateMachine {
             guard accept.offset <= accept.limit else { return .drop }
             switch self.incoming[accept.id] {
             case .offered(let size) where accept.limit <= size:
-                self.incoming[accept.id] = .receiving(Window(next: accept.offset, limit: accept.limit), size: size)
+                let window = Window(next: accept.offset, limit: accept.limit)
+                self.incoming[accept.id] = .receiving(window, acknowledged: accept.offset, size: size)
                 return .send
-            case .receiving(let window, let size)
-            where accept.limit <= size && accept.limit >= window.limit && accept.offset <= window.next:
-                self.incoming[accept.id] = .receiving(Window(next: window.next, limit: accept.limit), size: size)
+            case .receiving(var window, let acknowledged, let size)
+            where (window.limit...size).contains(accept.limit) && (acknowledged...window.next).contains(accept.offset):
+                window.limit = accept.limit
+                self.incoming[accept.id] = .receiving(window, acknowledged: accept.offset, size: size)
                 return .send
             case .offered, .receiving, .received, .ended, .over, nil: return .drop
             }
@@ -133,7 +136,7 @@ extension ConnectionStateMachine {
         mutating func sent(refuse id: ResourceID) -> SentAction {
             switch self.incoming[id] {
             case .offered(let size): self.end(id, as: .ended(nil, size: size))
-            case .receiving(let window, let size): self.end(id, as: .ended(window, size: size))
+            case .receiving(let window, _, let size): self.end(id, as: .ended(window, size: size))
             case .received: self.end(id, as: .ended(nil, size: 0))
             case .ended, .over, nil: return .drop
             }

@@ -173,7 +173,7 @@ import Testing
             #expect(self.sends(accept, in: offered) == .drop)
         }
         let accepted = self.after(.received(self.offer()), .sent(self.accept(2, 6)))
-        for accept in [self.accept(2, 5), self.accept(3, 6), self.accept(2, 11)] {
+        for accept in [self.accept(2, 5), self.accept(3, 6), self.accept(2, 11), self.accept(1, 6)] {
             #expect(self.sends(accept, in: accepted) == .drop)
         }
         #expect(self.sends(self.done, in: accepted) == .drop)

@@ -1,0 +1,95 @@
+import EarshotWire
+import NIOCore
+import Testing
+
+/// Two machines over two queues, driven at random: what one side's machine lets it send, the other's never calls a violation,
+/// however the frames cross.
+@Suite struct ConnectionPropertyTests {
+    private struct Side {
+        var machine: ConnectionStateMachine
+        /// Frames under way to this side.
+        var inbox: [Frame] = []
+        var sequence: UInt64 = 0
+    }
+
+    /// How many of each there are; the next has that number plus one.
+    private struct Names {
+        var invitations: UInt64 = 0
+        var resources: UInt64 = 0
+    }
+
+    @Test(arguments: 0..<24 as Range<UInt64>) func honestPeersNeverSeeAViolation(_ seed: UInt64) throws {
+        let ids = [PeerID(subjectPublicKeyInfo: [1]), PeerID(subjectPublicKeyInfo: [2])]
+        var sides = [
+            Side(machine: ConnectionStateMachine(localID: ids[0], peerID: ids[1])),
+            Side(machine: ConnectionStateMachine(localID: ids[1], peerID: ids[0])),
+        ]
+        var generator = SeededGenerator(state: seed)
+        var names = Names()
+        var delivered: [FrameType: Int] = [:]
+        var ignored = 0
+        for _ in 0..<16_000 {
+            let me = Int(generator.next() % 2)
+            if generator.next() % 2 == 0, !sides[me].inbox.isEmpty {
+                let frame = sides[me].inbox.removeFirst()
+                switch sides[me].machine.received(frame) {
+                case .deliver, .deliverCrossing: delivered[frame.type, default: 0] += 1
+                case .ignore: ignored += 1
+                case .reply(let reply): sides[1 - me].inbox.append(reply)
+                case .violation(let error):
+                    Issue.record("seed \(seed): \(error) on \(frame)")
+                    return
+                }
+            } else if sides[1 - me].inbox.count < 12 {
+                let frame = self.randomFrame(of: &sides[me], named: names, using: &generator)
+                if sides[me].machine.sent(frame) == .send {
+                    switch frame.type {
+                    case .invite: names.invitations += 1
+                    case .resourceOffer: names.resources += 1
+                    default: break
+                    }
+                    sides[1 - me].inbox.append(frame)
+                }
+            }
+        }
+        // The walk reaches every kind of frame that has rules, and frames did cross.
+        let kinds: [FrameType] = [
+            .pong, .invite, .inviteAnswer, .inviteWithdraw, .message, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk,
+            .resourceEnd, .resourceDone, .resourceCancel,
+        ]
+        for kind in kinds {
+            #expect(delivered[kind, default: 0] > 0, "seed \(seed) never delivered \(kind)")
+        }
+        #expect(ignored > 0)
+    }
+
+    /// Any frame, mostly about something recent; the sender's machine drops what would be out of order.
+    private func randomFrame(of side: inout Side, named names: Names, using generator: inout SeededGenerator) -> Frame {
+        let invitation = InvitationID(high: 0, low: names.invitations - min(names.invitations, generator.next() % 2))
+        let resource = ResourceID(high: 0, low: names.resources - min(names.resources, generator.next() % 4))
+        let refusal = ResourceRefuse(id: resource, refusal: Refusal(code: .cancelled))
+        let number = generator.next() % 5
+        switch generator.next() % 44 {
+        case 0: return .ping(generator.next())
+        case 1, 2:
+            return .invite(Invite(id: InvitationID(high: 0, low: names.invitations + 1), timeoutMilliseconds: 1, context: []))
+        case 3, 4:
+            return .inviteAnswer(InviteAnswer(id: invitation, decision: number < 3 ? .accepted(Fixtures.session) : .declined))
+        case 5, 6: return .inviteWithdraw(InviteWithdraw(id: invitation, reason: .withdrawn))
+        case 7:
+            side.sequence += 1 + number
+            return .message(Fixtures.message(sequence: side.sequence))
+        case 8:
+            let id = ResourceID(high: 0, low: names.resources + 1)
+            return .resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: number, name: "a"))
+        case 9...17: return .resourceAccept(ResourceAccept(id: resource, offset: number / 2, limit: max(number / 2, generator.next() % 5)))
+        case 18...27:
+            let data = ByteBuffer(repeating: 1, count: 1 + Int(generator.next() % 2))
+            return .resourceChunk(ResourceChunk(id: resource, offset: number, data: data))
+        case 28...32: return .resourceEnd(ResourceEnd(id: resource, algorithm: .xxh3, digest: [1]))
+        case 33...41: return .resourceDone(resource)
+        case 42: return .resourceRefuse(refusal)
+        default: return .resourceCancel(refusal)
+        }
+    }
+}
