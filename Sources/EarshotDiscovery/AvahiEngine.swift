@@ -86,6 +86,8 @@ final class AvahiEngine {
 
     /// Does what is due; returns when it wants to be called again, if nothing happens before.
     func work(now: Duration) -> Duration {
+        // Before the first call that may block.
+        if self.status == nil { self.updateStatus() }
         if case .disconnected(let retryAt) = self.connection, retryAt <= now { self.connect(now: now) }
         self.takeSignals(now: now)
         self.maintainPublication(now: now)

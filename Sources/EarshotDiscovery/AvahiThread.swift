@@ -9,22 +9,64 @@ import Synchronization
 enum AvahiThread {
     /// Runs `body` on a new thread and returns what it returned: soon after the task is cancelled, for `body` then sees `isStopped`.
     /// The result is why the work ended without having been asked to, `nil` where it was.
+    ///
+    /// A daemon that hangs can hold `body` in a D-Bus call for 25 s. Nobody waits that long for the end: past
+    /// `DiscoveryLimits.farewell` the thread is left to finish by itself.
     static func run(_ body: @escaping @Sendable (AvahiLoop) -> String?) async -> String? {
         let stop = StopSignal()
+        let outcome = Outcome()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                outcome.wait(continuation)
                 let started = self.start {
-                    guard let loop = AvahiLoop(stop: stop) else {
-                        return continuation.resume(returning: "cannot make a poll loop for discovery")
-                    }
+                    guard let loop = AvahiLoop(stop: stop) else { return outcome.set("cannot make a poll loop for discovery") }
                     let error = body(loop)
                     loop.close()
-                    continuation.resume(returning: error)
+                    outcome.set(error)
                 }
-                if !started { continuation.resume(returning: "cannot start a thread for discovery") }
+                if !started { outcome.set("cannot start a thread for discovery") }
             }
         } onCancel: {
             stop.stop()
+            // Should this thread not start either, the end only comes later.
+            _ = self.start {
+                sleep(DiscoveryLimits.farewell)
+                outcome.set(nil)
+            }
+        }
+    }
+
+    /// Resumes the one who waits, once, with the first result.
+    private final class Outcome: Sendable {
+        private enum State {
+            case idle
+            case waiting(CheckedContinuation<String?, Never>)
+            case set(String?)
+        }
+        private let state = Mutex(State.idle)
+
+        func wait(_ continuation: CheckedContinuation<String?, Never>) {
+            let result: String?? = self.state.withLock { state in
+                if case .set(let result) = state { return .some(result) }
+                state = .waiting(continuation)
+                return .none
+            }
+            if let result { continuation.resume(returning: result) }
+        }
+
+        func set(_ result: String?) {
+            let continuation: CheckedContinuation<String?, Never>? = self.state.withLock { state in
+                switch state {
+                case .idle:
+                    state = .set(result)
+                    return nil
+                case .waiting(let continuation):
+                    state = .set(result)
+                    return continuation
+                case .set: return nil
+                }
+            }
+            continuation?.resume(returning: result)
         }
     }
 

@@ -36,7 +36,8 @@ struct BackendRunner: Sendable {
                 guard let link = makeLink(loop) else { return missing }
                 let clock = ContinuousClock()
                 let start = clock.now
-                let engine = AvahiEngine(backend: backend, plan: plan, link: link, logger: logger, report: report)
+                // A thread that was left behind in a call must not speak afterwards.
+                let engine = AvahiEngine(backend: backend, plan: plan, link: link, logger: logger) { loop.isStopped || report($0) }
                 defer { engine.stop() }
                 while !loop.isStopped {
                     let next = engine.work(now: start.duration(to: clock.now))

@@ -35,6 +35,8 @@ enum DiscoveryLimits {
     /// Names tried one after the other before the first one is tried again after `renamesPause`.
     static let renames = 50
     static let renamesPause: Duration = .seconds(60)
+    /// Seconds that the end waits for Avahi's thread, which says goodbye on the network meanwhile.
+    static let farewell: UInt32 = 2
     /// How often the embedded responder looks for addresses that came and went.
     static let addressPoll: Duration = .seconds(2)
     /// Addresses that the embedded responder publishes at most.

@@ -137,7 +137,10 @@ private final class Reports: Sendable {
         #expect(engine.work(now: .seconds(1)) == .seconds(3))
         #expect(engine.work(now: .seconds(2)) == .seconds(3))
         #expect(self.link.takeCalls() == ["connect", "disconnect", "connect", "disconnect"])
-        #expect(self.reports.take() == [.reachable(false), .event(self.status(.unavailable, failure.message))])
+        #expect(
+            self.reports.take() == [
+                .event(self.status(.starting)), .reachable(false), .event(self.status(.unavailable, failure.message)),
+            ])
     }
 
     @Test func aLostDaemonResetsTheViewAndIsSoughtAnew() {
