@@ -1,3 +1,4 @@
+import CAvahi
 import Earshot
 import Logging
 
@@ -10,17 +11,22 @@ struct BackendRunner: Sendable {
 
     /// The system's avahi-daemon.
     static func avahi(logger: Logger) -> BackendRunner {
-        BackendRunner { plan, report in
-            let library = "cannot load libavahi-client.so.3; install libavahi-client3, or set the discovery backend to embedded"
-            await self.run(.avahi, plan: plan, logger: logger, missing: library, report: report) { AvahiClientLink(loop: $0) }
+        // Here, and not only on first use: by then the process may have given up its access to the library's file. Never unloaded.
+        var library = earshot_avahi_client()
+        _ = earshot_avahi_client_load(&library)
+        return BackendRunner { plan, report in
+            let missing = "cannot load libavahi-client.so.3; install libavahi-client3, or set the discovery backend to embedded"
+            await self.run(.avahi, plan: plan, logger: logger, missing: missing, report: report) { AvahiClientLink(loop: $0) }
         }
     }
 
     /// libavahi-core in this process.
     static func embedded(logger: Logger) -> BackendRunner {
-        BackendRunner { plan, report in
-            let library = "cannot load libavahi-core.so.7; install libavahi-core7, or set the discovery backend to avahi"
-            await self.run(.embedded, plan: plan, logger: logger, missing: library, report: report) {
+        var library = earshot_avahi_core()
+        _ = earshot_avahi_core_load(&library)
+        return BackendRunner { plan, report in
+            let missing = "cannot load libavahi-core.so.7; install libavahi-core7, or set the discovery backend to avahi"
+            await self.run(.embedded, plan: plan, logger: logger, missing: missing, report: report) {
                 AvahiServerLink(loop: $0, logger: logger)
             }
         }
