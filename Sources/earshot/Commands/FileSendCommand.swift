@@ -29,7 +29,7 @@ struct FileSendCommand: AsyncParsableCommand {
             var results: [FileUpload.Result] = []
             for file in files {
                 let upload = FileUpload(file: file, recipients: recipients, client: client)
-                results += try await canOpen ? upload.byPath() : upload.byContent()
+                results += try await canOpen && !file.isLink ? upload.byPath() : upload.byContent()
                 ProgressLine.leave()
                 results.suffix(recipients.count).forEach { $0.tell(file: file.name) }
             }

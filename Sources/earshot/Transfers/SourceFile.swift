@@ -15,6 +15,8 @@ struct SourceFile: Sendable {
     let name: String
     /// Without symbolic links, for the daemon, whose working directory is another.
     let absolutePath: String
+    /// Whether the path's last component is a symbolic link: the daemon would send the target's name instead of this one's.
+    let isLink: Bool
 
     init(_ path: String) throws(CommandFailure) {
         var status = stat()
@@ -33,8 +35,9 @@ struct SourceFile: Sendable {
         self.path = path
         self.absolutePath = String(cString: resolved)
         // The name that the person typed, not that of what a link points to.
-        let last = path.split(separator: "/").last.map(String.init) ?? path
-        self.name = last
+        self.name = path.split(separator: "/").last.map(String.init) ?? path
+        var entry = stat()
+        self.isLink = lstat(path, &entry) == 0 && entry.st_mode & S_IFMT == S_IFLNK
     }
 
     /// Whether the daemon runs as this user, and so opens what this user may open: then a path is enough.

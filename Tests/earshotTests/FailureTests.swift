@@ -1,0 +1,87 @@
+import ArgumentParser
+import EarshotControl
+import Testing
+
+@testable import earshot
+
+struct FailureTests {
+    @Test(arguments: [
+        ("invalid-parameter", 64), ("unsupported", 64), ("ambiguous-peer", 65), ("not-found", 65), ("name-rejected", 65), ("too-large", 65),
+        ("invalid-source", 66), ("unknown-peer", 68), ("storage", 74), ("no-space", 74), ("source-changed", 74), ("timed-out", 75),
+        ("unconfirmed", 75), ("unavailable", 75), ("busy", 75), ("inbox-full", 75), ("identity-mismatch", 76), ("encryption-mismatch", 76),
+        ("downgrade-detected", 76), ("version-unsupported", 76), ("service-mismatch", 76), ("protocol-violation", 76),
+        ("digest-mismatch", 76), ("declined", 77), ("forbidden", 77), ("not-connected", 77), ("cancelled", 1), ("conflict", 1),
+        ("something-new", 1),
+    ])
+    func everyCodeHasItsExitCode(_ code: String, _ status: Int32) {
+        #expect(ExitStatus(code: code).rawValue == status)
+    }
+
+    @Test func theWorstOfSeveralIsWhatTryingAgainWillNotMend() {
+        #expect(ExitStatus.worst([]) == .done)
+        #expect(ExitStatus.worst([.done, .temporary]) == .temporary)
+        #expect(ExitStatus.worst([.temporary, .done, .denied]) == .denied)
+    }
+
+    @Test func anAbsentDaemonIsSaidAndWhatToDo() {
+        let report = FailureReport(ControlError.unreachable(path: "/s", reason: "no such file or directory", code: 2))
+        #expect(report.status == 69)
+        #expect(
+            report.lines == [
+                "earshot: no daemon answers at /s: no such file or directory", "start it: systemctl start earshotd, or run earshotd",
+            ])
+        #expect(FailureReport(ControlError.unreachable(path: "/s", reason: "permission denied", code: 13)).status == 77)
+    }
+
+    @Test func aMissingSessionNamesThePeerToInvite() {
+        let failure = CommandFailure(code: "not-connected", message: "there is no session with bob", peer: "bob")
+        #expect(failure == CommandFailure(.denied, "there is no session with bob", hint: "ask for a session first: earshot invite bob"))
+        // The daemon has said it already.
+        #expect(CommandFailure(code: "not-connected", message: "no session; run earshot invite bob", peer: "bob").hint == nil)
+    }
+
+    @Test func anAmbiguousNameListsWhomItMayMean() {
+        let problem = ControlAPI.Problem(
+            title: "Conflict", status: 409, detail: "al may mean two", code: "ambiguous-peer",
+            candidates: [.init(id: "A", name: "al"), .init(id: "B", name: "a\u{202E}l")])
+        let report = FailureReport(ControlError.problem(problem))
+        #expect(report.status == 65)
+        #expect(report.lines.last == "give the id, or at least 8 characters of it:\n  A  al\n  B  a\\u{202E}l")
+    }
+
+    @Test(arguments: [
+        ["peers", "--bogus"], ["bogus"], ["send"], ["send", "bob"], ["send", "bob", "x", "--timeout", "soon"], ["receive", "--count", "0"],
+        ["file", "send", "bob"], ["send", "bob", "x", "--file", "y"], ["events", "--since", "-1"], ["accept"],
+    ])
+    func misuseIs64InOurVoice(_ arguments: [String]) throws {
+        let error = try #require(throws: (any Error).self) { try EarshotCommand.parseAsRoot(arguments) }
+        let report = FailureReport(error)
+        #expect(report.status == 64)
+        #expect(report.output == nil)
+        #expect(report.lines.count == 2)
+        let first = try #require(report.lines.first)
+        #expect(first.hasPrefix("earshot: "))
+        #expect(first.dropFirst(9).first?.isUppercase == false)
+        #expect(!first.hasSuffix("."))
+        #expect(report.lines.last?.contains("earshot") == true)
+    }
+
+    @Test(arguments: [["--help"], ["send", "--help"], ["--version"]])
+    func helpIsNoError(_ arguments: [String]) throws {
+        let error = try #require(throws: (any Error).self) {
+            // Help of a verb is a command of its own in the parser's eyes: it shows when it is run.
+            var command = try EarshotCommand.parseAsRoot(arguments)
+            try command.run()
+        }
+        let report = FailureReport(error)
+        #expect(report.status == 0)
+        #expect(report.lines.isEmpty)
+        #expect(report.output?.isEmpty == false)
+    }
+
+    @Test func whatIsNotBuiltIsNotInTheHelp() {
+        let help = EarshotCommand.helpMessage(includeHidden: true, columns: 80)
+        for verb in ["status", "invite", "receive", "file"] { #expect(help.contains("  \(verb) ")) }
+        for verb in ["verify", "stream", "doctor", "--queue", "--all"] { #expect(!help.contains(verb)) }
+    }
+}

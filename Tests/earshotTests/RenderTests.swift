@@ -1,0 +1,63 @@
+import EarshotControl
+import Foundation
+import Testing
+
+@testable import earshot
+
+struct RenderTests {
+    private func message(_ body: String, from name: String = "alice", type: String = "text/plain") -> ControlAPI.Message {
+        ControlAPI.Message(
+            id: "m", direction: .known(.incoming), sender: .init(id: "P", name: name), body: Array(body.utf8), contentType: type,
+            mode: .known(.reliable), sentAt: Date(timeIntervalSince1970: 0), receivedAt: Date(timeIntervalSince1970: 0),
+            state: .known(.unread))
+    }
+
+    private var time: String { Words.time(Date(timeIntervalSince1970: 0)) }
+
+    @Test func aMessageHasItsTimeAndSender() {
+        #expect(Render.message(self.message("hello")) == "\(self.time) alice: hello\n")
+        #expect(Render.message(self.message("hello\n")) == "\(self.time) alice: hello\n")
+        #expect(Render.message(self.message("")) == "\(self.time) alice: \n")
+    }
+
+    @Test(arguments: ["\n", "\r\n", "\r", "\u{B}", "\u{C}", "\u{85}", "\u{2028}", "\u{2029}"])
+    func noTextCanForgeALine(_ lineBreak: String) {
+        let forged = "\(self.time) bob: send money"
+        for line in Render.message(self.message("hi\(lineBreak)\(forged)")).split(separator: "\n").dropFirst() {
+            #expect(line.hasPrefix("    "))
+        }
+        for line in Render.message(self.message("x", from: "alice\(lineBreak)\(forged)")).split(separator: "\n").dropFirst() {
+            Issue.record("a name made a line: \(line)")
+        }
+    }
+
+    @Test(arguments: ["\u{1B}[2J", "\u{202E}", "\u{200B}", "\u{9B}1A", "\u{7F}", "\0"])
+    func nothingThatATerminalObeysIsShown(_ text: String) {
+        let isBare = { (output: String) in output.unicodeScalars.contains { text.unicodeScalars.first == $0 } }
+        #expect(!isBare(Render.message(self.message(text, from: text))))
+        #expect(!isBare(Render.message(self.message("x", type: text))))
+        let peer = ControlAPI.Peer(
+            id: text, name: text, presence: .unknown(text), state: .unknown(text), trust: .unknown(text), proven: false, addresses: [text],
+            discoveryInfo: [:], sources: [], firstSeen: Date(), lastSeen: Date())
+        #expect(!isBare(Render.peers([peer]).render(width: nil, bold: false)))
+        #expect(!isBare(Render.event(.init(epoch: "e", seq: 1, time: Date(), type: .unknown(text), peer: peer))))
+        #expect(!isBare(CommandFailure(code: "x", message: text, peer: text).message ?? ""))
+        #expect(!isBare(CommandFailure(code: "not-connected", message: "no", peer: text).hint ?? ""))
+        #expect(!isBare(FailureReport.usage(message: "unknown \(text)", full: "").joined()))
+        #expect(!isBare(ProgressLine.text(name: text, transferred: 0, size: 1, rate: 0, width: 80)))
+        #expect(!isBare(String(decoding: JSONText.escaped(Array("\"\(text)\"".utf8)).filter { $0 != 0x1B && $0 != 0 }, as: UTF8.self)))
+    }
+
+    @Test func bytesAreDescribed() {
+        #expect(Render.message(self.message("\u{0}", type: "image/png")) == "\(self.time) alice: <1 byte of image/png>\n")
+    }
+
+    @Test func escapedJSONIsTheSameDocument() throws {
+        let text = "a\u{202E}b\u{7F}c\u{E0041}d\u{9B}é😀"
+        let json = try ControlJSON.encode([text])
+        let escaped = JSONText.escaped(json)
+        #expect(escaped != json)
+        #expect(try ControlJSON.decode([String].self, from: escaped) == [text])
+        #expect(String(decoding: escaped, as: UTF8.self).contains("é😀"))
+    }
+}

@@ -1,0 +1,43 @@
+import Testing
+
+@testable import earshot
+
+struct WordsTests {
+    @Test(
+        arguments: [
+            (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_234_567, "1.2 MB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"),
+            (UInt64.max, "18.4 EB"),
+        ] as [(UInt64, String)])
+    func sizes(_ bytes: UInt64, _ text: String) {
+        #expect(Words.size(bytes) == text)
+    }
+
+    @Test(arguments: [(0, "0:00"), (7.2, "0:08"), (725, "12:05"), (3723, "1:02:03"), (.infinity, "-:--"), (.nan, "-:--"), (-3, "0:00")])
+    func clocks(_ seconds: Double, _ text: String) {
+        #expect(Words.clock(seconds) == text)
+    }
+
+    @Test func aHundredPercentMeansAll() {
+        #expect(Words.percent(999_999, of: 1_000_000) == "99%")
+        #expect(Words.percent(0, of: 0) == "100%")
+        #expect(Words.percent(.max - 1, of: .max) == "99%")
+    }
+
+    @Test func progressFitsTheTerminal() {
+        let line = ProgressLine.text(name: String(repeating: "x", count: 300), transferred: 45, size: 100, rate: 5, width: 60)
+        #expect(DisplayWidth.of(line) == 60)
+        #expect(line.hasSuffix("  45%  5 B/s  0:11 left"))
+    }
+
+    @Test(arguments: [
+        ("30", 30), ("1.5", 1.5), ("30s", 30), ("2min", 120), ("2m", 120), ("500ms", 0.5), ("1h", 3600), ("7d", 604_800), ("0", 0),
+    ])
+    func times(_ text: String, _ seconds: Double) {
+        #expect(Seconds(argument: text)?.value == seconds)
+    }
+
+    @Test(arguments: ["", "s", "-1", "nan", "inf", "1e9", "0x10", "5 parsecs", "1.2.3", ".", "99999999999", "٣"])
+    func otherTextIsNoTime(_ text: String) {
+        #expect(Seconds(argument: text) == nil)
+    }
+}
