@@ -1,0 +1,62 @@
+internal import Earshot
+internal import Hummingbird
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+
+/// What a request brings along: who sent it, and over which connection.
+struct APIContext: RequestContext {
+    /// Where a context comes from.
+    struct Source: RequestContextSource {
+        let channel: any Channel
+        let caller: Caller
+        let logger: Logger
+    }
+
+    var coreContext: CoreRequestContextStorage
+    let caller: Caller
+    let channel: any Channel
+
+    init(source: Source) {
+        self.coreContext = .init(source: source)
+        self.caller = source.caller
+        self.channel = source.channel
+    }
+
+    /// A part of the path, percent-decoded.
+    func parameter(_ name: String) throws(APIProblem) -> String {
+        guard let raw = self.parameters[Substring(name)], let text = String(raw).percentDecoded, !text.isEmpty else {
+            throw APIProblem(.invalidParameter, "the path's {\(name)} is empty or not percent-encoded UTF-8")
+        }
+        return text
+    }
+
+    /// A part of the path that is an identifier.
+    func identifier<ID: LosslessStringConvertible>(_ what: String) throws(APIProblem) -> ID {
+        let text = try self.parameter("id")
+        guard let id = ID(text) else { throw APIProblem(.invalidParameter, "the id of \(what) is a UUID such as \(Self.exampleID)") }
+        return id
+    }
+
+    static let exampleID = "0b0e8f6e-4f0e-4c6b-9d0c-6f1f6a2b7a11"
+}
+
+extension String {
+    /// Without percent-encoding (RFC 3986 section 2.1); `nil` where it is malformed or not UTF-8.
+    var percentDecoded: String? {
+        guard self.utf8.contains(UInt8(ascii: "%")) else { return self }
+        var bytes: [UInt8] = []
+        var rest = self.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst(), let low = rest.popFirst(),
+                let high = Character(Unicode.Scalar(high)).hexDigitValue, let low = Character(Unicode.Scalar(low)).hexDigitValue
+            else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

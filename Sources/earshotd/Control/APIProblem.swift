@@ -1,0 +1,73 @@
+internal import Earshot
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+/// A request's failure on its way out, as RFC 9457 has it: what the routes throw and the responder writes.
+struct APIProblem: Error, Sendable {
+    let status: HTTPResponse.Status
+    let code: EarshotError.Code
+    /// One lower-case sentence: what failed, on what, and what to do.
+    let detail: String
+    /// For `ambiguous-peer`: whom the name could mean.
+    let candidates: [EarshotError.Candidate]
+    /// What the method could have been, for 405.
+    let allow: String?
+    /// Whether the connection ends with this answer: where a body is still coming that nobody wants.
+    var closesConnection = false
+
+    init(
+        _ code: EarshotError.Code, _ detail: String, status: HTTPResponse.Status? = nil, candidates: [EarshotError.Candidate] = [],
+        allow: String? = nil, closesConnection: Bool = false
+    ) {
+        self.code = code
+        self.detail = detail
+        self.status = status ?? code.status
+        self.candidates = candidates
+        self.allow = allow
+        self.closesConnection = closesConnection
+    }
+
+    /// Whatever was thrown, as a problem; what nobody foresaw is a 500 without its insides.
+    init(_ error: any Error) {
+        switch error {
+        case let problem as APIProblem: self = problem
+        case let error as EarshotError: self.init(error.code, error.message, candidates: error.candidates)
+        case is NIOTooManyBytesError:
+            self.init(.tooLarge, "the request's body is too large", closesConnection: true)
+        case let error as HTTPError:
+            self.init(.invalidParameter, error.body ?? "the request cannot be answered", status: error.status, closesConnection: true)
+        case is CancellationError:
+            self.init(.unavailable, "the daemon is stopping; try again once it runs", closesConnection: true)
+        default:
+            self.init(.unavailable, "an internal error; the daemon's log says more", status: .internalServerError, closesConnection: true)
+        }
+    }
+}
+
+extension EarshotError.Code {
+    /// The one table from code to HTTP status (RFC 9110 section 15).
+    var status: HTTPResponse.Status {
+        switch self {
+        case .invalidParameter: .badRequest
+        case .forbidden, .declined: .forbidden
+        case .unknownPeer, .notFound: .notFound
+        case .notConnected, .cancelled, .ambiguousPeer, .conflict, .busy, .sourceChanged: .conflict
+        case .tooLarge: .contentTooLarge
+        case .nameRejected, .invalidSource: .unprocessableContent
+        case .unsupported: .notImplemented
+        case .identityMismatch, .encryptionMismatch, .downgradeDetected, .versionUnsupported, .serviceMismatch, .protocolViolation,
+            .digestMismatch:
+            .badGateway
+        case .unavailable: .serviceUnavailable
+        case .timedOut, .unconfirmed: .gatewayTimeout
+        case .inboxFull, .noSpace, .storage: .insufficientStorage
+        }
+    }
+}
+
+extension HTTPResponse.Status {
+    /// 507 (RFC 4918 section 11.5): the registry of HTTP proper does not list it.
+    static var insufficientStorage: Self { .init(code: 507, reasonPhrase: "Insufficient Storage") }
+}

@@ -1,0 +1,103 @@
+internal import Earshot
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+internal import NIOHTTPTypes
+
+/// One connection to the control socket: who is there is asked once, then every request is answered on its behalf.
+struct ControlChannel: ServerChildChannel {
+    typealias Value = HTTP1Channel.Value
+
+    /// What a request's head may take: far above curl's or any library's, far below what would hurt.
+    private static let headLimits = HTTP1Channel.Configuration.DecoderConfiguration(
+        maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 16 * 1024, maxHeaderFieldCount: 100)
+    /// How long an idle connection is kept: clients that poll reconnect at once on a local socket.
+    private static let idleTimeout: TimeAmount = .seconds(60)
+
+    private let configuration = HTTP1Channel.Configuration(
+        additionalChannelHandlers: [ParserErrorHandler()], idleTimeout: Self.idleTimeout, httpDecoderConfiguration: Self.headLimits)
+    private let responder: RouterResponder<APIContext>
+    private let policy: CallerPolicy
+
+    init(responder: RouterResponder<APIContext>, policy: CallerPolicy) {
+        self.responder = responder
+        self.policy = policy
+    }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        // Uploads come in larger pieces than the default's; small requests never make a buffer grow.
+        let allocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 8192, maximum: 256 * 1024)
+        return channel.setOption(.recvAllocator, value: allocator).flatMap {
+            HTTP1Channel(responder: { _, _, _ in }, configuration: self.configuration).setup(channel: channel, logger: logger)
+        }
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        let caller: Caller
+        do {
+            caller = try await Caller.of(value.channel)
+        } catch {
+            // It went before anybody could ask who it was.
+            try? await value.channel.close()
+            return
+        }
+        let isAdmitted = self.policy.admits(caller)
+        if !isAdmitted {
+            logger.warning("a caller was refused", metadata: ["uid": "\(caller.userID)"])
+        }
+        let channel = HTTP1Channel(
+            responder: { request, writer, channel in
+                let context = APIContext(source: .init(channel: channel, caller: caller, logger: logger))
+                try await self.respond(to: request, context, isAdmitted: isAdmitted, writer)
+            }, configuration: self.configuration)
+        await channel.handle(value: value, logger: logger)
+    }
+
+    @concurrent private func respond(
+        to request: Request, _ context: APIContext, isAdmitted: Bool, _ writer: consuming ResponseWriter
+    ) async throws {
+        let response: Response
+        do {
+            guard isAdmitted else {
+                throw APIProblem(
+                    .forbidden, "user \(context.caller.userID) may not use this socket; run as the daemon's user or join its control group",
+                    closesConnection: true)
+            }
+            if let fault = RequestRules.fault(request.head) { throw fault }
+            if request.headers[.expect]?.lowercased() == "100-continue" {
+                try await writer.writeInformationalHead(HTTPResponse(status: .continue))
+            }
+            response = try await self.responder.respond(to: request, context: context)
+        } catch {
+            try await self.write(Self.problem(for: error, request, context), request, context, writer)
+            return
+        }
+        try await writer.write(response: response.head, body: response.body)
+    }
+
+    private static func problem(for error: any Error, _ request: Request, _ context: APIContext) -> APIProblem {
+        let problem = APIProblem(error)
+        if problem.status == .internalServerError {
+            context.logger.error(
+                "a request failed", metadata: ["method": "\(request.method)", "path": "\(request.uri.path)", "error": "\(error)"])
+        }
+        return problem
+    }
+
+    @concurrent private func write(
+        _ problem: APIProblem, _ request: Request, _ context: APIContext, _ writer: consuming ResponseWriter
+    ) async throws {
+        var problem = problem
+        let hasBody = request.headers[.transferEncoding] != nil || (request.headers[.contentLength] ?? "0") != "0"
+        // Without a body there is nothing to be rid of, and the connection may serve on.
+        problem.closesConnection = problem.closesConnection && hasBody
+        let (head, body) = ProblemResponse.make(problem)
+        try await writer.write(response: head, body: .init(byteBuffer: body))
+        guard problem.closesConnection else { return }
+        // The rest of a body that nobody wants is read for a moment, so that the client sees the answer and not a reset.
+        let channel = context.channel
+        channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+    }
+}

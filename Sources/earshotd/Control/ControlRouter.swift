@@ -1,0 +1,75 @@
+internal import Earshot
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+/// One call of the API.
+struct Route: Sendable {
+    let method: HTTPRequest.Method
+    /// With parameters, such as `/v1/peers/:peer`.
+    let path: String
+    let handler: @Sendable (Request, APIContext) async throws -> Response
+
+    init(_ method: HTTPRequest.Method, _ path: String, _ handler: @escaping @Sendable (Request, APIContext) async throws -> Response) {
+        self.method = method
+        self.path = path
+        self.handler = handler
+    }
+
+    /// Whether a request's path is this one's, whatever the method.
+    func matches(_ path: [Substring]) -> Bool {
+        let own = self.path.split(separator: "/")
+        return own.count == path.count && zip(own, path).allSatisfy { $0.hasPrefix(":") || $0 == $1 }
+    }
+}
+
+/// Puts the resources' routes together; what matches none is told apart: a known path with another method, or an unknown path.
+enum ControlRouter {
+    /// Every call, by resource.
+    static func routes(_ api: ControlAPIServices) -> [Route] {
+        StatusRoutes(api).routes + PeersRoutes(api).routes + InvitationsRoutes(api).routes + SessionsRoutes(api).routes
+            + MessagesRoutes(api).routes + ResourcesRoutes(api).routes + EventsRoutes(api).routes + LaterRoutes.routes
+    }
+
+    /// The router over them.
+    static func build(_ routes: [Route]) -> Router<APIContext> {
+        let router = Router(context: APIContext.self)
+        router.add(middleware: UnmatchedMiddleware(routes: routes))
+        for route in routes { router.on(RouterPath(route.path), method: route.method, use: route.handler) }
+        return router
+    }
+
+    /// What to say to a request that no route took.
+    static func unmatched(_ method: HTTPRequest.Method, _ path: String, among routes: [Route]) -> APIProblem {
+        let segments = path.split(separator: "/")
+        let methods = Set(routes.filter { $0.matches(segments) }.map(\.method.rawValue)).sorted()
+        guard !methods.isEmpty else {
+            return APIProblem(.notFound, "there is no such call; the calls begin with /v1, such as GET /v1/status", closesConnection: true)
+        }
+        let allow = methods.joined(separator: ", ")
+        return APIProblem(
+            .unsupported, "this call takes \(allow) and not \(method.rawValue)", status: .methodNotAllowed, allow: allow,
+            closesConnection: true)
+    }
+}
+
+/// Turns the router's own errors into ours.
+private struct UnmatchedMiddleware: RouterMiddleware {
+    let routes: [Route]
+
+    @concurrent func handle(
+        _ request: Request, context: APIContext, next: @concurrent (Request, APIContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let error as HTTPError where error.status == .notFound {
+            throw ControlRouter.unmatched(request.method, request.uri.path, among: self.routes)
+        } catch let error as NIOTooManyBytesError {
+            // It knows how to become a response of Hummingbird's own.
+            throw APIProblem(error)
+        } catch let error as HTTPError {
+            throw APIProblem(error)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+internal import Earshot
+internal import Glibc
+internal import Hummingbird
+internal import HummingbirdCore
+internal import Logging
+internal import NIOPosix
+internal import ServiceLifecycle
+
+/// The control API on its Unix socket, as a service: bound under the lock, open to whom the policy admits, closed in order.
+struct ControlServer: Service {
+    /// Connections at a time: event streams of many programs, and room to spare below the usual limit of descriptors.
+    static let connectionLimit = 1_200
+
+    let socket: ControlSocket
+    let policy: CallerPolicy
+    let api: ControlAPIServices
+    let logger: Logger
+    /// Called once the socket answers.
+    let onReady: @Sendable () async -> Void
+
+    func run() async throws {
+        let channel = ControlChannel(responder: ControlRouter.build(ControlRouter.routes(self.api)).buildResponder(), policy: self.policy)
+        // Hummingbird's own notice of the start repeats ours.
+        var quietLogger = self.logger
+        quietLogger.logLevel = max(.notice, self.logger.logLevel)
+        let server = channel.server(
+            configuration: ServerConfiguration(
+                address: .unixDomainSocket(path: self.socket.path), backlog: 1024,
+                availableConnectionsDelegate: .maximum(Self.connectionLimit, logger: quietLogger)),
+            onServerRunning: { _ in
+                do throws(SocketError) {
+                    try self.socket.open(to: self.policy.group)
+                } catch {
+                    self.logger.error("the control socket stays the daemon's own", metadata: ["error": "\(error)"])
+                }
+                await self.onReady()
+            },
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            logger: quietLogger)
+        defer { self.socket.remove() }
+        try await server.run()
+    }
+}

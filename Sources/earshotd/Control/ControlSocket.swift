@@ -1,0 +1,125 @@
+internal import EarshotSafety
+internal import Glibc
+
+/// Why the control socket cannot be had.
+struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// One lower-case sentence.
+    let description: String
+}
+
+/// The control socket's place in the file system, held for this process by a lock beside it.
+///
+/// Hummingbird unlinks whatever is at the path and sets no mode. So the lock is taken first (a live daemon's socket is never taken away),
+/// what is there must be a socket that nobody answers, and the process's umask is 077, so that the socket is its owner's alone from its
+/// first moment; `open` then gives it its final mode. The lock is `flock`, which the kernel drops with the process, however it ends.
+final class ControlSocket: Sendable {
+    let path: String
+    private let descriptor: CInt
+
+    /// Takes the lock.
+    /// - Throws: where another process holds it (named by its id), or something else is in the place.
+    static func claim(_ path: String) throws(SocketError) -> ControlSocket {
+        let shown = path.escapedForDisplay
+        try self.makeDirectory(for: path)
+        let lockPath = path + ".lock"
+        let descriptor = Glibc.open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw SocketError(description: "cannot open \(lockPath.escapedForDisplay): \(self.reason())") }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let code = errno
+            let holder = self.holder(descriptor)
+            Glibc.close(descriptor)
+            guard code == EWOULDBLOCK else {
+                throw SocketError(description: "cannot lock \(lockPath.escapedForDisplay): \(self.reason(code))")
+            }
+            throw SocketError(
+                description: "another earshotd\(holder.map { " (process \($0))" } ?? "") serves \(shown); stop it, or give another --socket"
+            )
+        }
+        do throws(SocketError) {
+            try self.checkPlace(path)
+        } catch {
+            Glibc.close(descriptor)
+            throw error
+        }
+        let text = Array("\(getpid())\n".utf8)
+        ftruncate(descriptor, 0)
+        pwrite(descriptor, text, text.count, 0)
+        return ControlSocket(path: path, descriptor: descriptor)
+    }
+
+    private init(path: String, descriptor: CInt) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit { Glibc.close(self.descriptor) }
+
+    /// Gives the bound socket its mode: 0600, or 0660 with the group.
+    func open(to group: gid_t?) throws(SocketError) {
+        if let group {
+            guard chown(self.path, uid_t.max, group) == 0 else {
+                let reason = Self.reason()
+                chmod(self.path, 0o600)
+                throw SocketError(description: "cannot give \(self.path.escapedForDisplay) to group \(group): \(reason)")
+            }
+        }
+        guard chmod(self.path, group == nil ? 0o600 : 0o660) == 0 else {
+            throw SocketError(description: "cannot set the mode of \(self.path.escapedForDisplay): \(Self.reason())")
+        }
+    }
+
+    /// Takes the socket away at the end; the lock file stays, as removing it would let two processes hold "the" lock.
+    func remove() { unlink(self.path) }
+
+    /// Makes the directory, for its owner alone, where it is missing; one that is there is left as it is.
+    private static func makeDirectory(for path: String) throws(SocketError) {
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
+        let directory = String(path[..<slash])
+        if FileStatus(path: directory) != nil { return }
+        try self.makeDirectory(for: directory)
+        guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
+            throw SocketError(
+                description: "cannot make the directory \(directory.escapedForDisplay): \(self.reason()); give another --socket")
+        }
+    }
+
+    /// Only a socket that nobody answers any more may be replaced.
+    private static func checkPlace(_ path: String) throws(SocketError) {
+        let shown = path.escapedForDisplay
+        guard let status = FileStatus(path: path) else { return }
+        guard status.kind == .socket else {
+            throw SocketError(description: "\(shown) exists and is not a socket; move it away, or give another --socket")
+        }
+        guard !self.answers(path) else {
+            throw SocketError(description: "another program serves \(shown); stop it, or give another --socket")
+        }
+    }
+
+    private static func answers(_ path: String) -> Bool {
+        let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
+        guard probe >= 0 else { return false }
+        defer { Glibc.close(probe) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let fits = withUnsafeMutableBytes(of: &address.sun_path) { field in
+            guard path.utf8.count < field.count else { return false }
+            field.copyBytes(from: path.utf8)
+            return true
+        }
+        guard fits else { return false }
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(probe, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+        }
+        // EAGAIN: somebody listens and is busy.
+        return result == 0 || errno == EAGAIN
+    }
+
+    private static func holder(_ descriptor: CInt) -> Int32? {
+        var buffer = [UInt8](repeating: 0, count: 16)
+        let count = pread(descriptor, &buffer, buffer.count, 0)
+        guard count > 0 else { return nil }
+        return Int32(String(decoding: buffer[..<count], as: UTF8.self).prefix { $0.isNumber })
+    }
+
+    private static func reason(_ code: CInt = errno) -> String { String(cString: strerror(code)).lowercased() }
+}

@@ -1,0 +1,24 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+internal import HTTPTypes
+internal import NIOCore
+
+/// A problem on the wire: `application/problem+json` (RFC 9457).
+enum ProblemResponse {
+    /// The head, with its length, and the body.
+    static func make(_ problem: APIProblem) -> (head: HTTPResponse, body: ByteBuffer) {
+        let candidates = problem.candidates.map { ControlAPI.Candidate(id: $0.id.description, name: $0.name) }
+        let model = ControlAPI.Problem(
+            type: "about:blank", title: problem.status.reasonPhrase, status: problem.status.code, detail: problem.detail,
+            code: problem.code.rawValue, candidates: candidates.isEmpty ? nil : candidates)
+        // Strings and numbers encode; should they ever not, the status still says it.
+        let body = ByteBuffer(bytes: (try? ControlJSON.encode(model)) ?? [])
+        var head = HTTPResponse(status: problem.status)
+        head.headerFields[.contentType] = ControlAPI.Problem.mediaType
+        head.headerFields[.contentLength] = String(body.readableBytes)
+        if let allow = problem.allow { head.headerFields[.allow] = allow }
+        if problem.closesConnection { head.headerFields[.connection] = "close" }
+        return (head, body)
+    }
+}

@@ -1,0 +1,59 @@
+internal import Earshot
+internal import Hummingbird
+internal import HummingbirdCore
+
+/// The query of a request, read strictly: a value that is not understood is an error, a key that is not known is not.
+struct Query: Sendable {
+    private let values: [(key: String, value: String)]
+
+    /// Splits and decodes the query (`+` stands for itself: it is not a form).
+    init(_ request: Request) throws(APIProblem) {
+        var values: [(key: String, value: String)] = []
+        for pair in (request.uri.query ?? "").split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let key = String(parts[0]).percentDecoded, let value = (parts.count > 1 ? String(parts[1]) : "").percentDecoded else {
+                throw APIProblem(.invalidParameter, "the query is not percent-encoded UTF-8")
+            }
+            values.append((key, value))
+        }
+        self.values = values
+    }
+
+    /// The last value of a key; `nil` where it is absent or empty.
+    func text(_ key: String) -> String? {
+        guard let value = self.values.last(where: { $0.key == key })?.value, !value.isEmpty else { return nil }
+        return value
+    }
+
+    /// All values of a key that may be repeated.
+    func all(_ key: String) -> [String] { self.values.filter { $0.key == key && !$0.value.isEmpty }.map(\.value) }
+
+    /// `true` or `false`; false where absent.
+    func flag(_ key: String) throws(APIProblem) -> Bool {
+        switch self.text(key) {
+        case nil, "false": return false
+        case "true": return true
+        default: throw APIProblem(.invalidParameter, "'\(key)' in the query is true or false")
+        }
+    }
+
+    /// A whole number.
+    func number(_ key: String, _ range: ClosedRange<UInt64>) throws(APIProblem) -> UInt64? {
+        guard let text = self.text(key) else { return nil }
+        guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let number = UInt64(text),
+            range.contains(number)
+        else {
+            throw APIProblem(.invalidParameter, "'\(key)' in the query is a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// One of a few words.
+    func choice(_ key: String, _ words: [String]) throws(APIProblem) -> String? {
+        guard let text = self.text(key) else { return nil }
+        guard words.contains(text) else {
+            throw APIProblem(.invalidParameter, "'\(key)' in the query is one of \(words.joined(separator: ", "))")
+        }
+        return text
+    }
+}

@@ -1,0 +1,41 @@
+internal import Earshot
+internal import EarshotControl
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+extension Request {
+    /// The largest JSON body, in bytes: a message of 1 MiB in base64, with its other fields.
+    static let jsonLimit = 2 * 1024 * 1024
+
+    /// The body as JSON of the given form.
+    /// - Throws: 415 for another content type, 413 for a body that is too large, 400 that names the field that is wrong.
+    func json<Value: Decodable>(_ type: Value.Type) async throws -> Value {
+        guard RequestRules.isJSON(self.headers[.contentType]) else {
+            throw APIProblem(
+                .invalidParameter, "the body must be JSON; send it with Content-Type: application/json", status: .unsupportedMediaType,
+                closesConnection: true)
+        }
+        if let length = self.headers[.contentLength].flatMap({ Int($0) }), length > Self.jsonLimit {
+            throw NIOTooManyBytesError(maxBytes: Self.jsonLimit)
+        }
+        let body = try await self.body.collect(upTo: Self.jsonLimit)
+        do throws(ControlJSONError) {
+            return try ControlJSON.decode(type, from: body.readableBytesView)
+        } catch {
+            throw APIProblem(.invalidParameter, error.description)
+        }
+    }
+}
+
+extension Response {
+    /// A model as JSON.
+    static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
+        let bytes = try ControlJSON.encode(value)
+        return Response(status: status, headers: [.contentType: "application/json"], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+
+    /// Nothing to say but that it is done.
+    static var noContent: Response { Response(status: .noContent) }
+}

@@ -1,0 +1,118 @@
+internal import Earshot
+internal import EarshotDiscovery
+internal import EarshotSafety
+internal import EarshotWire
+internal import FoundationEssentials
+internal import Glibc
+internal import Logging
+internal import ServiceLifecycle
+internal import UnixSignals
+
+/// Why the daemon does not run.
+struct StartError: Error, Sendable, CustomStringConvertible {
+    /// One lower-case sentence.
+    let description: String
+    /// 78 where the settings are to blame, 1 otherwise.
+    let exitCode: Int32
+}
+
+/// The composition root: the parts of the daemon, made from the settings and tied together.
+struct Daemon: Sendable {
+    private let loaded: SettingsLoader.Result
+    private let policy: CallerPolicy
+
+    /// Checks what can be checked without touching anything.
+    init(_ loaded: SettingsLoader.Result) throws(SettingsError) {
+        self.loaded = loaded
+        var group: gid_t?
+        if let setting = loaded.settings.group {
+            guard let id = CallerPolicy.groupID(named: setting.text) else { throw setting.error("a group of this system") }
+            group = id
+        }
+        self.policy = CallerPolicy(owner: geteuid(), group: group)
+    }
+
+    /// Runs until SIGTERM or SIGINT.
+    func run() async throws(StartError) {
+        ProcessSetup.apply()
+        let environment = ProcessInfo.processInfo.environment
+        let logger = self.makeLogger(environment)
+        let manager = ServiceManager(environment: environment)
+        do {
+            // Both for as long as the process runs: a second daemon must find neither free.
+            let lock = try StateLock(directory: self.loaded.stateDirectory)
+            let socket = try ControlSocket.claim(self.loaded.socket)
+            let node = try await self.makeNode(logger)
+            try await node.start()
+            let server = ControlServer(
+                socket: socket, policy: self.policy, api: ControlAPIServices(node: node, policy: self.policy), logger: logger,
+                onReady: {
+                    await self.announce(node, logger)
+                    manager.ready()
+                })
+            try await self.serve([NodeService(node: node), server, StopDeadline(serviceManager: manager)], logger)
+            withExtendedLifetime(lock) {}
+        } catch let error as EarshotError {
+            throw StartError(description: error.message, exitCode: error.code == .invalidParameter ? 78 : 1)
+        } catch {
+            throw StartError(description: "\(error)", exitCode: 1)
+        }
+    }
+
+    private func serve(_ services: [any Service], _ logger: Logger) async throws {
+        // The group tells of its own steps; only what goes wrong is of interest.
+        var quietLogger = logger
+        quietLogger.logLevel = max(.warning, logger.logLevel)
+        var configuration = ServiceGroupConfiguration(
+            services: services.map { service in
+                // The deadline's service ends first when the daemon stops, and that is no reason to hurry the others.
+                ServiceGroupConfiguration.ServiceConfiguration(service: service)
+            }, gracefulShutdownSignals: [.sigterm, .sigint], logger: quietLogger)
+        configuration.maximumGracefulShutdownDuration = .seconds(2)
+        try await ServiceGroup(configuration: configuration).run()
+    }
+
+    private func makeLogger(_ environment: [String: String]) -> Logger {
+        let limiter = LogLimiter()
+        let isJournal = StandardErrorLog.standardErrorIsJournal(environment)
+        let level = self.loaded.settings.logLevel
+        LoggingSystem.bootstrap { label in
+            var handler = StandardErrorLog(label: label, isJournal: isJournal, limiter: limiter)
+            handler.logLevel = level
+            return handler
+        }
+        return Logger(label: "earshotd")
+    }
+
+    private func makeNode(_ logger: Logger) async throws -> Node {
+        let settings = self.loaded.settings
+        var configuration = Node.Configuration(
+            displayName: settings.name, serviceType: settings.serviceType, stateDirectory: self.loaded.stateDirectory)
+        configuration.port = settings.port
+        configuration.portIsFixed = settings.portIsChosen
+        configuration.advertise = settings.advertise
+        configuration.browse = settings.browse
+        configuration.discoveryInfo = settings.discoveryInfo
+        configuration.configuredPeers = settings.configuredPeers
+        configuration.fromUnknown = settings.fromUnknown
+        configuration.fromTrusted = settings.fromTrusted
+        configuration.invitationTimeout = settings.invitationTimeout
+        configuration.inboxLimit = settings.inboxLimit
+        configuration.inboxSize = settings.inboxSize
+        configuration.inboxAge = settings.inboxAge
+        configuration.quota = settings.quota
+        configuration.reserve = settings.reserve
+        configuration.maximumResourceSize = settings.maximumResourceSize
+        return try await Node(
+            configuration: configuration, discovery: settings.backend.makeDiscovery(logger: Logger(label: "discovery")), logger: logger)
+    }
+
+    private func announce(_ node: Node, _ logger: Logger) async {
+        let status = await node.status()
+        logger.info(
+            "ready",
+            metadata: [
+                "name": "\(status.name)", "id": "\(status.id)", "port": "\(status.port)", "socket": "\(self.loaded.socket)",
+            ])
+    }
+}

@@ -1,0 +1,77 @@
+internal import ArgumentParser
+internal import EarshotSafety
+internal import Glibc
+
+/// The daemon's command line: flags into settings, settings into a running daemon, and every error in one line.
+@main
+struct EarshotDaemon: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "earshotd",
+        abstract: "Finds the machines within earshot, and carries messages and files between those that agree to talk.",
+        discussion: "Settings come from flags, then the environment (EARSHOT_PEER_NAME for name in [peer]), then the file, then defaults.",
+        version: DaemonVersion.current)
+
+    @Option(name: .long, help: ArgumentHelp("Read the settings from this file.", valueName: "file"))
+    var config: String?
+    @Option(name: .long, help: ArgumentHelp("Keep identity, messages and received files here.", valueName: "dir"))
+    var stateDirectory: String?
+    @Option(name: .long, help: ArgumentHelp("Serve the control API on this Unix socket.", valueName: "path"))
+    var socket: String?
+    @Option(name: .long, help: ArgumentHelp("The name that others see (default: the host name).", valueName: "name"))
+    var name: String?
+    @Option(name: .long, help: ArgumentHelp("Only peers of the same type see each other (default: earshot).", valueName: "type"))
+    var serviceType: String?
+    @Option(name: .long, help: ArgumentHelp("The TCP port to listen on (default: 47110, or any when that is taken).", valueName: "n"))
+    var port: String?
+    @Option(name: .long, help: ArgumentHelp("How to find others: auto, avahi, embedded or none.", valueName: "backend"))
+    var discovery: String?
+    @Option(name: .long, help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
+    var logLevel: String?
+    @Flag(name: .long, help: "Say whether the settings will do, and end.")
+    var checkConfig = false
+
+    private var flags: SettingsLoader.Flags {
+        SettingsLoader.Flags(
+            config: self.config, stateDirectory: self.stateDirectory, socket: self.socket, name: self.name, serviceType: self.serviceType,
+            port: self.port, discovery: self.discovery, logLevel: self.logLevel)
+    }
+
+    static func main() async {
+        do {
+            guard let command = try Self.parseAsRoot() as? EarshotDaemon else { return }
+            try await command.start()
+        } catch let error as SettingsError {
+            Self.end("\(error)", error.exitCode)
+        } catch let error as StartError {
+            Self.end(error.description, error.exitCode)
+        } catch  where Self.exitCode(for: error) == .success {
+            // --help and --version.
+            print(Self.fullMessage(for: error))
+        } catch {
+            let sentence = Self.message(for: error).split(separator: "\n").first.map(String.init) ?? "wrong usage"
+            Self.end(Self.inOurVoice(sentence) + "; see earshotd --help", 64)
+        }
+    }
+
+    private func start() async throws {
+        let loaded = try SettingsLoader(flags: self.flags).load()
+        let daemon = try Daemon(loaded)
+        guard !self.checkConfig else {
+            print(loaded.configuration.map { "\($0.escapedForDisplay): ok" } ?? "no settings file: ok")
+            return
+        }
+        try await daemon.run()
+    }
+
+    /// The parser's sentences, as ours are: lower case, no full stop, on one line.
+    private static func inOurVoice(_ sentence: String) -> String {
+        let text = sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence
+        return (text.prefix(1).lowercased() + text.dropFirst()).escapedForDisplay
+    }
+
+    private static func end(_ message: String, _ code: Int32) -> Never {
+        let line = Array("earshotd: \(message)\n".utf8)
+        _ = write(STDERR_FILENO, line, line.count)
+        Glibc.exit(code)
+    }
+}

@@ -1,0 +1,43 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+internal import FoundationEssentials
+
+extension ControlAPI.Event {
+    /// An event as the API shows it, within one run of the daemon.
+    init(_ event: NodeEvent, epoch: String) {
+        typealias API = ControlAPI
+        let seq = event.sequence
+        let time = event.time
+        switch event.kind {
+        case .peerFound(let peer):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.peerFound), peer: API.Peer(peer))
+        case .peerChanged(let peer):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.peerChanged), peer: API.Peer(peer))
+        case .peerLost(let peer):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.peerLost), peer: API.Peer(peer))
+        case .invitationReceived(let invitation):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.invitationReceived), invitation: API.Invitation(invitation))
+        case .invitationResolved(let invitation):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.invitationResolved), invitation: API.Invitation(invitation))
+        case .sessionChanged(let session, let ended):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.sessionChanged), session: API.Session(session), ended: ended)
+        case .messageReceived(let message):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.messageReceived), message: API.Message(message))
+        case .messageStatus(let id, let recipient):
+            self.init(
+                epoch: epoch, seq: seq, time: time, type: .known(.messageStatus), messageID: id.description,
+                recipient: API.Recipient(recipient))
+        case .resourceOffered(let resource):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.resourceOffered), resource: API.Resource(resource))
+        case .resourceProgress(let resource):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.resourceProgress), resource: API.Resource(resource))
+        case .resourceFinished(let resource):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.resourceFinished), resource: API.Resource(resource))
+        case .discoveryChanged(let status):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.discoveryChanged), discovery: API.Discovery(status))
+        case .gap(let missed):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.gap), from: missed.lowerBound, to: missed.upperBound)
+        }
+    }
+}

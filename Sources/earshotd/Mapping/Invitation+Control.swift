@@ -1,0 +1,14 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+
+extension ControlAPI.Invitation {
+    /// An invitation as the API shows it.
+    init(_ invitation: Invitation) {
+        self.init(
+            id: invitation.id.description, direction: Tolerant(invitation.direction), peerID: invitation.peerID.description,
+            peerName: invitation.peerName, context: Base64Bytes(invitation.context), state: Tolerant(invitation.state),
+            error: ControlAPI.Failure(code: invitation.error, message: invitation.errorMessage), createdAt: invitation.createdAt,
+            expiresAt: invitation.expiresAt, sessionID: invitation.sessionID?.description)
+    }
+}

@@ -1,0 +1,26 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+internal import NIOCore
+
+extension ControlAPI.Message {
+    /// A message as the API shows it.
+    init(_ message: Message) {
+        let isOutgoing = message.direction == .outgoing
+        self.init(
+            id: message.id.description, direction: Tolerant(message.direction),
+            sender: Sender(id: message.senderID.description, name: message.senderName),
+            to: isOutgoing ? message.recipients.map(\.peerID.description) : nil, body: Array(message.body.readableBytesView),
+            contentType: message.contentType, mode: Tolerant(message.mode), sentAt: message.sentAt, receivedAt: message.receivedAt,
+            state: Tolerant(message.readState), recipients: isOutgoing ? message.recipients.map(ControlAPI.Recipient.init) : nil)
+    }
+}
+
+extension ControlAPI.Recipient {
+    /// A recipient as the API shows it.
+    init(_ recipient: Message.Recipient) {
+        self.init(
+            peerID: recipient.peerID.description, status: Tolerant(recipient.status),
+            error: ControlAPI.Failure(code: recipient.error, message: recipient.errorMessage))
+    }
+}

@@ -1,0 +1,13 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+
+extension ControlAPI.Peer {
+    /// A peer as the API shows it.
+    init(_ peer: Peer) {
+        self.init(
+            id: peer.id.description, name: peer.name, presence: Tolerant(peer.presence), state: Tolerant(peer.state),
+            trust: Tolerant(peer.trust), protection: peer.protection.map { Tolerant($0) }, proven: peer.proven, addresses: peer.addresses,
+            discoveryInfo: peer.discoveryInfo, sources: peer.sources.map(\.rawValue), firstSeen: peer.firstSeen, lastSeen: peer.lastSeen)
+    }
+}

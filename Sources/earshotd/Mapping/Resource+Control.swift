@@ -1,0 +1,17 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+
+extension ControlAPI.Resource {
+    /// A resource as the API shows it.
+    init(_ resource: Resource) {
+        let isReceived = resource.direction == .incoming && resource.state == .completed
+        self.init(
+            id: resource.id.description, direction: Tolerant(resource.direction), peerID: resource.peerID.description,
+            peerName: resource.peerName, name: resource.name, kind: Tolerant(resource.kind), size: resource.size,
+            transferred: resource.transferred, bytesPerSecond: resource.bytesPerSecond, state: Tolerant(resource.state),
+            digest: resource.digest, path: resource.path,
+            error: ControlAPI.Failure(code: resource.error, message: resource.errorMessage), createdAt: resource.createdAt,
+            completedAt: resource.completedAt, inSpool: isReceived ? resource.inSpool : nil)
+    }
+}

@@ -1,0 +1,24 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+
+extension ControlAPI.Status {
+    /// A node's state as the API shows it.
+    init(_ status: NodeStatus, version: String) {
+        self.init(
+            name: status.name.description, peerID: status.id.description, version: version,
+            serviceType: status.serviceType.description, encryption: status.encryption.rawValue, addresses: status.addresses,
+            discovery: ControlAPI.Discovery(status.discovery),
+            counts: ControlAPI.Counts(
+                peers: status.counts.peers, connected: status.counts.connections, sessions: status.counts.sessions,
+                invitations: status.counts.pendingInvitations, unread: status.counts.unreadMessages, transfers: status.counts.transfers),
+            startedAt: status.startedAt)
+    }
+}
+
+extension ControlAPI.Discovery {
+    /// Discovery's state as the API shows it.
+    init(_ status: DiscoveryStatus) {
+        self.init(backend: status.backend.rawValue, state: status.state.rawValue, error: status.error)
+    }
+}

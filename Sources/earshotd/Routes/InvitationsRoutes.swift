@@ -1,0 +1,73 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import ServiceLifecycle
+
+/// `/v1/invitations`: asking others, and answering them.
+struct InvitationsRoutes: Sendable {
+    let api: ControlAPIServices
+
+    init(_ api: ControlAPIServices) { self.api = api }
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/invitations") { request, _ in
+                let all = try Query(request).choice("state", ["pending", "all"]) == "all"
+                let invitations = await self.api.node.invitations(all: all).map(ControlAPI.Invitation.init)
+                return try .json(ControlAPI.InvitationList(invitations: invitations))
+            },
+            Route(.post, "/v1/invitations", self.invite),
+            Route(.get, "/v1/invitations/:id") { _, context in
+                let id: InvitationID = try context.identifier("an invitation")
+                return try .json(ControlAPI.Invitation(try await self.api.node.invitation(id)))
+            },
+            Route(.delete, "/v1/invitations/:id") { _, context in
+                let id: InvitationID = try context.identifier("an invitation")
+                return try .json(ControlAPI.Invitation(try await self.api.node.withdraw(id)))
+            },
+            Route(.post, "/v1/invitations/:id/response", self.respond),
+        ]
+    }
+
+    private func invite(_ request: Request, _ context: APIContext) async throws -> Response {
+        let waits = try Query(request).flag("wait")
+        let body = try await request.json(ControlAPI.InvitationRequest.self)
+        guard !body.peer.isEmpty else {
+            throw APIProblem(.invalidParameter, "`peer` is empty; give a name, an id or its first 8 characters")
+        }
+        let bytes = body.context?.bytes ?? []
+        guard bytes.count <= WireLimits.invitationContext else {
+            throw APIProblem(.invalidParameter, "`context` is at most \(WireLimits.invitationContext) bytes, not \(bytes.count)")
+        }
+        let timeout = try body.timeoutSeconds.map { seconds throws(APIProblem) in
+            try Duration.request(seconds, field: "timeout_seconds", atMost: EarshotLimits.invitationTimeout)
+        }
+        // 0 or less stands for the default.
+        let invitation = try await self.api.node.invite(body.peer, context: bytes, timeout: timeout.flatMap { $0 > .zero ? $0 : nil })
+        guard invitation.state == .pending, waits else {
+            return try .json(ControlAPI.Invitation(invitation), status: invitation.state == .accepted || waits ? .ok : .created)
+        }
+        // A client that goes away stops waiting; the invitation stands until it is decided or withdrawn.
+        let decided = try await request.body.consumeWithCancellationOnInboundClose { _ in
+            try await cancelWhenGracefulShutdown { try await self.api.node.decided(invitation.id) }
+        }
+        var response = try Response.json(ControlAPI.Invitation(decided))
+        // Watching for the client's end has used the connection's input up.
+        response.headers[.connection] = "close"
+        return response
+    }
+
+    private func respond(_ request: Request, _ context: APIContext) async throws -> Response {
+        let id: InvitationID = try context.identifier("an invitation")
+        let body = try await request.json(ControlAPI.InvitationResponse.self)
+        guard let decision = Invitation.Decision(rawValue: body.decision.rawValue) else {
+            throw APIProblem(.invalidParameter, "`decision` is one of accept, reject, block")
+        }
+        let always = body.always ?? false
+        guard !always || decision == .accept else { throw APIProblem(.invalidParameter, "`always` goes with the decision accept") }
+        return try .json(ControlAPI.Invitation(try await self.api.node.respond(to: id, decision, always: always)))
+    }
+}

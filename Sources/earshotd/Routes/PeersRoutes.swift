@@ -1,0 +1,32 @@
+internal import Earshot
+internal import EarshotControl
+internal import Hummingbird
+internal import HummingbirdCore
+
+/// `/v1/peers`: who is there, and what we think of them.
+struct PeersRoutes: Sendable {
+    let api: ControlAPIServices
+
+    init(_ api: ControlAPIServices) { self.api = api }
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/peers") { _, _ in
+                try .json(ControlAPI.PeerList(peers: await self.api.node.peers().map(ControlAPI.Peer.init)))
+            },
+            Route(.get, "/v1/peers/:peer") { _, context in
+                try .json(ControlAPI.Peer(try await self.api.node.peer(context.parameter("peer"))))
+            },
+            Route(.put, "/v1/peers/:peer/trust", self.setTrust),
+        ]
+    }
+
+    private func setTrust(_ request: Request, _ context: APIContext) async throws -> Response {
+        let peer = try context.parameter("peer")
+        let body = try await request.json(ControlAPI.TrustRequest.self)
+        guard let trust = Trust(rawValue: body.trust.rawValue) else {
+            throw APIProblem(.invalidParameter, "`trust` is one of trusted, unknown, blocked")
+        }
+        return try .json(ControlAPI.Peer(try await self.api.node.setTrust(trust, for: peer)))
+    }
+}

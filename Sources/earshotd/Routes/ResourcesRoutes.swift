@@ -1,0 +1,106 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+/// `/v1/resources`: files on their way, and those that arrived.
+struct ResourcesRoutes: Sendable {
+    /// Bytes in one read of a content that is fetched.
+    static let readSize = 256 * 1024
+
+    let api: ControlAPIServices
+
+    init(_ api: ControlAPIServices) { self.api = api }
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/resources") { request, context in
+                RequestRules.isJSON(request.headers[.contentType])
+                    ? try await self.sendPath(request, context) : try await self.sendBody(request, context)
+            },
+            Route(.get, "/v1/resources") { _, _ in
+                try .json(ControlAPI.ResourceList(resources: await self.api.node.resources().map(ControlAPI.Resource.init)))
+            },
+            Route(.get, "/v1/resources/:id") { _, context in
+                let id: ResourceID = try context.identifier("a resource")
+                return try .json(ControlAPI.Resource(try await self.api.node.resource(id)))
+            },
+            Route(.delete, "/v1/resources/:id") { _, context in
+                let id: ResourceID = try context.identifier("a resource")
+                guard let cancelled = try await self.api.node.removeResource(id) else { return .noContent }
+                return try .json(ControlAPI.Resource(cancelled))
+            },
+            Route(.get, "/v1/resources/:id/content", self.content),
+            Route(.delete, "/v1/resources/:id/content") { _, context in
+                let id: ResourceID = try context.identifier("a resource")
+                try await self.api.node.dropContent(id)
+                return .noContent
+            },
+        ]
+    }
+
+    /// The daemon opens the file itself, with its own rights: only for a caller that has the same.
+    private func sendPath(_ request: Request, _ context: APIContext) async throws -> Response {
+        guard self.api.policy.mayNamePaths(context.caller) else {
+            throw APIProblem(
+                .forbidden, "only the daemon's own user may name a path; send the file as the request's body", closesConnection: true)
+        }
+        let body = try await request.json(ControlAPI.ResourceRequest.self)
+        guard !body.to.isEmpty, !body.to.contains("") else {
+            throw APIProblem(.invalidParameter, "`to` names no peer; give names, ids or their first 8 characters")
+        }
+        guard body.path.hasPrefix("/"), !body.path.utf8.contains(0) else {
+            throw APIProblem(.invalidParameter, "`path` is an absolute path")
+        }
+        let resources = try await self.api.node.sendResource(to: body.to, path: body.path)
+        return try .json(ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)), status: .accepted)
+    }
+
+    /// The body is the file: it goes out as it comes in, at the receiver's pace.
+    private func sendBody(_ request: Request, _ context: APIContext) async throws -> Response {
+        do {
+            let query = try Query(request)
+            let peers = query.all("to")
+            guard !peers.isEmpty else { throw APIProblem(.invalidParameter, "'to' is missing in the query; name the peer") }
+            guard let name = query.text("name") else {
+                throw APIProblem(.invalidParameter, "'name' is missing in the query; name the file")
+            }
+            let length = request.headers[.contentLength].flatMap { UInt64($0) }
+            guard let size = try query.number("size", 0...WireLimits.resourceSize) ?? length else {
+                throw APIProblem(.invalidParameter, "the size is unknown; send a Content-Length, or 'size' in the query")
+            }
+            guard length == nil || length == size else {
+                throw APIProblem(.invalidParameter, "'size' in the query and the Content-Length differ; send one of them")
+            }
+            let resources = try await self.api.node.sendResource(to: peers, name: name, size: size, body: request.body)
+            return try .json(ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)))
+        } catch {
+            // Some of the body may be unread, and be very long.
+            var problem = APIProblem(error)
+            problem.closesConnection = true
+            throw problem
+        }
+    }
+
+    private func content(_ request: Request, _ context: APIContext) async throws -> Response {
+        let id: ResourceID = try context.identifier("a resource")
+        let content = try await self.api.node.resourceContent(id)
+        guard let length = Int(exactly: content.size) else { throw APIProblem(.tooLarge, "the content is too large for this machine") }
+        let body = ResponseBody(contentLength: length) { writer in
+            var offset: UInt64 = 0
+            while offset < content.size {
+                let count = Int(min(UInt64(Self.readSize), content.size - offset))
+                let bytes = try await content.read(at: offset, count: count)
+                // It was cut short under us: the length that was promised cannot be kept, and the closed connection says so.
+                guard bytes.readableBytes > 0 else { throw EarshotError(.storage, "the content of \(id) ends at \(offset) bytes") }
+                offset += UInt64(bytes.readableBytes)
+                try await writer.write(bytes)
+            }
+            try await writer.finish(nil)
+        }
+        return Response(status: .ok, headers: [.contentType: "application/octet-stream"], body: body)
+    }
+}

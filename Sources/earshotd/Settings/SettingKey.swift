@@ -1,0 +1,70 @@
+/// Every key of the settings file that takes effect, by section; the raw value is `section.key`.
+///
+/// `[discovery.info]` is not among them: its keys are the user's own.
+enum SettingKey: String, Sendable, Hashable, CaseIterable {
+    case peerName = "peer.name"
+    case peerServiceType = "peer.service_type"
+    case peerPort = "peer.port"
+    case peerEncryption = "peer.encryption"
+    case discoveryBackend = "discovery.backend"
+    case discoveryAdvertise = "discovery.advertise"
+    case discoveryBrowse = "discovery.browse"
+    case discoveryPeers = "discovery.peers"
+    case invitationsFromUnknown = "invitations.from_unknown"
+    case invitationsFromTrusted = "invitations.from_trusted"
+    case invitationsTimeout = "invitations.timeout"
+    case messagesInboxLimit = "messages.inbox_limit"
+    case messagesInboxSize = "messages.inbox_size"
+    case messagesInboxAge = "messages.inbox_age"
+    case resourcesMaximumSize = "resources.max_size"
+    case resourcesQuota = "resources.quota"
+    case resourcesReserve = "resources.reserve"
+    case controlSocket = "control.socket"
+    case controlGroup = "control.group"
+    case logLevel = "log.level"
+
+    /// The section whose pairs go into the advertisement.
+    static let infoSection = "discovery.info"
+
+    /// The sections there are, in the order of the example file.
+    static let sections = ["peer", "discovery", infoSection, "invitations", "messages", "resources", "control", "log"]
+
+    /// Keys of the design that a later version brings: an honest error now beats a setting without effect.
+    static let later: Set<String> = [
+        "identity.certificate", "identity.private_key", "identity.authorities", "messages.outbox_age", "messages.receipts",
+        "resources.accept", "resources.directory", "resources.on_conflict",
+    ]
+
+    /// The part before the last dot.
+    var section: String { String(self.rawValue.prefix { $0 != "." }) }
+    /// The part after it.
+    var key: String { String(self.rawValue.drop { $0 != "." }.dropFirst()) }
+
+    /// `EARSHOT_SECTION_KEY`.
+    var environmentName: String {
+        "EARSHOT_" + String(self.rawValue.uppercased().map { $0 == "." ? "_" : $0 })
+    }
+
+    /// Whether a section may stand in a file; those of later keys may, empty.
+    static func check(_ header: INIFile.Header, _ origin: SettingOrigin) throws(SettingsError) {
+        guard self.sections.contains(header.section) || self.later.contains(where: { $0.hasPrefix(header.section + ".") }) else {
+            throw SettingsError(
+                origin,
+                "unknown section [\(INIFile.shown(header.section))]; there are " + self.sections.map { "[\($0)]" }.joined(separator: ", "))
+        }
+    }
+
+    /// Its key in a file whose section was checked, or why there is none.
+    static func find(_ entry: INIFile.Entry, _ origin: SettingOrigin) throws(SettingsError) -> SettingKey {
+        let name = "\(entry.section).\(entry.key)"
+        if let key = SettingKey(rawValue: name), key.section == entry.section { return key }
+        let shownKey = INIFile.shown(entry.key)
+        let shownSection = INIFile.shown(entry.section)
+        if self.later.contains(name) {
+            throw SettingsError(origin, "'\(shownKey)' in [\(shownSection)] is not supported by this version yet; remove the line")
+        }
+        let keys = self.allCases.filter { $0.section == entry.section }.map(\.key)
+        let known = keys.isEmpty ? "this version knows none" : "there are " + keys.joined(separator: ", ")
+        throw SettingsError(origin, "unknown key '\(shownKey)' in [\(shownSection)]; \(known)")
+    }
+}

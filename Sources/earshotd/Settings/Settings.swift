@@ -1,0 +1,150 @@
+internal import Earshot
+internal import EarshotDiscovery
+internal import EarshotWire
+internal import FoundationEssentials
+internal import Logging
+
+/// Everything that a person can set, with the defaults of design section 6 where nobody did.
+struct Settings: Sendable {
+    var name: DisplayName
+    var serviceType: ServiceType
+    var port: UInt16 = 47110
+    /// Somebody chose the port: another one would surprise.
+    var portIsChosen = false
+    var backend = DiscoveryBackend.auto
+    var advertise = true
+    var browse = true
+    var configuredPeers: [ConfiguredPeer] = []
+    var discoveryInfo: [String: String] = [:]
+    var fromUnknown = InvitationPolicy.ask
+    var fromTrusted = InvitationPolicy.accept
+    var invitationTimeout: Duration = .seconds(30)
+    var inboxLimit = 10_000
+    /// Bytes.
+    var inboxSize: UInt64 = 256 << 20
+    var inboxAge: Duration = .seconds(30 * 86_400)
+    /// Bytes; no limit of its own where `nil`.
+    var maximumResourceSize: UInt64?
+    /// Bytes.
+    var quota: UInt64 = 20 << 30
+    /// Share of the file system that is left free.
+    var reserve = 0.05
+    var socket: String?
+    /// With its place, for when there is no such group.
+    var group: SettingValue?
+    var logLevel = Logger.Level.info
+
+    /// Reads the layers: the value of the highest one that has the key stands, but every one in the file is checked.
+    init(_ layers: SettingLayers, hostName: String) throws(SettingsError) {
+        self.name = try Self.defaultName(hostName)
+        self.serviceType = try Self.label { () throws(LabelError) in try ServiceType("earshot") }
+        for layer in layers.lowestFirst {
+            for key in SettingKey.allCases {
+                if let value = layer.values[key] { try self.apply(key, value) }
+            }
+            try self.applyInfo(layer.info)
+        }
+    }
+
+    private mutating func apply(_ key: SettingKey, _ value: SettingValue) throws(SettingsError) {
+        switch key {
+        case .peerName:
+            self.name = try Self.label(value) { text throws(LabelError) in try DisplayName(text) }
+        case .peerServiceType:
+            self.serviceType = try Self.label(value) { text throws(LabelError) in try ServiceType(text) }
+        case .peerPort:
+            self.port = UInt16(truncatingIfNeeded: try value.number(1...65535))
+            self.portIsChosen = true
+        case .peerEncryption:
+            guard value.text == EncryptionPreference.required.rawValue else {
+                let known = EncryptionPreference.allCases.contains { $0.rawValue == value.text }
+                throw value.error(known ? "supported by this version yet; it knows required alone" : "required")
+            }
+        case .discoveryBackend: self.backend = try value.choice(DiscoveryBackend.allCases)
+        case .discoveryAdvertise: self.advertise = try value.boolean()
+        case .discoveryBrowse: self.browse = try value.boolean()
+        case .discoveryPeers: self.configuredPeers = try Self.peers(value)
+        case .invitationsFromUnknown: self.fromUnknown = try value.choice([InvitationPolicy.ask, .accept, .reject])
+        case .invitationsFromTrusted: self.fromTrusted = try value.choice([InvitationPolicy.accept, .ask])
+        case .invitationsTimeout: self.invitationTimeout = try value.duration(.seconds(1)...EarshotLimits.invitationTimeout)
+        case .messagesInboxLimit: self.inboxLimit = Int(truncatingIfNeeded: try value.number(1...1_000_000_000))
+        case .messagesInboxSize: self.inboxSize = try value.size()
+        case .messagesInboxAge: self.inboxAge = try value.duration(.zero ... .seconds(Int64(Int32.max)))
+        case .resourcesMaximumSize: self.maximumResourceSize = try value.size()
+        case .resourcesQuota: self.quota = try value.size()
+        case .resourcesReserve: self.reserve = try value.percentage()
+        case .controlSocket: self.socket = try Self.absolutePath(value)
+        case .controlGroup: self.group = value
+        case .logLevel: self.logLevel = try value.choice(Logger.Level.allCases)
+        }
+    }
+
+    /// Pairs of RFC 6763 section 6: the limits of design section 1, one name in one case.
+    private mutating func applyInfo(_ info: [SettingLayers.InfoPair]) throws(SettingsError) {
+        for pair in info {
+            let key = pair.key
+            guard !key.isEmpty, key.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") }) else {
+                throw SettingsError(pair.value.origin, "a key of discovery info is printable ASCII without '='")
+            }
+            guard !["v", "id", "name"].contains(key.lowercased()) else {
+                throw SettingsError(pair.value.origin, "'\(key)' in [\(SettingKey.infoSection)] is Earshot's own; take another key")
+            }
+            guard key.utf8.count + 1 + pair.value.text.utf8.count <= EarshotLimits.discoveryPairBytes else {
+                throw SettingsError(
+                    pair.value.origin, "'\(INIFile.shown(key))' and its value are longer than \(EarshotLimits.discoveryPairBytes) bytes")
+            }
+            if let same = self.discoveryInfo.keys.first(where: { $0.lowercased() == key.lowercased() }) { self.discoveryInfo[same] = nil }
+            self.discoveryInfo[key] = pair.value.text
+            let total = self.discoveryInfo.reduce(0) { $0 + $1.key.utf8.count + 1 + $1.value.utf8.count }
+            guard total <= EarshotLimits.discoveryInfoBytes else {
+                throw SettingsError(
+                    pair.value.origin, "discovery info is longer than \(EarshotLimits.discoveryInfoBytes) bytes together; shorten it")
+            }
+        }
+    }
+
+    private static func peers(_ value: SettingValue) throws(SettingsError) -> [ConfiguredPeer] {
+        var peers: [ConfiguredPeer] = []
+        for part in value.text.split(separator: ",") {
+            let text = String(part).trimmingBlanks
+            if text.isEmpty { continue }
+            do throws(EarshotError) {
+                peers.append(try ConfiguredPeer(text))
+            } catch {
+                throw SettingsError(value.origin, error.message)
+            }
+        }
+        return peers
+    }
+
+    /// A relative path would depend on where the daemon was started.
+    static func absolutePath(_ value: SettingValue) throws(SettingsError) -> String {
+        guard value.text.hasPrefix("/") else { throw value.error("an absolute path") }
+        guard !value.text.utf8.contains(0) else { throw value.error("a path") }
+        return value.text
+    }
+
+    private static func label<Label>(
+        _ value: SettingValue, _ make: (String) throws(LabelError) -> Label
+    ) throws(SettingsError) -> Label {
+        do throws(LabelError) {
+            return try make(value.text)
+        } catch {
+            throw SettingsError(value.origin, "'\(INIFile.shown(value.text))' does not do: \(error.description)")
+        }
+    }
+
+    private static func label<Label>(_ make: () throws(LabelError) -> Label) throws(SettingsError) -> Label {
+        do throws(LabelError) {
+            return try make()
+        } catch {
+            throw SettingsError(.defaults, error.description)
+        }
+    }
+
+    /// The host name up to its first dot; `earshot` where that is no display name.
+    private static func defaultName(_ hostName: String) throws(SettingsError) -> DisplayName {
+        if let name = try? DisplayName(String(hostName.prefix { $0 != "." })) { return name }
+        return try self.label { () throws(LabelError) in try DisplayName("earshot") }
+    }
+}

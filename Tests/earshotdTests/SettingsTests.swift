@@ -1,0 +1,289 @@
+import Earshot
+import Foundation
+import Logging
+import Testing
+
+@testable import earshotd
+
+/// A directory with one settings file, gone with the value's scope.
+private func withFile<Result>(_ text: String, _ body: (String) throws -> Result) throws -> Result {
+    try withFile(Array(text.utf8), body)
+}
+
+private func withFile<Result>(_ bytes: [UInt8], _ body: (String) throws -> Result) throws -> Result {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshotd-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    let path = directory.appendingPathComponent("earshotd.conf").path
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    return try body(path)
+}
+
+private func load(
+    flags: SettingsLoader.Flags = .init(), environment: [String: String] = [:], hostName: String = "kitchen.example.org"
+) throws(SettingsError) -> SettingsLoader.Result {
+    var environment = environment
+    environment["XDG_RUNTIME_DIR"] = environment["XDG_RUNTIME_DIR"] ?? "/run/user/1000"
+    environment["HOME"] = environment["HOME"] ?? "/nonexistent"
+    return try SettingsLoader(flags: flags, environment: environment, isRoot: false, hostName: hostName).load()
+}
+
+private func load(file text: String) throws -> Settings {
+    try withFile(text) { try load(flags: .init(config: $0)).settings }
+}
+
+@Suite struct SettingsFileTests {
+    @Test func everyKeyIsRead() throws {
+        let settings = try load(
+            file: """
+                # a comment
+                [peer]
+                name = "alice #2"   ; another
+                service_type=robots
+                port = 5000
+                encryption = required        # required | optional | none
+                [discovery]
+                backend = embedded
+                advertise = no
+                browse = off
+                peers = 10.0.0.7:47110, [fe80::1%eth0]:47110 ,host.example.org:1
+                [discovery.info]
+                room = kitchen # by the window
+                Empty =
+                [invitations]
+                from_unknown = reject
+                from_trusted = ask
+                timeout = 5min
+                [messages]
+                inbox_limit = 7
+                inbox_size = 512K
+                inbox_age = 2h
+                [resources]
+                max_size = 1G
+                quota = 3
+                reserve = 2.5%
+                [control]
+                socket = /tmp/here.sock
+                group = users
+                [log]
+                level = debug\r
+                """)
+        #expect("\(settings.name)" == "alice #2")
+        #expect("\(settings.serviceType)" == "robots")
+        #expect(settings.port == 5000)
+        #expect(settings.portIsChosen)
+        #expect(settings.backend == .embedded)
+        #expect(!settings.advertise)
+        #expect(!settings.browse)
+        #expect(settings.configuredPeers.count == 3)
+        #expect(settings.discoveryInfo == ["room": "kitchen", "Empty": ""])
+        #expect(settings.fromUnknown == .reject)
+        #expect(settings.fromTrusted == .ask)
+        #expect(settings.invitationTimeout == .seconds(300))
+        #expect(settings.inboxLimit == 7)
+        #expect(settings.inboxSize == 524_288)
+        #expect(settings.inboxAge == .seconds(7200))
+        #expect(settings.maximumResourceSize == 1_073_741_824)
+        #expect(settings.quota == 3)
+        #expect(settings.reserve == 0.025)
+        #expect(settings.socket == "/tmp/here.sock")
+        #expect(settings.group?.text == "users")
+        #expect(settings.logLevel == .debug)
+    }
+
+    /// The line that is wrong, and a part of the message about it.
+    static let faults: [(file: String, line: Int, words: String)] = [
+        ("[peer]\nnmae = x", 2, "unknown key 'nmae' in [peer]; there are name, service_type, port, encryption"),
+        ("[peer]\nname = x\n[pear]\n", 3, "unknown section [pear]; there are [peer], [discovery]"),
+        ("name = x", 1, "before any section"),
+        ("[peer]\nname = x\n\nname = y", 4, "already set in line 2"),
+        ("[peer]\nname = a\n[log]\n[peer]\nname = b", 5, "already set in line 2"),
+        ("[peer]\nname", 2, "neither 'key = value'"),
+        ("[peer]\n= x", 2, "without a key"),
+        ("[peer\n", 1, "closing bracket"),
+        ("[peer] name = x\n", 1, "follows the section's closing bracket"),
+        ("[peer]\nname = \"x", 2, "closing quote"),
+        ("[peer]\nname = \"x\"y", 2, "closing quote"),
+        ("[peer]\nname = \(String(repeating: "x", count: 64))", 2, "a display name is 1 to 63 bytes"),
+        ("[peer]\nname = a\u{7}b", 2, "a control character"),
+        ("[peer]\nservice_type = Robots", 2, "a service type is 1 to 15"),
+        ("[peer]\nport = 0", 2, "'0' is not a whole number from 1 to 65535"),
+        ("[peer]\nport = 65536", 2, "a whole number from 1 to 65535"),
+        ("[peer]\nport = +5", 2, "a whole number from 1 to 65535"),
+        ("[peer]\nport = 99999999999999999999", 2, "a whole number from 1 to 65535"),
+        ("[peer]\nencryption = optional", 2, "supported by this version yet"),
+        ("[peer]\nencryption = tls", 2, "'tls' is not required"),
+        ("[identity]\ncertificate = /x", 2, "not supported by this version yet"),
+        ("[identity]\nkey = /x", 2, "this version knows none"),
+        ("[messages]\nreceipts = yes", 2, "not supported by this version yet"),
+        ("[messages]\noutbox_age = 7d", 2, "not supported by this version yet"),
+        ("[resources]\naccept = ask", 2, "not supported by this version yet"),
+        ("[discovery]\nbackend = bonjour", 2, "one of auto, avahi, embedded, none"),
+        ("[discovery]\nadvertise = maybe", 2, "'maybe' is not yes or no"),
+        ("[discovery]\npeers = nowhere", 2, "nowhere"),
+        ("[discovery.info]\nid = x", 2, "Earshot's own"),
+        ("[discovery.info]\nroom = \(String(repeating: "x", count: 251))", 2, "longer than 255 bytes"),
+        ("[discovery.info]\na = \(String(repeating: "x", count: 250))\nb = \(String(repeating: "x", count: 200))", 3, "400 bytes together"),
+        ("[discovery.info]\nroom = a\nROOM = b", 3, "already set in line 2"),
+        ("[discovery.info]\nküche = a", 2, "printable ASCII"),
+        ("[discovery]\ninfo.room = a", 2, "unknown key 'info.room'"),
+        ("[invitations]\nfrom_unknown = block", 2, "one of ask, accept, reject"),
+        ("[invitations]\nfrom_trusted = reject", 2, "one of accept, ask"),
+        ("[invitations]\ntimeout = 0s", 2, "a time from 1s to 1d"),
+        ("[invitations]\ntimeout = 2d", 2, "a time from 1s to 1d"),
+        ("[invitations]\ntimeout = soon", 2, "a time such as 30s"),
+        ("[invitations]\ntimeout = 99999999999999999d", 2, "a time from 1s to 1d"),
+        ("[messages]\ninbox_limit = 0", 2, "a whole number from 1"),
+        ("[messages]\ninbox_size = 256MB", 2, "a size such as 512K"),
+        ("[messages]\ninbox_size = 99999999999G", 2, "a size below"),
+        ("[resources]\nreserve = 5", 2, "a percentage"),
+        ("[resources]\nreserve = 100%", 2, "a percentage"),
+        ("[resources]\nreserve = nan%", 2, "a percentage"),
+        ("[control]\nsocket = earshot.sock", 2, "an absolute path"),
+        ("[log]\nlevel = loud", 2, "one of trace, debug, info"),
+    ]
+
+    @Test(arguments: faults.indices) func aFaultIsNamedWithFileAndLine(_ index: Int) throws {
+        let fault = Self.faults[index]
+        try withFile(fault.file) { path in
+            let error = #expect(throws: SettingsError.self) { try load(flags: .init(config: path)) }
+            #expect(error?.origin == .file(path: path, line: fault.line))
+            #expect(error?.message.contains(fault.words) == true, "\(error?.message ?? "")")
+            #expect(error?.exitCode == 78)
+            #expect(error?.description.hasPrefix("\(path):\(fault.line): ") == true)
+        }
+    }
+
+    @Test func notUTF8IsNamedWithItsLine() throws {
+        try withFile(Array("[peer]\nname = ".utf8) + [0xFF, 0xFE, 0x0A]) { path in
+            let error = #expect(throws: SettingsError.self) { try load(flags: .init(config: path)) }
+            #expect(error?.origin == .file(path: path, line: 2))
+        }
+    }
+
+    @Test func aFaultInTheFileCountsUnderAFlagToo() throws {
+        try withFile("[peer]\nport = x") { path in
+            _ = #expect(throws: SettingsError.self) { try load(flags: .init(config: path, port: "5000")) }
+        }
+    }
+
+    @Test func aHugeFileIsRefused() throws {
+        try withFile([UInt8](repeating: UInt8(ascii: "#"), count: INIFile.byteLimit + 1)) { path in
+            let error = #expect(throws: SettingsError.self) { try load(flags: .init(config: path)) }
+            #expect(error?.message.contains("larger than 1 MiB") == true)
+        }
+    }
+
+    @Test func anyBytesAreReadOrRefused() throws {
+        var generator = SystemRandomNumberGenerator()
+        let seeds = Self.faults.map { Array($0.file.utf8) } + [Array("[peer]\nname = \"alice\" # x\n".utf8)]
+        for _ in 0..<20_000 {
+            var bytes = seeds[Int.random(in: seeds.indices, using: &generator)]
+            for _ in 0..<Int.random(in: 1...4, using: &generator) where !bytes.isEmpty {
+                bytes[Int.random(in: bytes.indices, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+            }
+            do throws(SettingsError) {
+                var layers = SettingLayers()
+                try layers.readFile(INIFile(bytes: bytes, path: "f"), path: "f")
+                _ = try Settings(layers, hostName: "h")
+            } catch {
+                #expect(!error.message.isEmpty && !error.message.contains("\n"))
+            }
+        }
+    }
+
+    @Test func theExampleFileHoldsTheDefaults() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let example = try String(contentsOf: root.appendingPathComponent("Config/earshotd.conf"), encoding: .utf8)
+        // A commented setting is a `#` right before a key; other comments have a blank after it.
+        let opened = example.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.hasPrefix("#") && !$0.hasPrefix("# ") ? String($0.dropFirst()) : String($0) }.joined(separator: "\n")
+        let file = try INIFile(bytes: Array(opened.utf8), path: "example")
+        #expect(Set(file.entries.map { "\($0.section).\($0.key)" }) == Set(SettingKey.allCases.map(\.rawValue)))
+        #expect(try INIFile(bytes: Array(example.utf8), path: "example").entries.isEmpty)
+        var set = try load(file: opened)
+        let defaults = try load(file: "")
+        #expect(set.portIsChosen && !defaults.portIsChosen)
+        set.portIsChosen = false
+        #expect(String(describing: set) == String(describing: defaults))
+    }
+}
+
+@Suite struct SettingsLayersTests {
+    @Test func flagOverEnvironmentOverFileOverDefault() throws {
+        try withFile("[peer]\nname = file\n[log]\nlevel = error\n[discovery]\nbackend = none\n[discovery.info]\nroom = file\nRack = 1\n") {
+            path in
+            let environment = [
+                "EARSHOT_PEER_NAME": "environment", "EARSHOT_LOG_LEVEL": "debug", "EARSHOT_WHATEVER": "x", "EARSHOT_SOCKET": "/client.sock",
+                "EARSHOT_DISCOVERY_INFO_ROOM": "environment", "EARSHOT_PEER_PORT": "",
+            ]
+            let settings = try load(flags: .init(config: path, name: "flag"), environment: environment).settings
+            #expect("\(settings.name)" == "flag")
+            #expect(settings.logLevel == .debug)
+            #expect(settings.backend == .none)
+            #expect(settings.port == 47110 && !settings.portIsChosen)
+            #expect(settings.discoveryInfo == ["room": "environment", "Rack": "1"])
+            #expect(settings.socket == nil)
+        }
+    }
+
+    @Test func theNameIsTheHostNamesFirstLabel() throws {
+        #expect("\(try load().settings.name)" == "kitchen")
+        #expect("\(try load(hostName: "").settings.name)" == "earshot")
+        #expect("\(try load(hostName: String(repeating: "x", count: 64)).settings.name)" == "earshot")
+    }
+
+    @Test(arguments: [
+        SettingsLoader.Flags(name: ""), .init(serviceType: "-"), .init(port: "70000"), .init(discovery: "dns"), .init(logLevel: "x"),
+    ])
+    func aWrongFlagIsAUsageError(_ flags: SettingsLoader.Flags) throws {
+        let error = #expect(throws: SettingsError.self) { try load(flags: flags) }
+        #expect(error?.exitCode == 64)
+        #expect(error?.description.hasPrefix("--") == true)
+    }
+
+    @Test func aWrongVariableIsAConfigurationError() throws {
+        let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_PEER_PORT": "x"]) }
+        #expect(error?.exitCode == 78)
+        #expect(error?.description == "$EARSHOT_PEER_PORT: 'x' is not a whole number from 1 to 65535")
+    }
+
+    @Test func aConfigFlagMustNameAFile() throws {
+        let error = #expect(throws: SettingsError.self) { try load(flags: .init(config: "/nonexistent/earshotd.conf")) }
+        #expect(error?.exitCode == 78)
+        #expect(error?.message == "cannot read /nonexistent/earshotd.conf: no such file or directory")
+        #expect(throws: SettingsError.self) { try load(flags: .init(config: "/")) }
+    }
+}
+
+@Suite struct PlacesTests {
+    @Test func systemdThenXDGThenHome() throws {
+        let systemd = Places(
+            environment: [
+                "CONFIGURATION_DIRECTORY": "/etc/earshot", "STATE_DIRECTORY": "/var/lib/earshot:/x", "RUNTIME_DIRECTORY": "/run/earshot",
+                "HOME": "/h", "XDG_RUNTIME_DIR": "/run/user/1",
+            ], isRoot: false)
+        #expect(try systemd.configuration(flag: nil)?.path == "/etc/earshot/earshotd.conf")
+        #expect(try systemd.stateDirectory(flag: nil) == "/var/lib/earshot")
+        #expect(try systemd.socket(setting: nil) == "/run/earshot/earshot.sock")
+        #expect(try systemd.socket(setting: "/x.sock") == "/x.sock")
+        let user = Places(environment: ["HOME": "/h", "XDG_RUNTIME_DIR": "/run/user/1"], isRoot: false)
+        #expect(try user.configuration(flag: nil)?.path == "/h/.config/earshot/earshotd.conf")
+        #expect(try user.configuration(flag: "/c")?.path == "/c")
+        #expect(try user.stateDirectory(flag: nil) == "/h/.local/state/earshot")
+        #expect(try user.socket(setting: nil) == "/run/user/1/earshot/earshot.sock")
+        let xdg = Places(environment: ["HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_CONFIG_HOME": "relative"], isRoot: true)
+        #expect(try xdg.configuration(flag: nil)?.path == "/h/.config/earshot/earshotd.conf")
+        #expect(try xdg.stateDirectory(flag: nil) == "/s/earshot")
+        #expect(try xdg.socket(setting: nil) == "/run/earshot/earshot.sock")
+    }
+
+    @Test func withoutAPlaceTheErrorNamesTheFlag() throws {
+        let nowhere = Places(environment: [:], isRoot: false)
+        #expect(try nowhere.configuration(flag: nil) == nil)
+        #expect(throws: SettingsError.self) { try nowhere.stateDirectory(flag: nil) }
+        let error = #expect(throws: SettingsError.self) { try nowhere.socket(setting: nil) }
+        #expect(error?.message.contains("--socket") == true)
+        #expect(throws: SettingsError.self) { try nowhere.socket(setting: "/" + String(repeating: "x", count: 107)) }
+    }
+}
