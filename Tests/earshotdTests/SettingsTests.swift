@@ -1,4 +1,5 @@
 import Earshot
+import EarshotDiscovery
 import Foundation
 import Logging
 import Testing

@@ -1,0 +1,75 @@
+@testable import Earshot
+import EarshotControl
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@testable import earshotd
+
+/// The library and the API spell the same words: a case that one side alone has would be lost between them.
+@Suite struct MappingTests {
+    private func words<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> Set<String> {
+        Set(type.allCases.map(\.rawValue))
+    }
+
+    @Test func theWordsAgree() {
+        #expect(self.words(Trust.self) == self.words(ControlAPI.Trust.self))
+        #expect(self.words(MemberState.self) == self.words(ControlAPI.MemberState.self))
+        #expect(self.words(Protection.self) == self.words(ControlAPI.Protection.self))
+        #expect(self.words(Direction.self) == self.words(ControlAPI.Direction.self))
+        #expect(self.words(Peer.Presence.self) == self.words(ControlAPI.Peer.Presence.self))
+        #expect(self.words(Invitation.State.self) == self.words(ControlAPI.Invitation.State.self))
+        #expect(self.words(Invitation.Decision.self) == self.words(ControlAPI.InvitationResponse.Decision.self))
+        #expect(self.words(Message.Mode.self) == self.words(ControlAPI.Message.Mode.self))
+        #expect(self.words(Message.ReadState.self) == self.words(ControlAPI.Message.State.self))
+        #expect(self.words(Message.Status.self) == self.words(ControlAPI.DeliveryStatus.self))
+        #expect(self.words(Resource.Kind.self) == self.words(ControlAPI.Resource.Kind.self))
+        #expect(self.words(Resource.State.self) == self.words(ControlAPI.Resource.State.self))
+    }
+
+    private let peerID = PeerID(subjectPublicKeyInfo: [1, 2, 3])
+    private let time = Date(timeIntervalSince1970: 1_000_000)
+
+    private func message(_ direction: Direction) -> Message {
+        Message(
+            id: .random(), direction: direction, senderID: self.peerID, senderName: "bob", contentType: "text/plain",
+            body: ByteBuffer(string: "hi"), mode: .reliable, sentAt: self.time, receivedAt: direction == .incoming ? self.time : nil,
+            readState: .unread,
+            recipients: [Message.Recipient(peerID: self.peerID, status: .failed, error: .inboxFull, errorMessage: "full")])
+    }
+
+    @Test func recipientsGoWithOutgoingMessagesOnly() {
+        let incoming = ControlAPI.Message(self.message(.incoming))
+        #expect(incoming.to == nil && incoming.recipients == nil && incoming.body == Array("hi".utf8))
+        let outgoing = ControlAPI.Message(self.message(.outgoing))
+        #expect(outgoing.to == [self.peerID.description])
+        #expect(outgoing.recipients?.first?.error == ControlAPI.Failure(code: "inbox-full", message: "full"))
+    }
+
+    @Test func aPeerKeepsEveryField() throws {
+        let peer = Peer(
+            id: self.peerID, name: "bob", presence: .nearby, state: .connected, trust: .trusted, protection: .encrypted, proven: true,
+            addresses: ["10.0.0.7:47110"], discoveryInfo: ["room": "kitchen"], sources: [.avahi, .store], firstSeen: self.time,
+            lastSeen: self.time)
+        let json = String(decoding: try ControlJSON.encode(ControlAPI.Peer(peer)), as: UTF8.self)
+        #expect(
+            json
+                == #"{"addresses":["10.0.0.7:47110"],"discovery_info":{"room":"kitchen"},"first_seen":"1970-01-12T13:46:40.000Z","#
+                + #""id":"\#(self.peerID)","last_seen":"1970-01-12T13:46:40.000Z","name":"bob","presence":"nearby","protection":"encrypted","#
+                + #""proven":true,"sources":["avahi","store"],"state":"connected","trust":"trusted"}"#)
+    }
+
+    @Test func eventsCarryTheirPayload() throws {
+        let event = NodeEvent(sequence: 7, time: self.time, kind: .messageReceived(self.message(.incoming)))
+        let lines = try EventsRoutes.Format.lines.buffer(ControlAPI.Event(event, epoch: "e"))
+        let text = String(buffer: lines)
+        #expect(text.hasPrefix(#"{"epoch":"e","message":{"#) && text.hasSuffix("\"type\":\"message.received\"}\n"))
+        let gap = ControlAPI.Event(NodeEvent(sequence: 9, time: self.time, kind: .gap(3...9)), epoch: "e")
+        #expect(gap.from == 3 && gap.to == 9 && gap.seq == 9 && gap.type == .gap)
+        let sent = String(buffer: try EventsRoutes.Format.serverSent.buffer(gap))
+        #expect(sent.hasPrefix("id: 9\nevent: gap\ndata: {") && sent.hasSuffix("}\n\n"))
+        #expect(EventsRoutes.Format(accept: "text/event-stream") == .serverSent)
+        #expect(EventsRoutes.Format(accept: "*/*") == .lines)
+    }
+}
