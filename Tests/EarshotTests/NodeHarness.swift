@@ -23,7 +23,8 @@ final class ScriptedDiscovery: PeerDiscovery {
         self.advertisement.withLock { $0 = advertisement }
         self.continuation.yield(.status(DiscoveryStatus(backend: .embedded, state: .running)))
         await withTaskCancellationHandler {
-            for await _ in AsyncStream<Never> { _ in } {}
+            let never = AsyncStream<Never> { _ in }
+            for await _ in never {}
         } onCancel: {
             self.continuation.finish()
         }

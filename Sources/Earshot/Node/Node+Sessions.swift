@@ -22,8 +22,9 @@ extension Node {
 
     /// Takes up a session in memory; the caller has had it persisted, or is about to.
     func adopt(_ session: StoredSession, with id: PeerID, attached: Bool) {
+        let isConnected = self.records[id]?.connection != nil
         self.records[id]?.session = session
-        self.records[id]?.isAttached = attached && self.records[id]?.connection != nil
+        self.records[id]?.isAttached = attached && isConnected
         self.tellSession(id)
         self.publishPeer(id)
         if attached { self.attached(id) }

@@ -16,10 +16,14 @@ package struct InboxLimits: Sendable, Hashable {
         self.bytes = max(bytes, 1)
     }
 
-    /// One sender may hold at most half of either, so that it cannot lock the others out.
-    package var countPerSender: Int { (self.count + 1) / 2 }
+    /// What one sender may hold: all but a part that stays for the others, so that it cannot lock them out. An inbox too small to
+    /// divide is not divided.
+    package var countPerSender: Int { self.count - self.count / Self.partForOthers }
     /// See `countPerSender`.
-    package var bytesPerSender: UInt64 { self.bytes / 2 + self.bytes % 2 }
+    package var bytesPerSender: UInt64 { self.bytes - self.bytes / UInt64(Self.partForOthers) }
+
+    /// One in this many messages, and bytes, is kept for other senders.
+    package static let partForOthers = 64
 
     /// What a message counts beyond its body, name and type, in bytes: about what its row and indices take on disk.
     package static let overhead: UInt64 = 256

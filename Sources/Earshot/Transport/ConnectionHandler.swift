@@ -335,9 +335,9 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 "closing a connection", metadata: ["peer": "\(self.provenID)", "reason": "\(error)"])
             self.writeAccounted([.refusal(refusal)], context: context)
             self.finish(.refused(refusal), context: context)
-        case .handshaking:
+        case .handshaking(let machine):
             // A responder that refuses the first hello has not sent its preamble yet.
-            let isFirst = self.settings.role == .responder
+            let isFirst = self.settings.role == .responder && !machine.hasSentHello
             self.writeAccounted([.refusal(refusal)], withPreamble: isFirst, context: context)
             self.fail(EarshotError(error.code.earshotCode, error.description, underlying: error), context: context)
         case .waitingForTLS:
