@@ -3,6 +3,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
+internal import NIOHTTP1
 
 /// A request's failure on its way out, as RFC 9457 has it: what the routes throw and the responder writes.
 struct APIProblem: Error, Sendable {
@@ -38,6 +39,9 @@ struct APIProblem: Error, Sendable {
             self.init(.tooLarge, "the request's body is too large", closesConnection: true)
         case let error as HTTPError:
             self.init(.invalidParameter, error.body ?? "the request cannot be answered", status: error.status, closesConnection: true)
+        case is HTTPParserError, is IOError, is ChannelError:
+            // The client went away, or broke its own framing; whether anybody reads this is its affair.
+            self.init(.invalidParameter, "the request's body broke off or is not what its head announced", closesConnection: true)
         case is CancellationError:
             self.init(.unavailable, "the daemon is stopping; try again once it runs", closesConnection: true)
         default:
