@@ -135,6 +135,14 @@ struct ControlJSONTests {
         #expect(bytes == ControlAPI.MessageRequest(to: .peers(["b"]), body: [0, 255], contentType: "application/octet-stream"))
     }
 
+    @Test(arguments: ["\"", "\\", "\n", "\u{1}", "a", "é"])
+    func theLongestMessageFitsTheLongestRequest(_ text: String) throws {
+        let body = Array(String(repeating: text, count: 300_000 / text.utf8.count).utf8)
+        let request = ControlAPI.MessageRequest(to: .peers(["b"]), body: body, contentType: "text/plain")
+        #expect(try ControlJSON.encode(request).count < body.count * 14 / 10)
+        try self.roundTrip(request)
+    }
+
     @Test func theFormOfABodyFollowsItsTypeAndBytes() throws {
         #expect(try self.object(Self.message([65], "TEXT/html"))["body"] as? String == "A")
         #expect(try self.object(Self.message([65], "application/json"))["body_base64"] as? String == "QQ==")

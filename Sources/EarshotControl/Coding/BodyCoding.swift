@@ -21,6 +21,18 @@ package enum BodyCoding {
         }
     }
 
+    /// Whether the text would be longer in JSON, with its escapes, than the same bytes as base64.
+    static func isShorterAsBase64(_ bytes: [UInt8]) -> Bool {
+        let escapes = bytes.reduce(0) { sum, byte in
+            switch byte {
+            case UInt8(ascii: "\n"), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\""), UInt8(ascii: "\\"): sum + 1
+            case 0..<0x20: sum + 5
+            default: sum
+            }
+        }
+        return escapes > bytes.count / 3
+    }
+
     /// The bytes, and whether they stood as text.
     static func decode<Key: CodingKey>(
         text: Key, base64: Key, in container: KeyedDecodingContainer<Key>

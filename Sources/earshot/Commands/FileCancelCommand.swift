@@ -16,7 +16,7 @@ struct FileCancelCommand: AsyncParsableCommand {
             let running = resources.filter { !$0.isOver }
             // What is done must not be found here: for the daemon, the same call deletes it.
             guard let resource = try running.named(file) else {
-                if let over = try resources.named(file) {
+                if let over = resources.last(where: { $0.id == file.lowercased() || $0.name == file }) {
                     throw CommandFailure(
                         .data, "\(over.name.escapedForDisplay) is not on its way any more: it is \(over.state.rawValue.escapedForDisplay)")
                 }

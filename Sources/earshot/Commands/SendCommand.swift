@@ -46,7 +46,8 @@ struct SendCommand: AsyncParsableCommand {
                 .data, "a message is at most \(Self.bodyLimit) bytes, and this one is longer",
                 hint: "send it as a file: earshot file send \(self.peer.escapedForDisplay) PATH")
         }
-        let isText = String(validating: body, as: UTF8.self) != nil
+        // A NUL is valid UTF-8, and in no text.
+        let isText = !body.contains(0) && String(validating: body, as: UTF8.self) != nil
         let request = ControlAPI.MessageRequest(
             to: .peers([self.peer] + self.to), body: body,
             contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType), timeoutSeconds: self.timeout?.value)
