@@ -38,8 +38,13 @@ struct EarshotDaemon: AsyncParsableCommand {
 
     static func main() async {
         do {
-            guard let command = try Self.parseAsRoot() as? EarshotDaemon else { return }
-            try await command.start()
+            var command = try Self.parseAsRoot()
+            guard let daemon = command as? EarshotDaemon else {
+                // The parser's own command for --help.
+                try command.run()
+                return
+            }
+            try await daemon.start()
         } catch let error as SettingsError {
             Self.end("\(error)", error.exitCode)
         } catch let error as StartError {

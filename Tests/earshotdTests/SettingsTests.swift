@@ -108,10 +108,9 @@ private func load(file text: String) throws -> Settings {
         ("[peer]\nname = \(String(repeating: "x", count: 64))", 2, "a display name is 1 to 63 bytes"),
         ("[peer]\nname = a\u{7}b", 2, "a control character"),
         ("[peer]\nservice_type = Robots", 2, "a service type is 1 to 15"),
-        ("[peer]\nport = 0", 2, "'0' is not a whole number from 1 to 65535"),
-        ("[peer]\nport = 65536", 2, "a whole number from 1 to 65535"),
-        ("[peer]\nport = +5", 2, "a whole number from 1 to 65535"),
-        ("[peer]\nport = 99999999999999999999", 2, "a whole number from 1 to 65535"),
+        ("[peer]\nport = 65536", 2, "a whole number from 0 to 65535"),
+        ("[peer]\nport = +5", 2, "a whole number from 0 to 65535"),
+        ("[peer]\nport = 99999999999999999999", 2, "a whole number from 0 to 65535"),
         ("[peer]\nencryption = optional", 2, "supported by this version yet"),
         ("[peer]\nencryption = tls", 2, "'tls' is not required"),
         ("[identity]\ncertificate = /x", 2, "not supported by this version yet"),
@@ -246,7 +245,7 @@ private func load(file text: String) throws -> Settings {
     @Test func aWrongVariableIsAConfigurationError() throws {
         let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_PEER_PORT": "x"]) }
         #expect(error?.exitCode == 78)
-        #expect(error?.description == "$EARSHOT_PEER_PORT: 'x' is not a whole number from 1 to 65535")
+        #expect(error?.description == "$EARSHOT_PEER_PORT: 'x' is not a whole number from 0 to 65535")
     }
 
     @Test func aConfigFlagMustNameAFile() throws {

@@ -9,7 +9,7 @@ struct Settings: Sendable {
     var name: DisplayName
     var serviceType: ServiceType
     var port: UInt16 = 47110
-    /// Somebody chose the port: another one would surprise.
+    /// Somebody chose the port: another one would surprise. 0 asks for any.
     var portIsChosen = false
     var backend = DiscoveryBackend.auto
     var advertise = true
@@ -53,7 +53,7 @@ struct Settings: Sendable {
         case .peerServiceType:
             self.serviceType = try Self.label(value) { text throws(LabelError) in try ServiceType(text) }
         case .peerPort:
-            self.port = UInt16(truncatingIfNeeded: try value.number(1...65535))
+            self.port = UInt16(truncatingIfNeeded: try value.number(0...65535))
             self.portIsChosen = true
         case .peerEncryption:
             guard value.text == EncryptionPreference.required.rawValue else {
