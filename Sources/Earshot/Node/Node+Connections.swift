@@ -276,16 +276,16 @@ extension Node {
 
     // MARK: Frames
 
-    func received(_ frames: [Frame], bytes: Int, on connection: Connection) {
+    func received(_ frames: [Frame], weight: Int, on connection: Connection) {
         let id = connection.peer.id
         guard self.mutedConnections[ObjectIdentifier(connection)] == nil else {
             self.receivedFromBlocked(frames, on: connection)
-            connection.processed(bytes)
+            connection.processed(weight)
             return
         }
         // A connection that another has superseded has nothing to say any more.
         guard self.records[id]?.connection === connection else {
-            connection.processed(bytes)
+            connection.processed(weight)
             return
         }
         self.records[id]?.lastSeen = Date()
@@ -297,18 +297,20 @@ extension Node {
             case .inviteWithdraw(let withdraw): self.received(withdraw, from: id)
             case .sessionResume(let session): self.receivedResume(session, from: id)
             case .sessionEnd(let session): self.receivedEnd(session, from: id)
-            case .message(let message): handedOn += self.received(message, on: connection)
+            case .message(let message): if self.received(message, weight: frame.weight, on: connection) { handedOn += frame.weight }
             case .messageReceipts(let receipts): self.received(receipts, from: id)
             case .resourceOffer(let offer): self.received(offer, from: id)
             case .resourceAccept(let accept): self.signal(accept.id, from: id, .outgoing, .accepted(offset: accept.offset, limit: accept.limit))
             case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
-            case .resourceChunk(let chunk): self.signal(chunk.id, from: id, .incoming, .chunk(offset: chunk.offset, chunk.data))
+            case .resourceChunk(let chunk):
+                let signal = Transfer.Signal.chunk(offset: chunk.offset, chunk.data, weight: frame.weight)
+                if self.signal(chunk.id, from: id, .incoming, signal) { handedOn += frame.weight }
             case .resourceEnd(let end): self.signal(end.id, from: id, .incoming, .end(end.algorithm, end.digest))
             case .resourceDone(let resource): self.signal(resource, from: id, .outgoing, .done)
             case .resourceCancel(let cancel): self.receivedCancel(cancel, from: id)
             case .hello, .proof, .refusal, .ping, .pong, .goodbye: break
             }
         }
-        connection.processed(bytes - min(handedOn, bytes))
+        connection.processed(weight - handedOn)
     }
 }

@@ -43,6 +43,9 @@ extension Node {
         do throws(EarshotError) {
             try await self.pump(row, on: connection, signals: signals)
         } catch {
+            // What still waits is dropped, and the connection reads on.
+            self.transfers[row.id]?.signals?.finish()
+            for await case .chunk(_, _, let weight) in signals { connection.processed(weight) }
             await self.spool.abandon(row.id)
             guard self.isRunning(row.id) else { return }
             let refusal = Refusal(code: WireErrorCode(error.code), explanation: String(error.message.prefix(200)))
@@ -59,9 +62,10 @@ extension Node {
         self.progressed(id, to: written)
         connection.send([.resourceAccept(ResourceAccept(id: id, offset: written, limit: limit))])
         for await signal in signals {
-            guard self.isRunning(id) else { break }
             switch signal {
-            case .chunk(let offset, let data):
+            case .chunk(let offset, let data, let weight):
+                defer { connection.processed(weight) }
+                guard self.isRunning(id) else { continue }
                 written = try await self.spool.write(id, offset: offset, data)
                 self.progressed(id, to: written)
                 let window = self.window(for: row.peerID)
@@ -70,6 +74,7 @@ extension Node {
                     connection.send([.resourceAccept(ResourceAccept(id: id, offset: written, limit: limit))])
                 }
             case .end(let algorithm, let digest):
+                guard self.isRunning(id) else { continue }
                 let text = try await self.spool.finish(id, algorithm: algorithm, digest: digest)
                 guard self.isRunning(id) else {
                     try await self.spool.remove(id)

@@ -225,22 +225,21 @@ extension Node {
 
     // MARK: Receiving
 
-    /// Queues a message for the inbox; gives the bytes that stay with it until it is on disk.
-    func received(_ frame: MessageFrame, on connection: Connection) -> Int {
+    /// Queues a message for the inbox; `true` where its weight stays with it until it is on disk.
+    func received(_ frame: MessageFrame, weight: Int, on connection: Connection) -> Bool {
         let peer = connection.peer.id
-        guard frame.mode == .reliable else { return 0 }
+        guard frame.mode == .reliable else { return false }
         guard let record = self.records[peer], record.session?.id == frame.session else {
             connection.send([.messageReceipts([MessageReceipt(id: frame.id, outcome: .refused)])])
-            return 0
+            return false
         }
-        let cost = frame.body.readableBytes
         self.enqueue(
             .deliver(
                 InboxMessage(
                     id: frame.id, senderID: peer, senderName: record.name, contentType: frame.contentType, body: frame.body,
                     sentAt: Date(timeIntervalSince1970: Double(frame.sentAtMilliseconds) / 1000)),
-                from: connection, cost: cost))
-        return cost
+                from: connection, weight: weight))
+        return true
     }
 
     // MARK: Inbox

@@ -159,9 +159,13 @@ extension Node {
         self.interruptTransfer(cancel.id, code, "\(row.peerName) cancelled it")
     }
 
-    func signal(_ id: ResourceID, from peer: PeerID, _ direction: Direction, _ signal: Transfer.Signal) {
-        guard let transfer = self.transfers[id], transfer.row.peerID == peer, transfer.row.direction == direction else { return }
-        transfer.signals?.yield(signal)
+    /// Hands a frame to its transfer's job; `false` where there is none (any more).
+    @discardableResult
+    func signal(_ id: ResourceID, from peer: PeerID, _ direction: Direction, _ signal: Transfer.Signal) -> Bool {
+        guard let transfer = self.transfers[id], transfer.row.peerID == peer, transfer.row.direction == direction,
+            case .enqueued? = transfer.signals?.yield(signal)
+        else { return false }
+        return true
     }
 
     func resumeTransfers(of peer: PeerID) {

@@ -10,7 +10,7 @@ enum StoreWork {
     /// One transaction, and what is to happen after it.
     case apply([StoreChange], then: (Result<Void, EarshotError>) -> Void)
     /// A message for the inbox; those that wait together are committed together.
-    case deliver(InboxMessage, from: Connection, cost: Int)
+    case deliver(InboxMessage, from: Connection, weight: Int)
 }
 
 /// The store's queue: changes in the order in which they were decided, bursts of messages in few transactions.
@@ -41,10 +41,10 @@ extension Node {
         while let work = self.storeQueue.popFirst() {
             switch work {
             case .apply(let changes, let then): await self.apply(changes, then)
-            case .deliver(let message, let connection, let cost):
-                var batch = [(message, connection, cost)]
-                while batch.count < EarshotLimits.deliveryBatch, case .deliver(let next, let from, let cost)? = self.storeQueue.first {
-                    batch.append((next, from, cost))
+            case .deliver(let message, let connection, let weight):
+                var batch = [(message, connection, weight)]
+                while batch.count < EarshotLimits.deliveryBatch, case .deliver(let next, let from, let weight)? = self.storeQueue.first {
+                    batch.append((next, from, weight))
                     self.storeQueue.removeFirst()
                 }
                 await self.deliver(batch)
@@ -73,7 +73,7 @@ extension Node {
         }
     }
 
-    private func deliver(_ batch: [(message: InboxMessage, connection: Connection, cost: Int)]) async {
+    private func deliver(_ batch: [(message: InboxMessage, connection: Connection, weight: Int)]) async {
         let outcomes: [DeliveryOutcome]?
         do throws(EarshotError) {
             outcomes = try await self.store.deliver(batch.map(\.message), receivedAt: Date())
@@ -94,7 +94,7 @@ extension Node {
             case nil: outcome = .refused
             }
             receipts[entry.message.senderID, default: []].append(MessageReceipt(id: entry.message.id, outcome: outcome))
-            entry.connection.processed(entry.cost)
+            entry.connection.processed(entry.weight)
         }
         for (peer, receipts) in receipts {
             guard let connection = self.records[peer]?.connection else { continue }

@@ -218,7 +218,7 @@ public actor Node {
         switch input {
         case .discovery(let event): self.handleDiscovery(event)
         case .connection(.proven(let connection)): self.connectionProven(connection)
-        case .connection(.received(let connection, let frames, let bytes)): self.received(frames, bytes: bytes, on: connection)
+        case .connection(.received(let connection, let frames, let weight)): self.received(frames, weight: weight, on: connection)
         case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)
         case .dialled(let target, let error): self.dialFinished(target, error)
         case .timer(let timer): self.timerFired(timer)

@@ -10,7 +10,7 @@ struct Transfer {
         case attached
         /// Send from `offset` up to `limit`.
         case accepted(offset: UInt64, limit: UInt64)
-        case chunk(offset: UInt64, ByteBuffer)
+        case chunk(offset: UInt64, ByteBuffer, weight: Int)
         case end(ResourceEnd.DigestAlgorithm, [UInt8])
         /// The receiver has published it.
         case done

@@ -8,7 +8,7 @@ import Synchronization
 package final class Connection: Sendable {
     /// Asks the handler for something that is not a frame.
     package enum Command: Sendable {
-        /// The node has dealt with this many received bytes.
+        /// The node has dealt with frames of this weight.
         case processed(Int)
         /// Say why, then close.
         case close(Refusal?)
@@ -49,8 +49,10 @@ package final class Connection: Sendable {
         self.channel.writeAndFlush(frames)
     }
 
-    package func processed(_ bytes: Int) {
-        self.channel.triggerUserOutboundEvent(Command.processed(bytes), promise: nil)
+    /// The node has dealt with frames of this ``EarshotWire/Frame/weight``: the connection may read on.
+    package func processed(_ weight: Int) {
+        guard weight > 0 else { return }
+        self.channel.triggerUserOutboundEvent(Command.processed(weight), promise: nil)
     }
 
     /// Ends the connection, in order (`goodbye`) or with a reason; what was written before still goes out.
@@ -62,8 +64,8 @@ package final class Connection: Sendable {
 /// What a connection's handler tells the node, in order.
 package enum ConnectionEvent: Sendable {
     case proven(Connection)
-    /// Frames that are legal where the connection stands; `bytes` must be handed back by `processed`.
-    case received(Connection, [Frame], bytes: Int)
+    /// Frames that are legal where the connection stands; their weight must be handed back by `processed`.
+    case received(Connection, [Frame], weight: Int)
     case closed(Connection, ConnectionEnd)
 }
 
@@ -86,4 +88,22 @@ package enum ConnectionEnd: Sendable, Hashable, CustomStringConvertible {
         case .refused(let refusal): "refused (\(refusal.code.name)) \(refusal.explanation)"
         }
     }
+}
+
+extension Frame {
+    /// What the frame costs while it waits, in bytes: its bulk and a share for everything else, so that small ones are not free.
+    var weight: Int {
+        switch self {
+        case .message(let message): message.body.readableBytes + Self.baseWeight
+        case .resourceChunk(let chunk): chunk.data.readableBytes + Self.baseWeight
+        case .invite(let invite): invite.context.count + Self.baseWeight
+        case .messageReceipts(let receipts): receipts.count * 32 + Self.baseWeight
+        case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .resourceOffer,
+            .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel:
+            Self.baseWeight
+        }
+    }
+
+    /// About what a frame without bulk takes in memory.
+    private static let baseWeight = 256
 }

@@ -117,13 +117,13 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             }
             guard self.hasPreamble else { return }
             self.decoder.feed(buffer)
-            try self.decode(bytes: buffer.readableBytes, context: context)
+            try self.decode(context: context)
         } catch {
             self.refuse(error, context: context)
         }
     }
 
-    private func decode(bytes: Int, context: ChannelHandlerContext) throws(WireError) {
+    private func decode(context: ChannelHandlerContext) throws(WireError) {
         var frames: [Frame] = []
         while let frame = try self.decoder.next() {
             switch self.state {
@@ -147,19 +147,20 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 case .ignore: break
                 case .reply(let reply): self.writeAccounted([reply], context: context)
                 case .violation(let error):
-                    self.emit(frames, bytes: bytes)
+                    self.emit(frames)
                     throw error
                 }
             case .waitingForTLS, .closed: return
             }
         }
-        self.emit(frames, bytes: bytes)
+        self.emit(frames)
     }
 
-    private func emit(_ frames: [Frame], bytes: Int) {
+    private func emit(_ frames: [Frame]) {
         guard case .proven(let connection, _) = self.state, !frames.isEmpty else { return }
-        self.unprocessed += bytes
-        self.settings.emit(.received(connection, frames, bytes: bytes))
+        let weight = frames.reduce(0) { $0 + $1.weight }
+        self.unprocessed += weight
+        self.settings.emit(.received(connection, frames, weight: weight))
     }
 
     package func read(context: ChannelHandlerContext) {
