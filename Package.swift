@@ -40,6 +40,8 @@ let package = Package(
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1", traits: []),
         // The HTTP client of the command line; speaks Unix sockets.
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        // HTTP's types as a channel's messages, in front of Hummingbird on our own socket.
+        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
         // HTTP methods, statuses and fields as types, shared with Hummingbird.
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
         // The command line's grammar, help and usage errors.
@@ -95,11 +97,15 @@ let package = Package(
             dependencies: [
                 "Earshot", "EarshotDiscovery", "EarshotControl", "EarshotSafety", "EarshotWire", "CLinux",
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -119,7 +125,7 @@ let package = Package(
         .testTarget(
             name: "EarshotTests",
             dependencies: [
-                "Earshot", "EarshotWire", "CSQLite",
+                "Earshot", "EarshotSafety", "EarshotWire", "CSQLite",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -136,7 +142,13 @@ let package = Package(
         .testTarget(name: "earshotTests", dependencies: ["earshot", "EarshotControl"], swiftSettings: settings),
         .testTarget(
             name: "earshotdTests",
-            dependencies: ["earshotd", "Earshot", "EarshotControl", .product(name: "Logging", package: "swift-log")],
+            dependencies: [
+                "earshotd", "Earshot", "EarshotControl", "EarshotDiscovery", "EarshotWire",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "LANTests", dependencies: ["EarshotControl"], path: "Tests/LAN",

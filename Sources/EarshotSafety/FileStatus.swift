@@ -10,6 +10,8 @@ package struct FileStatus: Sendable, Hashable {
     package let kind: Kind
     /// Bytes.
     package let size: UInt64
+    /// Bytes that the file system has set aside for it.
+    package let allocated: UInt64
     /// The permission bits.
     package let mode: UInt32
     package let owner: UInt32
@@ -27,6 +29,7 @@ package struct FileStatus: Sendable, Hashable {
             default: .other
             }
         self.size = UInt64(clamping: status.st_size)
+        self.allocated = UInt64(clamping: status.st_blocks).multipliedReportingOverflow(by: 512).partialValue
         self.mode = UInt32(status.st_mode & 0o7777)
         self.owner = status.st_uid
         self.modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]

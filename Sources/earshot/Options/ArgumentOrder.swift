@@ -1,0 +1,22 @@
+/// Lets `--socket` and `--json` stand before the verb as well as behind it: people write both.
+enum ArgumentOrder {
+    /// The same arguments with leading common options moved behind the verb (of two words for `file`).
+    static func verbFirst(_ arguments: [String]) -> [String] {
+        var rest = arguments[...]
+        var common: [String] = []
+        while let first = rest.first {
+            if first == "--socket", rest.count > 1 {
+                common += rest.prefix(2)
+                rest = rest.dropFirst(2)
+            } else if first == "--json" || first.hasPrefix("--socket=") {
+                common.append(first)
+                rest = rest.dropFirst()
+            } else {
+                break
+            }
+        }
+        guard !common.isEmpty, let verb = rest.first, !verb.hasPrefix("-") else { return arguments }
+        let words = verb == "file" && rest.count > 1 ? 2 : 1
+        return rest.prefix(words) + common + rest.dropFirst(words)
+    }
+}

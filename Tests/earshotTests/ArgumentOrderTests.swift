@@ -1,0 +1,19 @@
+import Testing
+
+@testable import earshot
+
+@Suite struct ArgumentOrderTests {
+    @Test(arguments: [
+        (["--socket", "/s", "peers"], ["peers", "--socket", "/s"]),
+        (["--json", "--socket=/s", "peers", "--watch"], ["peers", "--json", "--socket=/s", "--watch"]),
+        (["--json", "file", "list", "--watch"], ["file", "list", "--json", "--watch"]),
+        (["--json", "send", "bob", "--", "--socket"], ["send", "--json", "bob", "--", "--socket"]),
+        (["send", "bob", "--json"], ["send", "bob", "--json"]),
+        (["--socket"], ["--socket"]),
+        (["--json"], ["--json"]),
+        (["--json", "--help"], ["--json", "--help"]),
+        ([], []),
+    ]) func commonOptionsMoveBehindTheVerb(_ given: [String], _ expected: [String]) {
+        #expect(ArgumentOrder.verbFirst(given) == expected)
+    }
+}
