@@ -94,15 +94,19 @@ import Testing
         #expect(try await store.deliver([batch[4], inboxMessage(6, from: 6)], receivedAt: Self.time).map(\.isStored) == [true, false])
     }
 
-    @Test func oneSenderFillsAtMostHalf() async throws {
+    @Test func aPartStaysForOtherSenders() async throws {
+        let part = InboxLimits.partForOthers
         let directory = try StateDirectory()
-        let store = try self.store(directory, count: 10)
-        let outcomes = try await store.deliver((0..<8).map { inboxMessage($0) }, receivedAt: Self.time)
-        #expect(outcomes.map(\.isStored) == [true, true, true, true, true, false, false, false])
+        let store = try self.store(directory, count: part)
+        let outcomes = try await store.deliver((0..<UInt64(part)).map { inboxMessage($0) }, receivedAt: Self.time)
+        #expect(outcomes.map(\.isStored) == Array(repeating: true, count: part - 1) + [false])
         #expect(try await store.deliver([inboxMessage(0, from: 2)], receivedAt: Self.time).map(\.isStored) == [true])
         let small = try StateDirectory()
-        let bytes = try self.store(small, bytes: Self.weight * 4)
-        #expect(try await bytes.deliver((0..<3).map { inboxMessage($0) }, receivedAt: Self.time).map(\.isStored) == [true, true, false])
+        let bytes = try self.store(small, bytes: Self.weight * UInt64(part))
+        #expect(try await bytes.deliver((0..<UInt64(part)).map { inboxMessage($0) }, receivedAt: Self.time).last == .inboxFull)
+        let tiny = try StateDirectory()
+        let undivided = try self.store(tiny, count: 3)
+        #expect(try await undivided.deliver((0..<4).map { inboxMessage($0) }, receivedAt: Self.time).map(\.isStored) == [true, true, true, false])
     }
 
     @Test func fullByBytesAtTheEdgeAlsoAfterARestart() async throws {
