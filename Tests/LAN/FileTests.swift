@@ -1,0 +1,101 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    @Suite struct Files {
+        @Test func sixtyFourMebibytes() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await Self.make("music.flac", mebibytes: 64, at: alice)
+                let began = ContinuousClock.now
+                try await alice.expect(0, "file", "send", "bob", "music.flac")
+                measured("a file of 64 MiB, debug build", ContinuousClock.now - began)
+
+                let row = try #require(try await bob.files().first)
+                #expect(row.name == "music.flac")
+                #expect(row.state == .completed)
+                #expect(row.direction == .incoming)
+                #expect(row.size == 64 << 20)
+                #expect(row.transferred == 64 << 20)
+                #expect(row.digest != nil)
+                #expect(try await alice.files().map(\.state.rawValue) == ["completed"])
+
+                try await bob.expect(0, "file", "get", "music.flac")
+                #expect(try await Self.equal("\(alice.place)/music.flac", "\(bob.place)/music.flac"))
+                #expect(try await bob.files().map(\.id) == [row.id], "the row stays")
+            }
+        }
+
+        @Test func getOverwritesNothing() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await Self.make("notes.txt", mebibytes: 1, at: alice)
+                try Data("mine".utf8).write(to: URL(fileURLWithPath: "\(bob.place)/notes.txt"))
+                try await alice.expect(0, "file", "send", "bob", "notes.txt")
+                try await bob.expect(0, "file", "get", "notes.txt")
+                #expect(FileManager.default.contents(atPath: "\(bob.place)/notes.txt") == Data("mine".utf8))
+                #expect(try await Self.equal("\(alice.place)/notes.txt", "\(bob.place)/notes (2).txt"))
+
+                // An empty one, and one to standard output.
+                _ = FileManager.default.createFile(atPath: "\(alice.place)/empty", contents: Data())
+                try await alice.expect(0, "file", "send", "bob", "empty")
+                #expect(try await bob.expect(0, "file", "get", "empty", "-o", "-").output.isEmpty)
+                try Data("one line\n".utf8).write(to: URL(fileURLWithPath: "\(alice.place)/line"))
+                try await alice.expect(0, "file", "send", "bob", "line")
+                #expect(try await bob.expect(0, "file", "get", "line", "-o", "-").output == "one line\n")
+            }
+        }
+
+        @Test(arguments: ["alice", "bob"])
+        func cancelled(by canceller: String) async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                // A slow cable, so that there is something to cancel.
+                try await Self.shape(laboratory, "add", "dev", "eth0", "root", "tbf", "rate", "40mbit", "burst", "64kb", "latency", "200ms")
+                try await Self.make("film.mkv", mebibytes: 64, at: alice)
+                let sending = try alice.begin(["file", "send", "bob", "film.mkv"])
+                try await eventually("bob receives") {
+                    try await bob.files().contains { $0.state == .transferring && $0.transferred > 0 }
+                }
+                let daemon = canceller == "alice" ? alice : bob
+                let row = try #require(try await daemon.files().first)
+                try await daemon.expect(0, "file", "cancel", row.id)
+                let outcome = await sending.outcome()
+                #expect(outcome.status == 1, "\(outcome)")
+                for daemon in [alice, bob] {
+                    try await eventually("\(daemon.name) has it cancelled") {
+                        try await daemon.files().map(\.state.rawValue) == ["cancelled"]
+                    }
+                }
+                try await Self.shape(laboratory, "del", "dev", "eth0", "root")
+                #expect(try Self.bytes(under: "\(bob.place)/state") < 4 << 20, "nothing of it is kept")
+                // The session lives on.
+                try await alice.expect(0, "send", "bob", "never mind")
+            }
+        }
+
+        private static func make(_ name: String, mebibytes: Int, at daemon: Daemon) async throws {
+            let made = try await Running(
+                ["/usr/bin/head", "-c", "\(mebibytes)M", "/dev/urandom"], log: "\(daemon.place)/\(name)"
+            ).status()
+            try #require(made == 0)
+        }
+
+        private static func equal(_ one: String, _ other: String) async throws -> Bool {
+            try await Running(["/usr/bin/cmp", one, other]).outcome().status == 0
+        }
+
+        /// Shapes what leaves alice's host.
+        private static func shape(_ laboratory: Laboratory, _ arguments: String...) async throws {
+            try await laboratory.lab(["host", "exec", "alice", "--", "tc", "qdisc"] + arguments)
+        }
+
+        private static func bytes(under directory: String) throws -> Int {
+            try FileManager.default.subpathsOfDirectory(atPath: directory).reduce(0) { sum, path in
+                let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(path)")
+                return attributes[.type] as? FileAttributeType == .typeRegular ? sum + (attributes[.size] as? Int ?? 0) : sum
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    @Suite struct Invitations {
+        @Test func accepted() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await Self.pair(laboratory)
+                let asked = try alice.begin(["invite", "bob", "--context", "for the kitchen"])
+                let invitation = try await bob.awaitInvitation(from: alice)
+                #expect(invitation.state == .pending)
+                #expect(invitation.peerName == "alice")
+                #expect(String(decoding: invitation.context.bytes, as: UTF8.self) == "for the kitchen")
+                #expect(asked.isRunning, "it waits for the decision")
+                try await bob.expect(0, "accept", "alice")
+                #expect(await asked.outcome().status == 0)
+                try await alice.awaitConnected(to: bob)
+                try await bob.awaitConnected(to: alice)
+                let (ours, theirs) = try await (alice.sessions(), bob.sessions())
+                #expect(ours.map(\.id) == theirs.map(\.id))
+                #expect(ours.count == 1)
+                #expect(try await bob.invitations().isEmpty)
+                #expect(try await bob.peers().first?.proven == true)
+                // Asked again, it says so at once.
+                try await alice.expect(0, "invite", "bob")
+                #expect(try await bob.invitations().isEmpty)
+
+                try await bob.expect(0, "leave", "alice")
+                try await eventually("alice has no session") { try await alice.sessions().isEmpty }
+                try await alice.expect(77, "send", "bob", "still there?")
+            }
+        }
+
+        @Test func rejected() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await Self.pair(laboratory)
+                let asked = try alice.begin(["invite", "bob"])
+                let invitation = try await bob.awaitInvitation(from: alice)
+                try await bob.expect(0, "reject", invitation.id)
+                let outcome = await asked.outcome()
+                #expect(outcome.status == 77, "\(outcome)")
+                #expect(try await alice.sessions().isEmpty)
+                #expect(try await bob.invitations().isEmpty)
+            }
+        }
+
+        @Test func blockedAndStillBlockedAfterRestart() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await Self.pair(laboratory)
+                let asked = try alice.begin(["invite", "bob"])
+                try await bob.awaitInvitation(from: alice)
+                try await bob.expect(0, "block", "alice")
+                let outcome = await asked.outcome()
+                #expect(outcome.status == 77, "\(outcome)")
+
+                let again = try await alice.expect(77, "invite", "bob")
+                #expect(again.errors == outcome.errors, "being blocked looks like being rejected")
+                try await bob.restart()
+                try await alice.expect(77, "invite", "bob", "--timeout", "20")
+                #expect(try await bob.invitations().isEmpty)
+
+                try await bob.expect(0, "unblock", try await alice.id())
+                let last = try alice.begin(["invite", "bob"])
+                try await bob.awaitInvitation(from: alice)
+                try await bob.expect(0, "accept", "alice")
+                #expect(await last.outcome().status == 0)
+            }
+        }
+
+        @Test func timesOut() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await Self.pair(laboratory)
+                let asked = try alice.begin(["invite", "bob", "--timeout", "2"])
+                let invitation = try await bob.awaitInvitation(from: alice)
+                let outcome = await asked.outcome()
+                #expect(outcome.status == 75, "\(outcome)")
+                try await bob.awaitNoInvitation()
+                let late = try await bob.earshot("accept", invitation.id)
+                #expect(late.status != 0, "it is over: \(late)")
+                #expect(try await alice.sessions().isEmpty)
+                #expect(try await bob.sessions().isEmpty)
+            }
+        }
+
+        @Test func withdrawn() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await Self.pair(laboratory)
+                let events = try bob.begin(["events", "--json"])
+                let asked = try alice.begin(["invite", "bob"])
+                try await bob.awaitInvitation(from: alice)
+                asked.signal(SIGINT)
+                let outcome = await asked.outcome()
+                #expect(outcome.status == 130, "\(outcome)")
+                try await bob.awaitNoInvitation()
+                try await eventually("bob is told") {
+                    events.outputSoFar().split(separator: "\n").contains { $0.contains("invitation.resolved") && $0.contains("cancelled") }
+                }
+                events.signal(SIGKILL)
+                // The way is free for another one.
+                let second = try alice.begin(["invite", "bob"])
+                try await bob.awaitInvitation(from: alice)
+                try await bob.expect(0, "accept", "alice")
+                #expect(await second.outcome().status == 0)
+            }
+        }
+
+        @Test func crossingBecomesOneSession() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await Self.pair(laboratory)
+                let there = try alice.begin(["invite", "bob"])
+                let back = try bob.begin(["invite", "alice"])
+                // Where they do not cross, one of them waits for an answer.
+                try await eventually("both are in a session") {
+                    for daemon in [alice, bob] {
+                        for invitation in try await daemon.invitations() where invitation.direction == .incoming {
+                            _ = try await daemon.earshot("accept", invitation.id)
+                        }
+                    }
+                    return !there.isRunning && !back.isRunning
+                }
+                #expect(await there.outcome().status == 0)
+                #expect(await back.outcome().status == 0)
+                let (ours, theirs) = try await (alice.sessions(), bob.sessions())
+                #expect(ours.count == 1)
+                #expect(ours.map(\.id) == theirs.map(\.id))
+            }
+        }
+
+        @Test func trustedNeedsNoAnswer() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await Self.pair(laboratory)
+                let asked = try alice.begin(["invite", "bob"])
+                try await bob.awaitInvitation(from: alice)
+                try await bob.expect(0, "accept", "alice", "--always")
+                #expect(await asked.outcome().status == 0)
+                #expect(try await bob.peers().map(\.trust.rawValue) == ["trusted"])
+                try await alice.expect(0, "leave", "bob")
+                try await eventually("bob has no session") { try await bob.sessions().isEmpty }
+                try await alice.expect(0, "invite", "bob")
+                try await bob.expect(0, "distrust", "alice")
+                try await eventually("the session ended with the trust") { try await alice.sessions().isEmpty }
+            }
+        }
+
+        @Test func exitCodes() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, _) = try await Self.pair(laboratory)
+                let unknown = try await alice.expect(68, "invite", "nobody-here")
+                #expect(unknown.errors.hasPrefix("earshot: "))
+                #expect(unknown.output.isEmpty)
+                try await alice.expect(68, "send", "nobody-here", "hello")
+
+                try await alice.expect(64, "invite")
+                try await alice.expect(64, "invite", "bob", "--no-such-option")
+                try await alice.expect(64, "no-such-verb")
+                try await alice.expect(64, "receive", "--count", "many")
+                try await alice.expect(66, "file", "send", "bob", "no-such-file")
+
+                let uninvited = try await alice.expect(77, "send", "bob", "hello")
+                #expect(uninvited.errors.contains("earshot invite"), "it names the next step: \(uninvited.errors)")
+
+                #expect(try await alice.stop() == 0)
+                let down = try await alice.expect(69, "peers")
+                #expect(down.errors.hasPrefix("earshot: "))
+            }
+        }
+
+        private static func pair(_ laboratory: Laboratory) async throws -> (alice: Daemon, bob: Daemon) {
+            let alice = try await laboratory.daemon("alice")
+            let bob = try await laboratory.daemon("bob")
+            try await alice.awaitPeer(bob)
+            try await bob.awaitPeer(alice)
+            return (alice, bob)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    @Suite struct Messages {
+        @Test func thereAndBack() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let waiting = try bob.begin(["receive", "--json", "--count", "1", "--timeout", "60"])
+                try await alice.expect(0, "send", "bob", "hello", "bob")
+                let outcome = await waiting.outcome()
+                #expect(outcome.status == 0)
+                let message = try ControlJSON.decode(ControlAPI.Message.self, from: outcome.output.utf8)
+                #expect(String(decoding: message.body, as: UTF8.self) == "hello bob")
+                #expect(message.sender.name == "alice")
+                #expect(message.sender.id == (try await alice.id()))
+                #expect(message.contentType.hasPrefix("text/plain"))
+
+                try await bob.expect(0, "send", "alice", "hello yourself")
+                let shown = try await alice.expect(0, "receive", "--count", "1")
+                #expect(shown.output.contains("bob") && shown.output.contains("hello yourself"))
+                try await alice.expect(75, "receive", "--count", "1", "--timeout", "1")
+            }
+        }
+
+        @Test func twoHundredInOrder() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let loop = try laboratory.start(
+                    on: "alice", ["bash", "-c", "for i in {1..200}; do \"$EARSHOT\" send bob \"message $i\" || exit; done"],
+                    environment: Self.environment(of: alice))
+                let received = try await bob.receive(200, seconds: 60)
+                #expect(await loop.status() == 0)
+                #expect(received.map { String(decoding: $0.body, as: UTF8.self) } == (1...200).map { "message \($0)" })
+            }
+        }
+
+        @Test func nothingLostWhenTheReceiverIsKilled() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let count = 1000
+                let began = ContinuousClock.now
+                let loop = try laboratory.start(
+                    on: "alice",
+                    ["bash", "-c", "for i in {1..\(count)}; do \"$EARSHOT\" send bob \"$i\" >/dev/null 2>&1; echo \"$i $?\"; done"],
+                    environment: Self.environment(of: alice))
+                for mark in [200, 500] {
+                    try await eventually(within: .seconds(120), "\(mark) messages are sent") {
+                        loop.outputSoFar().split(separator: "\n").count >= mark
+                    }
+                    try await bob.restart()
+                }
+                let codes = (await loop.outcome()).output.split(separator: "\n").map { $0.split(separator: " ").compactMap { Int($0) } }
+                measured("\(count) messages in a shell loop, the receiver killed twice", ContinuousClock.now - began)
+                #expect(codes.map(\.first) == (1...count).map { $0 })
+                let confirmed = codes.filter { $0.last == 0 }.compactMap(\.first)
+                // All but those that were waiting while the receiver was down are confirmed; none of these waits past its deadline.
+                #expect(confirmed.count >= count - 4)
+
+                let received = try await bob.receive(count, seconds: 2).compactMap { Int(String(decoding: $0.body, as: UTF8.self)) }
+                #expect(Set(confirmed).subtracting(received).isEmpty, "confirmed, and lost")
+                #expect(Set(received).count == received.count, "delivered twice")
+                #expect(received == received.sorted(), "out of order")
+            }
+        }
+
+        @Test func hostileTextIsShownEscaped() async throws {
+            try await Laboratory.run { laboratory in
+                // Names may hold format characters; this one would turn the rest of a line around.
+                let name = "ali\u{202E}ce"
+                let mallory = try await laboratory.daemon(name, on: "alice")
+                let bob = try await laboratory.daemon("bob", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
+                try await mallory.awaitPeer(bob)
+                try await bob.awaitPeer(mallory)
+                try await mallory.expect(0, "invite", "bob")
+                let body = "\u{1B}[2Jgone\u{200B}\u{2066}\nbob 12:00: a forged line\r\u{7}"
+                try await mallory.expect(0, "send", "bob", body)
+
+                let received = try await bob.decode(ControlAPI.PeerList.self, "peers").peers
+                #expect(received.map(\.name) == [name], "stored as it came")
+                let shown = [
+                    try await bob.expect(0, "peers"), try await bob.expect(0, "sessions"),
+                    try await bob.expect(0, "receive", "--count", "1"),
+                    try await bob.expect(65, "invite", "\(name)#"),
+                ]
+                for outcome in shown {
+                    let text = outcome.output + outcome.errors
+                    for scalar in ["\u{1B}", "\u{202E}", "\u{200B}", "\u{2066}", "\r", "\u{7}"] {
+                        #expect(!text.contains(scalar), "a raw character in \(text.debugDescription)")
+                    }
+                }
+                let lines = shown[2].output.split(separator: "\n")
+                #expect(lines.dropFirst().allSatisfy { $0.hasPrefix(" ") }, "further lines are indented: \(lines)")
+                #expect(lines.contains { $0.contains("a forged line") })
+            }
+        }
+
+        /// For a shell loop that calls the command line.
+        static func environment(of daemon: Daemon) -> [String: String] {
+            ["EARSHOT": "\(Laboratory.binaries)/earshot", "EARSHOT_SOCKET": daemon.socket]
+        }
+    }
+}
