@@ -303,7 +303,7 @@ extension Node {
             case .resourceAccept(let accept): self.signal(accept.id, from: id, .outgoing, .accepted(offset: accept.offset, limit: accept.limit))
             case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
             case .resourceChunk(let chunk):
-                let signal = Transfer.Signal.chunk(offset: chunk.offset, chunk.data, weight: frame.weight)
+                let signal = Transfer.Signal.chunk(offset: chunk.offset, chunk.data.compacted, weight: frame.weight)
                 if self.signal(chunk.id, from: id, .incoming, signal) { handedOn += frame.weight }
             case .resourceEnd(let end): self.signal(end.id, from: id, .incoming, .end(end.algorithm, end.digest))
             case .resourceDone(let resource): self.signal(resource, from: id, .outgoing, .done)

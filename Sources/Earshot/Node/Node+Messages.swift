@@ -236,7 +236,7 @@ extension Node {
         self.enqueue(
             .deliver(
                 InboxMessage(
-                    id: frame.id, senderID: peer, senderName: record.name, contentType: frame.contentType, body: frame.body,
+                    id: frame.id, senderID: peer, senderName: record.name, contentType: frame.contentType, body: frame.body.compacted,
                     sentAt: Date(timeIntervalSince1970: Double(frame.sentAtMilliseconds) / 1000)),
                 from: connection, weight: weight))
         return true

@@ -57,9 +57,10 @@ package final class Transport: Sendable {
     private func bind(port: Int) async throws -> UInt16 {
         let channel: any Channel
         do {
-            channel = try await self.serverBootstrap().bind(host: "::", port: port).get()
+            // As an address and not by name: the resolver denies IPv6 where no interface has it yet.
+            channel = try await self.serverBootstrap().bind(to: SocketAddress(ipAddress: "::", port: port)).get()
         } catch let error as IOError where [EAFNOSUPPORT, EADDRNOTAVAIL].contains(error.errnoCode) {
-            channel = try await self.serverBootstrap().bind(host: "0.0.0.0", port: port).get()
+            channel = try await self.serverBootstrap().bind(to: SocketAddress(ipAddress: "0.0.0.0", port: port)).get()
         }
         self.listener.withLock { $0 = channel }
         return UInt16(channel.localAddress?.port ?? port)
