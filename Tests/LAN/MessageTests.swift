@@ -82,7 +82,7 @@ extension LAN {
                 let shown = [
                     try await bob.expect(0, "peers"), try await bob.expect(0, "sessions"),
                     try await bob.expect(0, "receive", "--count", "1"),
-                    try await bob.expect(65, "invite", "\(name)#"),
+                    try await bob.expect(68, "invite", "\(name)#"),
                 ]
                 for outcome in shown {
                     let text = outcome.output + outcome.errors
