@@ -17,6 +17,8 @@ package enum EarshotLimits {
     package static let acceptBackOff: Duration = .seconds(1)
     /// How long a proven connection that nothing needs is kept.
     package static let idleConnectionTime: Duration = .seconds(60)
+    /// Proven connections that nothing needs (fresh keys cost a stranger nothing); the oldest gives way.
+    package static let idleConnections = 128
     /// Pauses between attempts to reach a peer again: short enough to be back within 10 s of the path's return.
     package static let redialDelays: [Duration] = [.zero, .seconds(1), .seconds(2), .seconds(4), .seconds(5)]
     /// The higher peer id waits this long before it dials a lost peer, so that the two seldom dial at once.

@@ -131,7 +131,10 @@ extension Node {
         }
         if record.trust == .blocked {
             // It hears what a rejected peer hears, and is not spoken of.
+            self.unmuteConnections(of: id)
             self.mutedConnections[ObjectIdentifier(connection)] = connection
+            self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
+            self.closeExcessConnections()
             return
         }
         if let standing = record.connection {
@@ -161,6 +164,21 @@ extension Node {
         self.sendInvitations(to: id)
         self.publishPeer(id)
         self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
+        self.closeExcessConnections()
+    }
+
+    /// Keeps the connections of strangers few: whoever has nothing to do with us longest goes first.
+    private func closeExcessConnections() {
+        let connected = self.records.values.filter { $0.connection != nil && !self.isNeeded($0) }.compactMap(\.connection)
+        guard connected.count + self.mutedConnections.count > EarshotLimits.idleConnections else { return }
+        let oldest = (connected + self.mutedConnections.values).min { $0.provenAt < $1.provenAt }
+        oldest?.close()
+    }
+
+    /// Whether a session, an invitation or the settings need the peer's connection.
+    private func isNeeded(_ record: PeerRecord) -> Bool {
+        record.session != nil || !record.configured.isEmpty
+            || self.invitations.values.contains { $0.invitation.peerID == record.id && $0.invitation.state == .pending }
     }
 
     /// Of two connections between the same pair the newest proven one stands; when both dialled at once, the lower id's.
@@ -220,12 +238,12 @@ extension Node {
 
     /// A connection that neither a session, an invitation nor the settings need goes.
     func closeIfIdle(_ connection: Connection) {
-        let id = connection.peer.id
-        guard let record = self.records[id], record.connection === connection else { return }
-        let isNeeded =
-            record.session != nil || !record.configured.isEmpty
-            || self.invitations.values.contains { $0.invitation.peerID == id && $0.invitation.state == .pending }
-        if isNeeded {
+        if self.mutedConnections[ObjectIdentifier(connection)] != nil {
+            connection.close()
+            return
+        }
+        guard let record = self.records[connection.peer.id], record.connection === connection else { return }
+        if self.isNeeded(record) {
             self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
         } else {
             connection.close()
@@ -241,7 +259,7 @@ extension Node {
         self.mutedConnections[ObjectIdentifier(connection)] = connection
     }
 
-    /// An unblocked peer starts afresh: it dials again when it has something to say.
+    /// Closes the connections of a peer that was blocked; it dials again when it has something to say.
     func unmuteConnections(of id: PeerID) {
         for (key, connection) in self.mutedConnections where connection.peer.id == id {
             self.mutedConnections.removeValue(forKey: key)
