@@ -119,7 +119,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "EarshotWireTests",
-            dependencies: ["EarshotWire", .product(name: "NIOCore", package: "swift-nio"), .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: [
+                "EarshotWire", .product(name: "NIOCore", package: "swift-nio"), .product(name: "Crypto", package: "swift-crypto"),
+            ],
             resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(name: "EarshotSafetyTests", dependencies: ["EarshotSafety"], swiftSettings: settings),
         .testTarget(

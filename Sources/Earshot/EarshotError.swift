@@ -51,7 +51,9 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
 
     /// One of several peers that a name could mean.
     public struct Candidate: Sendable, Hashable {
+        /// Its peer id.
         public let id: PeerID
+        /// Its display name, as it came.
         public let name: String
     }
 

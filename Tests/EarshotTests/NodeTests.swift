@@ -192,11 +192,15 @@ import Testing
 
     @Test func aStreamedBodyOfTheWrongLengthFails() async throws {
         let (alice, bob) = try await pair()
-        let body = AsyncThrowingStream<ByteBuffer, any Error> { $0.yield(ByteBuffer(string: "short")); $0.finish() }
+        let body = AsyncThrowingStream<ByteBuffer, any Error> {
+            $0.yield(ByteBuffer(string: "short")); $0.finish()
+        }
         await #expect(throws: EarshotError.self) {
             try await alice.node.sendResource(to: ["bob"], name: "x", size: 10, body: body)
         }
-        let good = AsyncThrowingStream<ByteBuffer, any Error> { $0.yield(ByteBuffer(string: "short")); $0.finish() }
+        let good = AsyncThrowingStream<ByteBuffer, any Error> {
+            $0.yield(ByteBuffer(string: "short")); $0.finish()
+        }
         let rows = try await alice.node.sendResource(to: ["bob"], name: "x", size: 5, body: good)
         #expect(rows.map(\.state) == [.completed])
         await alice.stop()

@@ -106,7 +106,10 @@ import Testing
         #expect(try await bytes.deliver((0..<UInt64(part)).map { inboxMessage($0) }, receivedAt: Self.time).last == .inboxFull)
         let tiny = try StateDirectory()
         let undivided = try self.store(tiny, count: 3)
-        #expect(try await undivided.deliver((0..<4).map { inboxMessage($0) }, receivedAt: Self.time).map(\.isStored) == [true, true, true, false])
+        #expect(
+            try await undivided.deliver((0..<4).map { inboxMessage($0) }, receivedAt: Self.time).map(\.isStored) == [
+                true, true, true, false,
+            ])
     }
 
     @Test func fullByBytesAtTheEdgeAlsoAfterARestart() async throws {

@@ -15,7 +15,9 @@ public struct DiscoveryStatus: Sendable, Hashable {
         case off
     }
 
+    /// The mechanism in use.
     public let backend: Backend
+    /// How it is doing.
     public let state: State
     /// One sentence, for `unavailable`.
     public let error: String?
@@ -34,6 +36,7 @@ public struct Advertisement: Sendable, Hashable {
     public let instanceName: String
     /// Without underscore or protocol, such as `earshot`.
     public let serviceType: String
+    /// The TCP port, 1 to 65535.
     public let port: UInt16
     /// The TXT record's pairs, in order, ours first.
     public let txt: [TXTPair]
@@ -49,7 +52,9 @@ public struct Advertisement: Sendable, Hashable {
 
 /// One `key=value` of a TXT record (RFC 6763 section 6).
 public struct TXTPair: Sendable, Hashable {
+    /// Printable ASCII without `=`; its case does not count.
     public let key: String
+    /// Opaque bytes, with the key and the `=` at most 255.
     public let value: [UInt8]
 
     /// A pair from its parts.
@@ -63,7 +68,9 @@ public struct TXTPair: Sendable, Hashable {
 public struct Sighting: Sendable, Hashable {
     /// What a later sighting replaces and a loss takes away.
     public struct Key: Sendable, Hashable {
+        /// The DNS-SD instance (RFC 6763 section 4.1.1).
         public let instanceName: String
+        /// The kernel's number of the interface.
         public let interfaceIndex: Int32
         /// True for a sighting over IPv6 multicast.
         public let overIPv6: Bool
@@ -76,6 +83,7 @@ public struct Sighting: Sendable, Hashable {
         }
     }
 
+    /// What this sighting is of.
     public let key: Key
     /// Such as `eth0`; the zone of a link-local address.
     public let interfaceName: String
@@ -83,7 +91,9 @@ public struct Sighting: Sendable, Hashable {
     public let isLoopback: Bool
     /// Numeric, without zone, such as `10.77.0.2` or `fe80::1`.
     public let addresses: [String]
+    /// The TCP port, 1 to 65535.
     public let port: UInt16
+    /// The TXT record's pairs, in order.
     public let txt: [TXTPair]
 
     /// A sighting from its parts.

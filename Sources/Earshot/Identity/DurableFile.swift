@@ -1,5 +1,5 @@
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #endif
 
 /// Writes a small file so that it is there whole, or not at all, whatever stops the machine.
@@ -35,7 +35,8 @@ package enum DurableFile {
             unlink(temporary)
             throw failure
         }
-        let directory = open(path.split(separator: "/").dropLast().reduce(path.hasPrefix("/") ? "/" : "./") { $0 + $1 + "/" }, O_RDONLY | O_CLOEXEC)
+        let directory = open(
+            path.split(separator: "/").dropLast().reduce(path.hasPrefix("/") ? "/" : "./") { $0 + $1 + "/" }, O_RDONLY | O_CLOEXEC)
         guard directory >= 0 else { throw Failure("cannot open the directory of \(path)") }
         defer { close(directory) }
         guard fsync(directory) == 0 else { throw Failure("cannot sync the directory of \(path)") }

@@ -7,7 +7,7 @@ import SwiftASN1
 import X509
 
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #endif
 
 /// This node's key and the self-signed certificate that carries it through TLS; made once, kept 0600 in the state directory.

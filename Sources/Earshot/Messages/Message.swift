@@ -24,9 +24,13 @@ public struct Message: Sendable, Hashable, Identifiable {
 
     /// One recipient of an outgoing message.
     public struct Recipient: Sendable, Hashable {
+        /// Whom it was sent to.
         public let peerID: PeerID
+        /// How it stands there.
         public internal(set) var status: Status
+        /// Why it failed or stayed unconfirmed.
         public internal(set) var error: EarshotError.Code?
+        /// The same in words.
         public internal(set) var errorMessage: String?
 
         package init(peerID: PeerID, status: Status, error: EarshotError.Code? = nil, errorMessage: String? = nil) {
@@ -37,17 +41,25 @@ public struct Message: Sendable, Hashable, Identifiable {
         }
     }
 
+    /// Chosen by the sender; unique for one sender only.
     public let id: MessageID
+    /// Received, or sent.
     public let direction: Direction
+    /// Who sent it, proven.
     public let senderID: PeerID
+    /// The sender's display name at the time: a label.
     public let senderName: String
+    /// 1 to 255 printable ASCII characters, such as `text/plain; charset=utf-8`.
     public let contentType: String
+    /// At most 1 MiB.
     public let body: ByteBuffer
+    /// How it travelled.
     public let mode: Mode
     /// By the sender's clock.
     public let sentAt: Date
     /// When it was committed here; `nil` for outgoing ones.
     public let receivedAt: Date?
+    /// Whether somebody has read it; `read` for outgoing ones.
     public let readState: ReadState
     /// For outgoing messages.
     public let recipients: [Recipient]

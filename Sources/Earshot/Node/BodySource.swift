@@ -25,7 +25,8 @@ actor BodySource: ResourceSource {
             var iterator = self.iterator
             do {
                 guard let next = try await iterator.next(isolation: self) else {
-                    throw EarshotError(.invalidParameter, "the body ended after \(self.position) of the \(self.size) bytes that were announced")
+                    throw EarshotError(
+                        .invalidParameter, "the body ended after \(self.position) of the \(self.size) bytes that were announced")
                 }
                 self.rest = next
             } catch let error as EarshotError {

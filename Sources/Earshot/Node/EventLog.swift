@@ -35,7 +35,9 @@ public final class EventLog: Sendable {
             state.lastSequence += 1
             state.backlog.append(Entry(event: NodeEvent(sequence: state.lastSequence, time: time, kind: kind), cost: cost))
             state.bytes += cost
-            while state.backlog.count > EarshotLimits.eventBacklog || (state.bytes > EarshotLimits.eventBacklogBytes && state.backlog.count > 1) {
+            while state.backlog.count > EarshotLimits.eventBacklog
+                || (state.bytes > EarshotLimits.eventBacklogBytes && state.backlog.count > 1)
+            {
                 guard let oldest = state.backlog.popFirst() else { break }
                 state.bytes -= oldest.cost
             }

@@ -16,7 +16,8 @@ extension Node {
 
     /// Dials a peer that is wanted and not connected, at once or after the pause that its failures have earned.
     func ensureConnection(_ id: PeerID, now: Bool = false) {
-        guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !record.redial.isDialling else {
+        guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !record.redial.isDialling
+        else {
             return
         }
         record.redial.timer?.cancel()
@@ -318,7 +319,8 @@ extension Node {
             case .message(let message): if self.received(message, weight: frame.weight, on: connection) { handedOn += frame.weight }
             case .messageReceipts(let receipts): self.received(receipts, from: id)
             case .resourceOffer(let offer): self.received(offer, from: id)
-            case .resourceAccept(let accept): self.signal(accept.id, from: id, .outgoing, .accepted(offset: accept.offset, limit: accept.limit))
+            case .resourceAccept(let accept):
+                self.signal(accept.id, from: id, .outgoing, .accepted(offset: accept.offset, limit: accept.limit))
             case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
             case .resourceChunk(let chunk):
                 let signal = Transfer.Signal.chunk(offset: chunk.offset, chunk.data.compacted, weight: frame.weight)

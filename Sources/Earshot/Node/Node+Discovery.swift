@@ -31,7 +31,8 @@ extension Node {
         if self.records[info.id] == nil {
             let discovered = self.records.values.count { !$0.isKept && $0.connection == nil }
             guard discovered < EarshotLimits.discoveredPeers else {
-                self.logger.warning("too many peers are advertised; one more is not listed", metadata: ["limit": "\(EarshotLimits.discoveredPeers)"])
+                self.logger.warning(
+                    "too many peers are advertised; one more is not listed", metadata: ["limit": "\(EarshotLimits.discoveredPeers)"])
                 return
             }
         }

@@ -55,7 +55,8 @@ extension Node {
             throw EarshotError(.forbidden, "\(record.name) is blocked; run earshot unblock first")
         }
         if let session = record.session {
-            return self.remember(self.makeInvitation(.outgoing, id: .random(), peer: id, context: context, timeout: .zero, accepted: session.id))
+            return self.remember(
+                self.makeInvitation(.outgoing, id: .random(), peer: id, context: context, timeout: .zero, accepted: session.id))
         }
         if let incoming = self.pendingInvitation(with: id, .incoming) {
             return try await self.respond(to: incoming, .accept, always: false)
@@ -326,7 +327,10 @@ extension Node {
         self.tell(.invitationResolved(record.invitation))
         for waiter in waiters { waiter.resume(returning: record.invitation) }
         if record.invitation.direction == .outgoing, state != .accepted {
-            let failure = error ?? EarshotError(state == .declined ? .declined : .notConnected, "\(record.invitation.peerName) has not accepted the invitation")
+            let failure =
+                error
+                ?? EarshotError(
+                    state == .declined ? .declined : .notConnected, "\(record.invitation.peerName) has not accepted the invitation")
             self.failWaitingForSession(of: record.invitation.peerID, failure)
         }
         // An own invitation that crossed the accepted one has the same end.

@@ -45,7 +45,8 @@ extension Node {
             throw EarshotError(
                 .tooLarge, "a message has at most \(WireLimits.messageBody) bytes, not \(size); send it as a file instead")
         }
-        guard (1...WireLimits.contentType).contains(contentType.utf8.count), contentType.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+        guard (1...WireLimits.contentType).contains(contentType.utf8.count), contentType.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        else {
             throw EarshotError(.invalidParameter, "a content type is 1 to \(WireLimits.contentType) printable ASCII characters")
         }
         if let timeout, timeout <= .zero || timeout > EarshotLimits.messageTimeoutLimit {
@@ -157,7 +158,8 @@ extension Node {
     private func keepFinished(_ message: OutgoingMessage) {
         self.finishedOutgoing.append(message.id)
         self.finishedOutgoingBytes += message.cost
-        while self.finishedOutgoing.count > EarshotLimits.outgoingHistory || self.finishedOutgoingBytes > EarshotLimits.outgoingHistoryBytes,
+        while self.finishedOutgoing.count > EarshotLimits.outgoingHistory
+            || self.finishedOutgoingBytes > EarshotLimits.outgoingHistoryBytes,
             self.finishedOutgoing.count > 1, let oldest = self.finishedOutgoing.popFirst()
         {
             guard let gone = self.outgoing.removeValue(forKey: oldest) else { continue }
@@ -216,7 +218,8 @@ extension Node {
                     message.id, recipient.peerID, .unconfirmed,
                     EarshotError(
                         .unconfirmed,
-                        "\(self.records[recipient.peerID]?.name ?? "the peer") has not confirmed the message in time; it may or may not have it"))
+                        "\(self.records[recipient.peerID]?.name ?? "the peer") has not confirmed the message in time; it may or may not have it"
+                    ))
                 self.resumeRoomWaiters(of: recipient.peerID)
             }
         }

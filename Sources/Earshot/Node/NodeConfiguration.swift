@@ -13,25 +13,39 @@ public enum InvitationPolicy: String, Sendable, Hashable, Codable, CaseIterable 
 public struct NodeStatus: Sendable {
     /// How many of each there are now.
     public struct Counts: Sendable, Hashable {
+        /// Peers that are listed.
         public let peers: Int
+        /// Sessions, attached or not.
         public let sessions: Int
+        /// Proven connections.
         public let connections: Int
+        /// Invitations of either direction that wait for an answer.
         public let pendingInvitations: Int
+        /// Messages in the inbox that nobody has read.
         public let unreadMessages: Int
+        /// Transfers of either direction that are not over.
         public let transfers: Int
     }
 
+    /// This node's display name.
     public let name: DisplayName
+    /// This node's peer id.
     public let id: PeerID
+    /// What kind of peers it sees.
     public let serviceType: ServiceType
+    /// What it wants of the transport.
     public let encryption: EncryptionPreference
     /// Where others can reach this node, such as `10.0.0.7:47110`.
     public let addresses: [String]
+    /// The TCP port that it listens on.
     public let port: UInt16
+    /// How discovery does.
     public let discovery: DiscoveryStatus
     /// As advertised: the display name, unless it collided.
     public let instanceName: String?
+    /// When this run began.
     public let startedAt: Date
+    /// How many of each there are.
     public let counts: Counts
 }
 

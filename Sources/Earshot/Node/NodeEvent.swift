@@ -5,7 +5,9 @@ public import FoundationEssentials
 public struct NodeEvent: Sendable {
     /// Rises by exactly 1 within one run of the node, from 1.
     public let sequence: UInt64
+    /// When it happened, by this machine's clock.
     public let time: Date
+    /// What happened.
     public let kind: Kind
 
     /// What happened; the raw names are in design section 7.

@@ -4,7 +4,9 @@ import NIOCore
 
 /// What became of a message, for its sender.
 public struct SentMessage: Sendable {
+    /// The message's id: the caller's, or one that was made.
     public let id: MessageID
+    /// What became of it at each, in the order of the call without repeats.
     public let recipients: [Message.Recipient]
 }
 

@@ -13,12 +13,17 @@ public struct Resource: Sendable, Hashable, Identifiable {
         case offered, transferring, paused, completed, cancelled, failed
     }
 
+    /// Chosen by the sender's node; single use.
     public let id: ResourceID
+    /// Received, or sent.
     public let direction: Direction
+    /// The other side.
     public let peerID: PeerID
+    /// The other side's display name at the time: a label.
     public let peerName: String
     /// As the sender gave it: metadata, never a path until checked.
     public let name: String
+    /// What is sent.
     public let kind: Kind
     /// Bytes.
     public let size: UInt64
@@ -26,14 +31,19 @@ public struct Resource: Sendable, Hashable, Identifiable {
     public package(set) var transferred: UInt64
     /// Over the last few seconds; 0 when nothing moves.
     public package(set) var bytesPerSecond: UInt64
+    /// How the transfer stands.
     public package(set) var state: State
     /// `ALGORITHM:HEX` once known, such as `xxh3:99aa06d3014798d86001c324468d497f`.
     public package(set) var digest: String?
     /// An outgoing resource's source, or where a received one was published; `nil` while only in the spool.
     public package(set) var path: String?
+    /// Why it failed or was cancelled.
     public package(set) var error: EarshotError.Code?
+    /// The same in words.
     public package(set) var errorMessage: String?
+    /// When it was offered.
     public let createdAt: Date
+    /// When it got its final state.
     public package(set) var completedAt: Date?
     /// Whether the content of an incoming, completed resource is still in the spool.
     public package(set) var inSpool: Bool

@@ -21,18 +21,27 @@ public struct Invitation: Sendable, Hashable, Identifiable {
         case accept, reject, block
     }
 
+    /// Chosen by the inviter's node.
     public let id: InvitationID
+    /// To us, or from us.
     public let direction: Direction
+    /// The other side; proven for an incoming one.
     public let peerID: PeerID
+    /// Its display name at the time: a label.
     public let peerName: String
     /// Opaque bytes of the inviter, at most 8 KiB.
     public let context: [UInt8]
+    /// How it stands.
     public internal(set) var state: State
     /// Why it failed, in words, for `failed`; may be set for other final states.
     public internal(set) var error: EarshotError.Code?
+    /// The same in words.
     public internal(set) var errorMessage: String?
+    /// When it was made, or came.
     public let createdAt: Date
+    /// When it times out.
     public let expiresAt: Date
+    /// The session that an accepted one has led to.
     public internal(set) var sessionID: SessionID?
 }
 
@@ -40,14 +49,20 @@ public struct Invitation: Sendable, Hashable, Identifiable {
 public struct Session: Sendable, Hashable, Identifiable {
     /// The other side of a session.
     public struct Member: Sendable, Hashable {
+        /// Who it is.
         public let peerID: PeerID
+        /// Its display name: a label.
         public let name: String
+        /// Whether it can be talked to now.
         public let state: MemberState
+        /// Of its connection; `nil` without one.
         public let protection: Protection?
     }
 
+    /// Chosen by the side that accepted.
     public let id: SessionID
     /// The members but for ourselves.
     public let members: [Member]
+    /// When it was agreed, by this machine's clock.
     public let createdAt: Date
 }

@@ -44,11 +44,15 @@ public struct Peer: Sendable, Identifiable {
         public static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
+    /// The digest of its public key.
     public let id: PeerID
     /// A label, untrusted: the proven one where there is one, else the advertised one.
     public let name: String
+    /// Whether it is nearby.
     public let presence: Presence
+    /// Of the session with it.
     public let state: MemberState
+    /// What was decided about it.
     public let trust: Trust
     /// Of the present connection; `nil` without one.
     public let protection: Protection?
@@ -58,8 +62,11 @@ public struct Peer: Sendable, Identifiable {
     public let addresses: [String]
     /// The advertisement's pairs but for our own keys: public and untrusted.
     public let discoveryInfo: [String: String]
+    /// Where its row comes from, sorted.
     public let sources: [Source]
+    /// When it was first seen, by this machine's clock.
     public let firstSeen: Date
+    /// When it was last heard of.
     public let lastSeen: Date
 
     package init(

@@ -2,7 +2,7 @@ package import Logging
 package import NIOCore
 
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #endif
 
 /// Pauses accepting when the process or the machine has run out of descriptors or memory, instead of spinning on it.

@@ -6,7 +6,7 @@ import NIOSSL
 import Synchronization
 
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #endif
 
 /// Listens and dials: makes the channels whose handlers report to the node.
