@@ -79,10 +79,9 @@ final class Daemon: Sendable {
 
     /// A command that a test looks at while it runs. It is killed after two minutes, so that a fault fails a test instead of hanging it.
     func begin(_ arguments: [String]) throws -> Running {
-        // What a test run starts has the keyboard's interrupt ignored.
         try Running(
             [
-                "/usr/bin/env", "--default-signal=INT", "/usr/bin/timeout", "-s", "KILL", "120", Laboratory.script, "host", "exec",
+                "/usr/bin/timeout", "-s", "KILL", "120", Laboratory.script, "host", "exec",
                 self.host, "--", "\(Laboratory.binaries)/earshot",
             ]
                 + arguments,

@@ -123,8 +123,8 @@ final class Laboratory: Sendable {
     }
 
     /// A command on a host, ended with the test if it has not ended before.
-    func start(on host: String, _ command: [String], environment: [String: String] = [:], directory: String? = nil) throws -> Running {
-        let running = try Running([Self.script, "host", "exec", host, "--"] + command, environment: environment, directory: directory)
+    func start(on host: String, _ command: [String], environment: [String: String] = [:]) throws -> Running {
+        let running = try Running([Self.script, "host", "exec", host, "--"] + command, environment: environment)
         self.state.withLock { $0.processes.append(running) }
         return running
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 
 /// What a command did.
@@ -13,41 +14,32 @@ struct Outcome: Sendable, CustomStringConvertible {
     var description: String { "exit \(self.status)\n\(self.output)\(self.errors)" }
 }
 
-/// A process on its way. Its output goes to files, so that it never waits for a reader.
+/// A process on its way. Its output goes to files, so that it never waits for a reader. Not Foundation's `Process`, which takes a process
+/// for ended only once all that it started has ended too, and which crashes after some hundred.
 final class Running: Sendable {
     private struct State {
         var status: Int32?
         var waiting: [CheckedContinuation<Int32, Never>] = []
     }
 
-    private let process: Process
+    /// The process id.
+    let pid: pid_t
     private let output: String
     private let errors: String
     private let state = Mutex(State())
 
-    /// Starts a program; `log` takes both outputs where it is given, and outlives the test.
-    init(_ command: [String], environment: [String: String] = [:], directory: String? = nil, log: String? = nil) throws {
-        guard let program = command.first else { throw Late(description: "no command") }
+    /// Starts a program by its path; `log` takes both outputs where it is given, and outlives the test.
+    init(_ command: [String], environment: [String: String] = [:], directory: String = "/", log: String? = nil) throws {
         let base = try log ?? "\(Laboratory.room())/tmp/\(UUID().uuidString)"
         self.output = log ?? "\(base).out"
         self.errors = log ?? "\(base).err"
-        self.process = Process()
-        self.process.executableURL = URL(fileURLWithPath: program)
-        self.process.arguments = Array(command.dropFirst())
-        self.process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
-        if let directory { self.process.currentDirectoryURL = URL(fileURLWithPath: directory) }
-        self.process.standardInput = FileHandle.nullDevice
-        let output = try Self.appending(self.output)
-        self.process.standardOutput = output
-        self.process.standardError = log == nil ? try Self.appending(self.errors) : output
-        self.process.terminationHandler = { [weak self] process in
-            self?.ended(process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus)
-        }
-        try self.process.run()
+        // `env` sets what posix_spawn cannot: a test run's children may have the keyboard's interrupt ignored.
+        let words = ["/usr/bin/env", "--default-signal", "--chdir=\(directory)"] + command
+        let variables = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }.map { "\($0.key)=\($0.value)" }
+        self.pid = try Self.spawn(words, variables, output: self.output, errors: self.errors)
+        // Nothing but waiting tells of a child's end, and that needs a thread.
+        Thread.detachNewThread { self.ended(Self.wait(for: self.pid)) }
     }
-
-    /// The process id.
-    var pid: Int32 { self.process.processIdentifier }
 
     /// Whether it still runs.
     var isRunning: Bool { self.state.withLock { $0.status == nil } }
@@ -87,11 +79,28 @@ final class Running: Sendable {
         for continuation in waiting { continuation.resume(returning: status) }
     }
 
-    private static func appending(_ path: String) throws -> FileHandle {
-        if !FileManager.default.fileExists(atPath: path) { _ = FileManager.default.createFile(atPath: path, contents: nil) }
-        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
-        try handle.seekToEnd()
-        return handle
+    private static func spawn(_ words: [String], _ variables: [String], output: String, errors: String) throws -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        let appending = O_WRONLY | O_CREAT | O_APPEND
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, appending, 0o600)
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors, appending, 0o600)
+        let arguments = words.map { strdup($0) } + [nil]
+        let environment = variables.map { strdup($0) } + [nil]
+        defer { for pointer in arguments + environment { free(pointer) } }
+        var pid: pid_t = 0
+        let failure = posix_spawn(&pid, words[0], &actions, nil, arguments, environment)
+        guard failure == 0 else { throw POSIXError(POSIXErrorCode(rawValue: failure) ?? .EIO) }
+        return pid
+    }
+
+    private static func wait(for pid: pid_t) -> Int32 {
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
+        let signal = status & 0x7F
+        return signal == 0 ? (status >> 8) & 0xFF : 128 + signal
     }
 
     private static func text(_ path: String) -> String {
