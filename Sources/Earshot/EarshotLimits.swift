@@ -27,7 +27,8 @@ package enum EarshotLimits {
     package static let simultaneousDialTime: Duration = .seconds(5)
     /// Received bytes that may wait for the node on one connection before it stops reading.
     package static let unprocessedBytes = 4 * 1024 * 1024
-    /// Bytes that may wait to be written on one connection before its sender pauses.
+    /// Answers that may wait to be written on one connection before it is no longer read, in bytes with a share for each write:
+    /// a peer that asks and asks and never reads must not fill the memory.
     package static let unwrittenBytes = 4 * 1024 * 1024
 
     // Discovery

@@ -37,36 +37,36 @@ final class ScriptedDiscovery: PeerDiscovery {
 final class TestNode: Sendable {
     let node: Node
     let discovery: ScriptedDiscovery
-    let directory: String
+    /// Gone with the last node that lived in it.
+    let state: StateDirectory
+    var directory: String { self.state.path }
     let name: String
     private let task: Task<Void, Never>
     let port: UInt16
 
-    static func temporaryDirectory() -> String {
-        let path = FileManager.default.temporaryDirectory.path + "/earshot-test-" + UUID().uuidString
-        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        return path
-    }
-
     init(
-        _ name: String, directory: String = TestNode.temporaryDirectory(), serviceType: String = "earshot",
+        _ name: String, in state: StateDirectory? = nil, serviceType: String = "earshot",
         configure: (inout Node.Configuration) -> Void = { _ in }
     ) async throws {
+        let state = try state ?? StateDirectory()
         var configuration = Node.Configuration(
-            displayName: try DisplayName(name), serviceType: try ServiceType(serviceType), stateDirectory: directory)
+            displayName: try DisplayName(name), serviceType: try ServiceType(serviceType), stateDirectory: state.path)
         configuration.port = 0
         configure(&configuration)
         self.name = name
-        self.directory = directory
+        self.state = state
         self.discovery = ScriptedDiscovery()
         var logger = Logger(label: name)
-        logger.logLevel = .error
+        logger.logLevel = .critical
         let node = try await Node(configuration: configuration, discovery: self.discovery, logger: logger)
         try await node.start()
         self.node = node
         self.port = await node.status().port
         self.task = Task { await node.run() }
     }
+
+    /// A test that fails leaves no node behind.
+    deinit { self.task.cancel() }
 
     /// Stops in order, as SIGTERM does.
     func stop() async {
@@ -135,9 +135,12 @@ final class TestNode: Sendable {
 }
 
 /// Two nodes that see each other and, where asked, are in a session.
-func pair(inSession: Bool = true) async throws -> (alice: TestNode, bob: TestNode) {
-    let alice = try await TestNode("alice")
-    let bob = try await TestNode("bob")
+func pair(
+    inSession: Bool = true, configureAlice: (inout Node.Configuration) -> Void = { _ in },
+    configureBob: (inout Node.Configuration) -> Void = { _ in }
+) async throws -> (alice: TestNode, bob: TestNode) {
+    let alice = try await TestNode("alice", configure: configureAlice)
+    let bob = try await TestNode("bob", configure: configureBob)
     alice.sees(bob)
     bob.sees(alice)
     try await alice.found(bob)

@@ -12,7 +12,7 @@ extension Node {
         do throws(EarshotError) {
             try self.check(offer, from: record)
         } catch {
-            let refusal = Refusal(code: WireErrorCode(error.code), explanation: error.message)
+            let refusal = Refusal(error)
             connection.send([.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal))])
             self.logger.info("refused a file", metadata: ["peer": "\(peer)", "reason": "\(error)"])
             return
@@ -48,7 +48,7 @@ extension Node {
             for await case .chunk(_, _, let weight) in signals { connection.processed(weight) }
             await self.spool.abandon(row.id)
             guard self.isRunning(row.id) else { return }
-            let refusal = Refusal(code: WireErrorCode(error.code), explanation: String(error.message.prefix(200)))
+            let refusal = Refusal(error)
             connection.send([.resourceRefuse(ResourceRefuse(id: row.id, refusal: refusal))])
             self.interruptTransfer(row.id, error.code, error.message)
         }

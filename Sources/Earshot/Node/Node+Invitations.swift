@@ -25,7 +25,7 @@ extension Node {
     /// - Throws: `not-found`.
     public func decided(_ id: InvitationID) async throws(EarshotError) -> Invitation {
         let invitation = try self.invitation(id)
-        guard invitation.state == .pending else { return invitation }
+        guard invitation.state == .pending, !self.isStopping else { return invitation }
         return await withCheckedContinuation { self.invitations[id]?.waiters.append($0) }
     }
 
@@ -47,6 +47,7 @@ extension Node {
             throw EarshotError(
                 .invalidParameter, "an invitation's context has at most \(WireLimits.invitationContext) bytes, not \(context.count)")
         }
+        guard !self.isStopping else { throw Self.stopping }
         let id = try self.resolve(name)
         guard let record = self.records[id] else {
             throw EarshotError(.unknownPeer, "no peer with the id \(id) has been seen")

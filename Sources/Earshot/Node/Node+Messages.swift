@@ -56,6 +56,7 @@ extension Node {
 
     /// The peers that may be sent to: in a session, or trusted, and then invited.
     func recipients(_ names: [String]) throws(EarshotError) -> [PeerID] {
+        guard !self.isStopping else { throw Self.stopping }
         guard (1...EarshotLimits.recipients).contains(names.count) else {
             throw EarshotError(.invalidParameter, "there are 1 to \(EarshotLimits.recipients) recipients")
         }
@@ -78,13 +79,15 @@ extension Node {
     }
 
     private func queue(_ id: MessageID, for peer: PeerID) async {
-        while self.records[peer]?.outbox.hasRoom == false {
+        while self.records[peer]?.outbox.hasRoom == false, self.isQueued(id, for: peer), !self.isStopping {
             await withCheckedContinuation { self.records[peer]?.outbox.roomWaiters.append($0) }
         }
         // The deadline may have passed while it waited for room.
-        guard let message = self.outgoing[id], message.recipients.contains(where: { $0.peerID == peer && $0.status == .queued }),
-            self.records[peer] != nil
-        else { return }
+        guard let message = self.outgoing[id], self.isQueued(id, for: peer), self.records[peer] != nil else { return }
+        guard !self.isStopping else {
+            self.settle(id, peer, .failed, Self.stopping)
+            return
+        }
         guard self.records[peer]?.session != nil || self.isInviting(peer) else {
             self.settle(id, peer, .failed, EarshotError(.notConnected, "the session has ended"))
             return
@@ -96,6 +99,10 @@ extension Node {
                 sentAtMilliseconds: Int64(message.sentAt.timeIntervalSince1970 * 1000)))
         self.scheduleFlush(peer)
         self.ensureConnection(peer)
+    }
+
+    private func isQueued(_ id: MessageID, for peer: PeerID) -> Bool {
+        self.outgoing[id]?.recipients.contains { $0.peerID == peer && $0.status == .queued } ?? false
     }
 
     /// Lets the callers that are queued on this actor add theirs first: a burst goes out as one write.
@@ -167,8 +174,8 @@ extension Node {
         }
     }
 
-    private func resumeRoomWaiters(of peer: PeerID) {
-        guard let waiters = self.records[peer]?.outbox.takeRoomWaiters() else { return }
+    private func resumeRoomWaiters(of peer: PeerID, evenFull: Bool = false) {
+        guard let waiters = self.records[peer]?.outbox.takeRoomWaiters(evenFull: evenFull) else { return }
         for waiter in waiters { waiter.resume() }
     }
 
@@ -220,7 +227,8 @@ extension Node {
                         .unconfirmed,
                         "\(self.records[recipient.peerID]?.name ?? "the peer") has not confirmed the message in time; it may or may not have it"
                     ))
-                self.resumeRoomWaiters(of: recipient.peerID)
+                // Those too whose own time is up while there is still no room.
+                self.resumeRoomWaiters(of: recipient.peerID, evenFull: true)
             }
         }
         if let next { self.expireMessages(at: next) }

@@ -24,6 +24,8 @@ extension Node {
 
     /// The same for callers that wait.
     func persist(_ changes: [StoreChange]) async throws(EarshotError) {
+        // Nothing runs the queue any more once the node has stopped.
+        guard !self.isStopping else { throw Self.stopping }
         let result = await withCheckedContinuation { continuation in
             self.persist(changes) { continuation.resume(returning: $0) }
         }

@@ -68,7 +68,7 @@ extension Node {
             try await self.pump(row, from: source, signals: signals)
         } catch {
             guard self.isRunning(row.id) else { return }
-            let refusal = Refusal(code: WireErrorCode(error.code), explanation: String(error.message.prefix(200)))
+            let refusal = Refusal(error)
             self.records[row.peerID]?.connection?.send([.resourceCancel(ResourceRefuse(id: row.id, refusal: refusal))])
             self.interruptTransfer(row.id, error.code, error.message)
         }

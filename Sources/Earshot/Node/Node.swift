@@ -195,10 +195,11 @@ public actor Node {
         self.job.finish()
     }
 
+    static var stopping: EarshotError { EarshotError(.unavailable, "the daemon is stopping") }
+
     /// Nobody waits for a node that has stopped.
     private func releaseWaiters() {
-        let stopped = EarshotError(.unavailable, "the daemon is stopping")
-        for id in self.records.keys { self.failOutbox(of: id, stopped) }
+        for id in self.records.keys { self.failOutbox(of: id, Self.stopping) }
         for id in self.invitations.keys {
             guard let record = self.invitations[id] else { continue }
             self.invitations[id]?.waiters = []

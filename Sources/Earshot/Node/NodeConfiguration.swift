@@ -90,6 +90,8 @@ extension Node {
         public var reserve = 0.05
         /// The largest resource that is accepted, in bytes.
         public var maximumResourceSize: UInt64?
+        /// What comes due by it; tests put one in whose time they move.
+        package var timers: Timers?
 
         /// A configuration with the defaults of design section 6.
         public init(displayName: DisplayName, serviceType: ServiceType, stateDirectory: String) {

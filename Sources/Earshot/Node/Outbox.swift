@@ -66,9 +66,9 @@ struct Outbox {
         self.unsent = Deque(self.entries.keys.sorted())
     }
 
-    /// Whoever may go on now that there is room.
-    mutating func takeRoomWaiters() -> [CheckedContinuation<Void, Never>] {
-        guard self.hasRoom else { return [] }
+    /// Whoever may go on now that there is room; `evenFull` where they are to look whether they still want it.
+    mutating func takeRoomWaiters(evenFull: Bool) -> [CheckedContinuation<Void, Never>] {
+        guard self.hasRoom || evenFull else { return [] }
         defer { self.roomWaiters.removeAll() }
         return Array(self.roomWaiters)
     }

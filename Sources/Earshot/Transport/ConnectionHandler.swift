@@ -1,6 +1,7 @@
 package import EarshotWire
 package import Logging
 package import NIOCore
+import NIOSSL
 import NIOTLS
 
 /// The last handler of a connection's pipeline: bytes to frames and back, the handshake, and signs of life.
@@ -13,33 +14,6 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package typealias InboundIn = ByteBuffer
     package typealias OutboundIn = [Frame]
     package typealias OutboundOut = ByteBuffer
-
-    /// What a connection needs to know from its beginning.
-    package struct Settings: Sendable {
-        package let role: HandshakeRole
-        package let hello: Hello
-        /// The peer that was dialled; any where `nil`.
-        package let expectedPeer: PeerID?
-        package let dialledAddress: PeerAddress?
-        package let sign: @Sendable ([UInt8]) throws -> [UInt8]
-        package let emit: @Sendable (ConnectionEvent) -> Void
-        /// Called once, when the peer is proven or the connection has ended before.
-        package let settled: @Sendable (Result<Void, EarshotError>) -> Void
-
-        package init(
-            role: HandshakeRole, hello: Hello, expectedPeer: PeerID?, dialledAddress: PeerAddress?,
-            sign: @escaping @Sendable ([UInt8]) throws -> [UInt8], emit: @escaping @Sendable (ConnectionEvent) -> Void,
-            settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
-        ) {
-            self.role = role
-            self.hello = hello
-            self.expectedPeer = expectedPeer
-            self.dialledAddress = dialledAddress
-            self.sign = sign
-            self.emit = emit
-            self.settled = settled
-        }
-    }
 
     private enum State {
         /// TLS is being set up.
@@ -63,6 +37,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var deadline: Scheduled<Void>?
     private var end: ConnectionEnd?
     private var unprocessed = 0
+    private var unwritten = 0
     private var wantsRead = false
 
     /// `peerKey` reads the key of the other side's certificate once TLS stands.
@@ -164,11 +139,22 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     package func read(context: ChannelHandlerContext) {
-        if self.unprocessed < EarshotLimits.unprocessedBytes {
+        if self.mayRead {
             context.read()
         } else {
             self.wantsRead = true
         }
+    }
+
+    private var mayRead: Bool {
+        self.unprocessed < EarshotLimits.unprocessedBytes && self.unwritten < EarshotLimits.unwrittenBytes
+    }
+
+    /// Something that held the reading up is less.
+    private func resumeReading(context: ChannelHandlerContext) {
+        guard self.wantsRead, self.mayRead else { return }
+        self.wantsRead = false
+        context.read()
     }
 
     // MARK: Handshake
@@ -256,8 +242,29 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 buffer = context.channel.allocator.buffer(capacity: 256)
             }
         }
-        context.write(self.wrapOutboundOut(buffer), promise: promise)
+        self.write(buffer, context: context, promise: promise)
     }
+
+    /// Small frames are mostly answers: while the socket is full they are counted until it takes them. Bodies are bounded elsewhere.
+    private func write(_ buffer: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        guard !context.channel.isWritable, buffer.readableBytes > 0 else {
+            context.write(self.wrapOutboundOut(buffer), promise: promise)
+            return
+        }
+        let weight = buffer.readableBytes + Self.writeOverhead
+        let written = promise ?? context.eventLoop.makePromise()
+        self.unwritten += weight
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        written.futureResult.whenComplete { _ in
+            let (this, context) = loopBound.value
+            this.unwritten -= weight
+            this.resumeReading(context: context)
+        }
+        context.write(self.wrapOutboundOut(buffer), promise: written)
+    }
+
+    /// About what a write that waits takes in memory beyond its bytes.
+    private static let writeOverhead = 256
 
     /// Writes frames that the machine allows, at once.
     private func write(_ frames: [Frame], context: ChannelHandlerContext) {
@@ -284,10 +291,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         switch event as? Connection.Command {
         case .processed(let bytes)?:
             self.unprocessed -= bytes
-            if self.wantsRead, self.unprocessed < EarshotLimits.unprocessedBytes {
-                self.wantsRead = false
-                context.read()
-            }
+            self.resumeReading(context: context)
             promise?.succeed()
         case .close(let refusal)?:
             self.write([refusal.map(Frame.refusal) ?? .goodbye], context: context)
@@ -318,7 +322,12 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         }
         self.silence = self.silence + interval
         if self.silence >= TimeAmount(EarshotLimits.deadAfter) {
-            self.end = .dead
+            // The node hears of it at once: closing waits for a peer that does not answer.
+            if case .proven(let connection, _) = self.state {
+                self.state = .closed
+                self.settings.emit(.closed(connection, .dead))
+            }
+            self.heartbeat?.cancel()
             self.close(context: context)
         } else if self.silence >= TimeAmount(EarshotLimits.pingAfter) {
             self.write([.ping(UInt64(truncatingIfNeeded: self.silence.nanoseconds))], context: context)
@@ -374,7 +383,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         let channel = context.channel
         context.close(promise: nil)
         context.eventLoop.scheduleTask(in: .seconds(1)) {
-            channel.pipeline.close(mode: .all, promise: nil)
+            // From in front of TLS: asked again, it would only wait on for the other side's word.
+            let pipeline = channel.pipeline.syncOperations
+            (try? pipeline.context(handlerType: NIOSSLServerHandler.self))?.close(mode: .all, promise: nil)
+            (try? pipeline.context(handlerType: NIOSSLClientHandler.self))?.close(mode: .all, promise: nil)
         }
     }
 

@@ -31,7 +31,7 @@ package final class Transport: Sendable {
         self.group = group
         self.logger = logger
         self.emit = { input.yield(.connection($0)) }
-        self.timers = Timers(on: group.next())
+        self.timers = configuration.timers ?? Timers(on: group.next())
     }
 
     // MARK: Listening

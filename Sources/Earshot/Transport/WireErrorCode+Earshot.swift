@@ -58,3 +58,12 @@ extension WireErrorCode {
             }
     }
 }
+
+extension Refusal {
+    /// What the other side is told of a failure of ours, cut to what a frame takes: a message may quote a long path.
+    init(_ error: EarshotError) {
+        var words = error.message.unicodeScalars
+        while String(words).utf8.count > WireLimits.explanation { words.removeLast() }
+        self.init(code: WireErrorCode(error.code), explanation: String(words))
+    }
+}
