@@ -34,6 +34,63 @@ private func load(file text: String) throws -> Settings {
 }
 
 @Suite struct SettingsFileTests {
+    /// Section 6 of the design, word for word.
+    static let example = """
+        [peer]
+        name = alice                 # default: the host name
+        service_type = earshot
+        port = 47110
+        encryption = required        # required | optional | none
+        [identity]
+        certificate =                # PEM files; empty: made once, kept in the state directory
+        private_key =
+        authorities =                # peers whose certificate one of these signed are trusted
+        [discovery]
+        backend = auto               # auto | avahi | embedded | none
+        advertise = yes
+        browse = yes
+        peers =                      # [PEERID@]host:port, comma-separated: reached without discovery
+        [discovery.info]
+        room = kitchen               # the advertisement's TXT pairs
+        [invitations]
+        from_unknown = ask           # ask | accept | reject
+        from_trusted = accept        # accept | ask
+        timeout = 30s
+        [messages]
+        inbox_limit = 10000          # messages; inbox_size bounds bytes
+        inbox_size = 256M
+        inbox_age = 30d              # of read ones
+        outbox_age = 7d
+        receipts = yes               # tell senders when a message was read
+        [resources]
+        accept = session             # session | ask
+        directory =                  # empty: received files stay in the spool until fetched
+        on_conflict = rename         # rename | overwrite | skip
+        max_size =
+        quota = 20G
+        reserve = 5%                 # of the file system, left free
+        [control]
+        socket =
+        group =                      # the packaged system service sets earshot
+        [log]
+        level = info
+
+        """
+
+    @Test func theExampleOfTheDesignIsAccepted() throws {
+        let settings = try load(file: Self.example)
+        #expect("\(settings.name)" == "alice")
+        #expect(settings.discoveryInfo == ["room": "kitchen"])
+        #expect(settings.group == nil)
+    }
+
+    @Test func aLaterSettingInTheEnvironmentIsNotPassedOver() throws {
+        #expect(throws: Never.self) { try load(environment: ["EARSHOT_RESOURCES_ACCEPT": "session", "EARSHOT_IDENTITY_CERTIFICATE": ""]) }
+        let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_RESOURCES_ACCEPT": "ask"]) }
+        #expect(error?.origin == .environment("EARSHOT_RESOURCES_ACCEPT"))
+        #expect(error?.exitCode == 78)
+    }
+
     @Test func everyKeyIsRead() throws {
         let settings = try load(
             file: """
@@ -95,7 +152,7 @@ private func load(file text: String) throws -> Settings {
     /// The line that is wrong, and a part of the message about it.
     static let faults: [(file: String, line: Int, words: String)] = [
         ("[peer]\nnmae = x", 2, "unknown key 'nmae' in [peer]; there are name, service_type, port, encryption"),
-        ("[peer]\nname = x\n[pear]\n", 3, "unknown section [pear]; there are [peer], [discovery]"),
+        ("[peer]\nname = x\n[pear]\n", 3, "unknown section [pear]; there are [peer], [identity], [discovery]"),
         ("name = x", 1, "before any section"),
         ("[peer]\nname = x\n\nname = y", 4, "already set in line 2"),
         ("[peer]\nname = a\n[log]\n[peer]\nname = b", 5, "already set in line 2"),
@@ -113,11 +170,13 @@ private func load(file text: String) throws -> Settings {
         ("[peer]\nport = 99999999999999999999", 2, "a whole number from 0 to 65535"),
         ("[peer]\nencryption = optional", 2, "supported by this version yet"),
         ("[peer]\nencryption = tls", 2, "'tls' is not required"),
-        ("[identity]\ncertificate = /x", 2, "not supported by this version yet"),
-        ("[identity]\nkey = /x", 2, "this version knows none"),
-        ("[messages]\nreceipts = yes", 2, "not supported by this version yet"),
-        ("[messages]\noutbox_age = 7d", 2, "not supported by this version yet"),
-        ("[resources]\naccept = ask", 2, "not supported by this version yet"),
+        ("[identity]\ncertificate = /x", 2, "'certificate = /x' in [identity] is not supported by this version"),
+        ("[identity]\nkey = /x", 2, "unknown key 'key' in [identity]; there are authorities, certificate, private_key"),
+        ("[messages]\nreceipts = no", 2, "not supported by this version"),
+        ("[messages]\noutbox_age = 8d", 2, "not supported by this version"),
+        ("[resources]\naccept = ask", 2, "not supported by this version"),
+        ("[resources]\nquota = 1G\ndirectory = /x", 3, "not supported by this version"),
+        ("[resources]\non_conflict = skip", 2, "not supported by this version"),
         ("[discovery]\nbackend = bonjour", 2, "one of auto, avahi, embedded, none"),
         ("[discovery]\nadvertise = maybe", 2, "'maybe' is not yes or no"),
         ("[discovery]\npeers = nowhere", 2, "nowhere"),

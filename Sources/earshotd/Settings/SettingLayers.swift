@@ -27,7 +27,8 @@ struct SettingLayers: Sendable {
     }
 
     /// Takes the variables `EARSHOT_SECTION_KEY` that name a setting; others, and empty ones, are ignored.
-    mutating func readEnvironment(_ variables: [String: String]) {
+    mutating func readEnvironment(_ variables: [String: String]) throws(SettingsError) {
+        try SettingKey.checkLater(environment: variables)
         for key in SettingKey.allCases {
             guard let text = variables[key.environmentName], !text.isEmpty else { continue }
             self.environment.values[key] = SettingValue(text: text, origin: .environment(key.environmentName))
@@ -55,9 +56,11 @@ struct SettingLayers: Sendable {
                 self.file.info.append(InfoPair(key: entry.key, value: SettingValue(text: entry.value, origin: origin)))
                 continue
             }
+            let value = SettingValue(text: entry.value, origin: origin)
+            if try SettingKey.checkLater(section: entry.section, key: entry.key, value) { continue }
             let key = try SettingKey.find(entry, origin)
             guard !entry.value.isEmpty else { continue }
-            self.file.values[key] = SettingValue(text: entry.value, origin: origin)
+            self.file.values[key] = value
         }
     }
 }

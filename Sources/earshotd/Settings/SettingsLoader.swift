@@ -52,7 +52,7 @@ struct SettingsLoader: Sendable {
         layers.setFlag("discovery", .discoveryBackend, self.flags.discovery)
         layers.setFlag("log-level", .logLevel, self.flags.logLevel)
         layers.setFlag("socket", .controlSocket, try self.flags.socket.map { path throws(SettingsError) in try Self.fromHere(path) })
-        layers.readEnvironment(self.environment)
+        try layers.readEnvironment(self.environment)
         var read: String?
         if let place = try places.configuration(flag: self.flags.config), let bytes = try Self.read(place.path, mustExist: place.mustExist)
         {
