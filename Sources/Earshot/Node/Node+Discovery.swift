@@ -81,7 +81,9 @@ extension Node {
     /// Tells what has become of a peer since it was last told, and forgets one that is gone and that nobody acted upon.
     func publishPeer(_ id: PeerID) {
         guard var record = self.records[id] else { return }
-        guard record.isNearby || record.isKept else {
+        // Whoever has asked may be answered, though it is away meanwhile.
+        let isAsking = self.pendingInvitation(with: id, .incoming) != nil
+        guard record.isNearby || record.isKept || isAsking else {
             self.records.removeValue(forKey: id)
             if record.isAnnounced { self.tell(.peerLost(self.snapshot(record))) }
             return

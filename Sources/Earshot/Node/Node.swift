@@ -183,6 +183,7 @@ public actor Node {
     private func stop() async {
         self.isStopping = true
         await self.transport.stopListening()
+        self.transport.stopDialling()
         let connections = self.records.values.compactMap(\.connection) + self.mutedConnections.values
         for connection in connections { connection.close() }
         for id in Array(self.transfers.keys) { self.interruptTransfer(id, .cancelled, "the daemon stopped") }

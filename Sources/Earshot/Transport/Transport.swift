@@ -20,6 +20,8 @@ package final class Transport: Sendable {
     private let emit: @Sendable (ConnectionEvent) -> Void
     private let unproven = UnprovenConnections()
     private let listener = Mutex<(any Channel)?>(nil)
+    /// Dials that have not come to a proven peer yet; `nil` once they are to stop.
+    private let dials = Mutex<[ObjectIdentifier: any Channel]?>([:])
 
     init(
         identity: Identity, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup, logger: Logger,
@@ -134,6 +136,28 @@ package final class Transport: Sendable {
             emit: self.emit, settled: settled)
     }
 
+    /// Ends the dials under way, and lets no other begin: a stop does not wait for a peer that does not answer.
+    func stopDialling() {
+        let dials = self.dials.withLock { dials in
+            defer { dials = nil }
+            return dials ?? [:]
+        }
+        for channel in dials.values { channel.close(mode: .all, promise: nil) }
+    }
+
+    private func track(_ channel: any Channel, until settled: EventLoopFuture<Void>) throws {
+        let id = ObjectIdentifier(channel)
+        let isStopped = self.dials.withLock { dials in
+            dials?[id] = channel
+            return dials == nil
+        }
+        guard !isStopped else { throw ChannelError.ioOnClosedChannel }
+        // The channel's own end counts too: one that never connected settles nothing.
+        for future in [settled, channel.closeFuture] {
+            future.whenComplete { _ in self.dials.withLock { dials in dials?[id] = nil } }
+        }
+    }
+
     func stopListening() async {
         let channel = self.listener.withLock { listener in
             defer { listener = nil }
@@ -182,6 +206,7 @@ package final class Transport: Sendable {
             .channelOption(.recvAllocator, value: Self.receiveAllocator)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try self.track(channel, until: settled.futureResult)
                     let tls = try contexts.clientHandler()
                     try channel.pipeline.syncOperations.addHandlers(
                         tls, ConnectionHandler(settings: settings, logger: logger) { [weak tls] _ in Self.key(of: tls) })

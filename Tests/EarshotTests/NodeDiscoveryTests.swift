@@ -1,0 +1,194 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import NIOEmbedded
+import NIOPosix
+import Testing
+
+@testable import Earshot
+
+@Suite(.timeLimit(.minutes(1))) struct NodeDiscoveryTests {
+    /// Everything that discovery was told before this has been dealt with.
+    private func settle(_ node: TestNode) async throws {
+        let mark = UUID().uuidString
+        node.discovery.tell(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: mark)))
+        try await node.event { kind -> Void? in
+            if case .discoveryChanged(let status) = kind, status.error == mark { () } else { nil }
+        }
+    }
+
+    private func kinds(_ node: TestNode, of id: PeerID) async throws -> [String] {
+        let mark = UUID().uuidString
+        node.discovery.tell(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: mark)))
+        var kinds: [String] = []
+        for await event in node.node.events.subscribe(since: 0) {
+            switch event.kind {
+            case .peerFound(let peer) where peer.id == id: kinds.append("found")
+            case .peerChanged(let peer) where peer.id == id: kinds.append("changed")
+            case .peerLost(let peer) where peer.id == id: kinds.append("lost")
+            case .discoveryChanged(let status) where status.error == mark: return kinds
+            default: break
+            }
+        }
+        return kinds
+    }
+
+    private func sighting(
+        _ id: PeerID, name: String = "bob", interface: Int32 = 1, overIPv6: Bool = false, addresses: [String] = ["10.9.8.7"],
+        port: UInt16 = 9, loopback: Bool = false
+    ) -> Sighting {
+        Sighting(
+            key: Sighting.Key(instanceName: name, interfaceIndex: interface, overIPv6: overIPv6), interfaceName: "eth\(interface)",
+            isLoopback: loopback, addresses: addresses, port: port,
+            txt: [TXTPair(key: "id", value: Array(id.description.utf8)), TXTPair(key: "name", value: Array(name.utf8))])
+    }
+
+    @Test func manySightingsAreOneRow() async throws {
+        let alice = try await TestNode("alice")
+        let id = peerID(7)
+        alice.discovery.tell(.found(.avahi, self.sighting(id, addresses: ["10.9.8.7"])))
+        alice.discovery.tell(.found(.avahi, self.sighting(id, overIPv6: true, addresses: ["fe80::7"])))
+        alice.discovery.tell(.found(.embedded, self.sighting(id, interface: 2, addresses: ["10.9.8.7", "10.5.5.5"])))
+        try await self.settle(alice)
+        let peers = await alice.node.peers()
+        #expect(peers.map(\.id) == [id])
+        #expect(peers.first?.addresses == ["10.9.8.7:9", "10.5.5.5:9", "[fe80::7%eth1]:9"])
+        #expect(peers.first?.sources == [.avahi, .embedded])
+        #expect(try await self.kinds(alice, of: id) == ["found", "changed", "changed"])
+        await alice.stop()
+    }
+
+    @Test func lossGrace() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let alice = try await TestNode("alice") { $0.timers = Timers(on: loop) }
+        let id = peerID(7)
+        let first = self.sighting(id)
+        let second = self.sighting(id, interface: 2)
+        for sighting in [first, second] { alice.discovery.tell(.found(.avahi, sighting)) }
+        alice.discovery.tell(.lost(.avahi, first.key))
+        try await self.settle(alice)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.lossGrace))
+        #expect(try await !self.kinds(alice, of: id).contains("lost"), "still seen on the other interface")
+        alice.discovery.tell(.lost(.avahi, second.key))
+        try await self.settle(alice)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.lossGrace) - .nanoseconds(1))
+        #expect(await alice.node.peers().count == 1)
+        #expect(try await !self.kinds(alice, of: id).contains("lost"))
+        await loop.advanceTime(by: .nanoseconds(1))
+        let lost = try await alice.event { if case .peerLost(let peer) = $0 { peer } else { nil } }
+        #expect(lost.id == id)
+        #expect(await alice.node.peers().isEmpty, "nobody acted upon it")
+        await alice.stop()
+        await loop.shutdownGracefully()
+    }
+
+    @Test func aReturnWithinTheGraceIsNoLoss() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let alice = try await TestNode("alice") { $0.timers = Timers(on: loop) }
+        let id = peerID(7)
+        alice.discovery.tell(.found(.avahi, self.sighting(id)))
+        alice.discovery.tell(.reset(.avahi))
+        try await self.settle(alice)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.lossGrace) - .seconds(1))
+        alice.discovery.tell(.found(.avahi, self.sighting(id)))
+        try await self.settle(alice)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.lossGrace) + .seconds(1))
+        #expect(try await !self.kinds(alice, of: id).contains("lost"))
+        #expect(await alice.node.peers().count == 1)
+        await alice.stop()
+        await loop.shutdownGracefully()
+    }
+
+    /// An own id, another's TXT without an id, or garbage make no row.
+    @Test func whatIsNoPeerIsNotListed() async throws {
+        let alice = try await TestNode("alice")
+        alice.discovery.tell(.found(.avahi, self.sighting(alice.node.id)))
+        alice.discovery.tell(
+            .found(
+                .avahi,
+                Sighting(
+                    key: Sighting.Key(instanceName: "x", interfaceIndex: 1, overIPv6: false), interfaceName: "eth1", isLoopback: false,
+                    addresses: ["10.0.0.1"], port: 1, txt: [TXTPair(key: "id", value: [0xFF, 0xFE])])))
+        try await self.settle(alice)
+        #expect(await alice.node.peers().isEmpty)
+        await alice.stop()
+    }
+
+    @Test func discoveredPeers() async throws {
+        let alice = try await TestNode("alice")
+        func id(_ number: Int) -> PeerID { PeerID(subjectPublicKeyInfo: [UInt8(number >> 8), UInt8(number & 0xFF)]) }
+        for number in 0..<EarshotLimits.discoveredPeers {
+            alice.discovery.tell(.found(.avahi, self.sighting(id(number), name: "p\(number)")))
+        }
+        try await self.settle(alice)
+        #expect(await alice.node.peers().count == EarshotLimits.discoveredPeers)
+        alice.discovery.tell(.found(.avahi, self.sighting(id(EarshotLimits.discoveredPeers), name: "one more")))
+        try await self.settle(alice)
+        #expect(await alice.node.peers().count == EarshotLimits.discoveredPeers)
+        #expect(await !alice.node.peers().contains { $0.name == "one more" })
+        // One that is known already still changes.
+        alice.discovery.tell(.found(.avahi, self.sighting(id(0), name: "new name", interface: 2)))
+        try await self.settle(alice)
+        #expect(await alice.node.peers().contains { $0.name == "new name" })
+        await alice.stop()
+    }
+
+    /// Counts who connects.
+    private func listener(_ count: Box<Int>) async throws -> any Channel {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                count.withLock { $0 += 1 }
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+    }
+
+    @Test func forgedAdvertisementsWriteNothingAndDialNobody() async throws {
+        let (alice, bob) = try await pair()
+        let count = Box(0)
+        let trap = try await self.listener(count)
+        let port = UInt16(try #require(trap.localAddress?.port))
+        let before = bob.storeBytes()
+        for number in 0..<1000 {
+            let id = PeerID(subjectPublicKeyInfo: [1, UInt8(number >> 8), UInt8(number & 0xFF)])
+            bob.discovery.tell(.found(.avahi, self.sighting(id, name: "alice", addresses: ["127.0.0.1"], port: port, loopback: true)))
+        }
+        // The one who is here and connected, said to be elsewhere and of another name.
+        bob.discovery.tell(
+            .found(.avahi, self.sighting(alice.node.id, name: "victim", interface: 3, addresses: ["127.0.0.1"], port: port, loopback: true))
+        )
+        try await self.settle(bob)
+        #expect(bob.storeBytes() == before)
+        #expect(count.value == 0)
+        #expect(try await bob.node.peer(alice.node.id.description).name == "alice", "the proven name stands")
+        #expect(try await alice.send("still here", to: bob).recipients.map(\.status) == [.delivered])
+        await alice.stop()
+        await bob.stop()
+        try await trap.close()
+    }
+
+    /// A record from another link that points at loopback is a lie; one from loopback is dialled, which shows that the trap works.
+    @Test func aRecordFromAnotherLinkNeverLeadsToLoopback() async throws {
+        let (alice, bob) = try await pair()
+        let count = Box(0)
+        let trap = try await self.listener(count)
+        let port = UInt16(try #require(trap.localAddress?.port))
+        await alice.stop()
+        bob.discovery.tell(.reset(.embedded))
+        let id = alice.node.id
+        let last = try #require(await bob.node.peer(id.description).addresses.first)
+        #expect(!last.isEmpty)
+        for host in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "192.0.2.1", "224.0.0.1"] {
+            bob.discovery.tell(.found(.avahi, self.sighting(id, name: "alice", interface: 4, addresses: [host], port: port)))
+        }
+        try await self.settle(bob)
+        #expect(count.value == 0)
+        bob.discovery.tell(.found(.embedded, self.sighting(id, name: "alice", addresses: ["127.0.0.1"], port: port, loopback: true)))
+        try await eventually("what is permitted is dialled") { count.value > 0 }
+        // The trap never says a word: stopping does not wait for it.
+        let start = ContinuousClock.now
+        await bob.stop()
+        #expect(ContinuousClock.now - start < .seconds(5))
+        try await trap.close()
+    }
+}

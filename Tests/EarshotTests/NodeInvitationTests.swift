@@ -1,0 +1,183 @@
+import EarshotWire
+import Foundation
+import Testing
+
+@testable import Earshot
+
+@Suite(.timeLimit(.minutes(1))) struct NodeInvitationLimitTests {
+    private func invite(_ raw: RawPeer, _ id: InvitationID = .random(), context: [UInt8] = []) async throws -> InvitationID {
+        try await raw.send(.invite(Invite(id: id, timeoutMilliseconds: 60_000, context: context)))
+        return id
+    }
+
+    private func answer(_ raw: RawPeer) async throws -> InviteAnswer {
+        try await raw.next { if case .inviteAnswer(let answer) = $0 { answer } else { nil } }
+    }
+
+    private func proven(_ node: TestNode, as identity: Identity? = nil) async throws -> RawPeer {
+        let raw = try await RawPeer(to: node, as: identity)
+        try await raw.prove()
+        return raw
+    }
+
+    @Test func pendingInvitations() async throws {
+        let bob = try await TestNode("bob")
+        var raws: [RawPeer] = []
+        for _ in 0..<EarshotLimits.pendingInvitations {
+            let raw = try await self.proven(bob)
+            _ = try await self.invite(raw)
+            try await raw.roundTrip()
+            raws.append(raw)
+        }
+        try await eventually("all wait") { await bob.node.invitations(all: false).count == EarshotLimits.pendingInvitations }
+        let late = try await self.proven(bob)
+        let id = try await self.invite(late)
+        #expect(try await self.answer(late) == InviteAnswer(id: id, decision: .busy))
+        #expect(await bob.node.invitations(all: false).count == EarshotLimits.pendingInvitations)
+        // One that is decided makes room.
+        let first = try #require(await bob.node.invitations(all: false).first)
+        _ = try await bob.node.respond(to: first.id, .reject, always: false)
+        let again = try await self.invite(late)
+        try await eventually("there is room") { await bob.node.invitations(all: false).contains { $0.id == again } }
+        for raw in raws + [late] { await raw.close() }
+        await bob.stop()
+    }
+
+    @Test func onePendingAPeer() async throws {
+        let bob = try await TestNode("bob")
+        let raw = try await self.proven(bob)
+        let first = try await self.invite(raw)
+        let second = try await self.invite(raw)
+        #expect(try await self.answer(raw) == InviteAnswer(id: second, decision: .busy))
+        // Nor by coming back on another connection.
+        let again = try await self.proven(bob, as: raw.identity)
+        let third = try await self.invite(again)
+        #expect(try await self.answer(again) == InviteAnswer(id: third, decision: .busy))
+        #expect(await bob.node.invitations(all: false).map(\.id) == [first])
+        await raw.close()
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func invitationContext() async throws {
+        let (alice, bob) = try await pair(inSession: false)
+        await #expect(throws: EarshotError.self) {
+            try await alice.node.invite("bob", context: [UInt8](repeating: 1, count: WireLimits.invitationContext + 1), timeout: nil)
+        }
+        let context = [UInt8](repeating: 1, count: WireLimits.invitationContext)
+        _ = try await alice.node.invite("bob", context: context, timeout: nil)
+        #expect(try await bob.invitation().context == context)
+        await alice.stop()
+        await bob.stop()
+    }
+
+    @Test func invitationTimeout() async throws {
+        let alice = try await TestNode("alice")
+        for (asked, given) in [
+            (Duration?.none, 30.0), (.zero, 30), (.seconds(-1), 30), (.seconds(7), 7), (.seconds(86_400), 86_400),
+            (.seconds(86_401), 86_400),
+            (.seconds(Int64.max / 2), 86_400),
+        ] {
+            let id = PeerID(subjectPublicKeyInfo: [UInt8.random(in: .min ... .max), UInt8.random(in: .min ... .max)])
+            let name = id.description
+            alice.discovery.tell(.found(.embedded, alice.sighting(id: id, name: name, port: 1)))
+            _ = try await alice.event { if case .peerFound(let peer) = $0, peer.id == id { peer } else { nil } }
+            let invitation = try await alice.node.invite(name, context: [], timeout: asked)
+            #expect(abs(invitation.expiresAt.timeIntervalSince(invitation.createdAt) - given) < 0.001, "\(String(describing: asked))")
+        }
+        await alice.stop()
+    }
+
+    @Test(arguments: [InvitationPolicy.accept, .reject, .ask]) func policies(policy: InvitationPolicy) async throws {
+        // The other policy is the opposite, so that the one at hand is seen to count.
+        let opposite: InvitationPolicy = policy == .accept ? .ask : .accept
+        for isTrusted in [false, true] {
+            let bob = try await TestNode("bob") {
+                $0.fromUnknown = isTrusted ? opposite : policy
+                $0.fromTrusted = isTrusted ? policy : opposite
+            }
+            let identity = try RawPeer.makeIdentity()
+            if isTrusted { _ = try await bob.node.setTrust(.trusted, for: identity.id.description) }
+            let raw = try await self.proven(bob, as: identity)
+            let id = try await self.invite(raw)
+            switch policy {
+            case .ask:
+                #expect(try await bob.invitation().id == id)
+                try await raw.roundTrip()
+                #expect(await bob.node.invitations(all: false).map(\.id) == [id])
+            case .reject:
+                #expect(try await self.answer(raw) == InviteAnswer(id: id, decision: .declined))
+                #expect(await bob.node.sessions().isEmpty)
+            case .accept:
+                let answer = try await self.answer(raw)
+                #expect(answer.decision == (await bob.node.sessions().first.map { .accepted($0.id) }))
+            }
+            await raw.close()
+            await bob.stop()
+        }
+    }
+
+    @Test func blockingWhileItsPromptIsOpen() async throws {
+        let bob = try await TestNode("bob")
+        let raw = try await self.proven(bob)
+        let id = try await self.invite(raw)
+        _ = try await bob.invitation()
+        _ = try await bob.node.setTrust(.blocked, for: raw.id.description)
+        #expect(try await self.answer(raw) == InviteAnswer(id: id, decision: .declined))
+        #expect(await bob.node.invitations(all: false).isEmpty)
+        await #expect(throws: EarshotError.self) { try await bob.node.respond(to: id, .accept, always: false) }
+        #expect(await bob.node.sessions().isEmpty)
+        await raw.close()
+        await bob.stop()
+    }
+
+    @Test func aLateAcceptanceEndsTheSessionOnTheOtherSide() async throws {
+        let bob = try await TestNode("bob")
+        let raw = try await self.proven(bob)
+        try await raw.roundTrip()
+        let sent = try await bob.node.invite(raw.id.description, context: [], timeout: .milliseconds(50))
+        _ = try await raw.next { if case .invite(let invite) = $0 { invite } else { nil } }
+        let withdrawn = try await raw.next { if case .inviteWithdraw(let withdraw) = $0 { withdraw } else { nil } }
+        #expect(withdrawn == InviteWithdraw(id: sent.id, reason: .timedOut))
+        let session = SessionID.random()
+        try await raw.send(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(session))))
+        #expect(try await raw.next { if case .sessionEnd(let session) = $0 { session } else { nil } } == session)
+        #expect(await bob.node.sessions().isEmpty)
+        #expect(try await bob.node.invitation(sent.id).state == .timedOut)
+        await raw.close()
+        await bob.stop()
+    }
+
+    @Test func theInviterComesBackForItsAnswer() async throws {
+        let bob = try await TestNode("bob")
+        let raw = try await self.proven(bob)
+        let id = try await self.invite(raw)
+        _ = try await bob.invitation()
+        await raw.close()
+        let accepted = try await bob.node.respond(to: id, .accept, always: false)
+        let again = try await self.proven(bob, as: raw.identity)
+        #expect(try await again.next { if case .sessionResume(let session) = $0 { session } else { nil } } == accepted.sessionID)
+        _ = try await self.invite(again, id)
+        #expect(try await self.answer(again).decision == accepted.sessionID.map { .accepted($0) })
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func holdingTheSessionIsTheInviteesAnswer() async throws {
+        let bob = try await TestNode("bob")
+        let raw = try await self.proven(bob)
+        try await raw.roundTrip()
+        let sent = try await bob.node.invite(raw.id.description, context: [], timeout: .seconds(60))
+        _ = try await raw.next { if case .invite(let invite) = $0 { invite } else { nil } }
+        await raw.close()
+        let again = try await self.proven(bob, as: raw.identity)
+        let session = SessionID.random()
+        try await again.send(.sessionResume(session))
+        let decided = try await bob.node.decided(sent.id)
+        #expect(decided.state == .accepted)
+        #expect(decided.sessionID == session)
+        #expect(await bob.node.sessions().map(\.id) == [session])
+        await again.close()
+        await bob.stop()
+    }
+}
