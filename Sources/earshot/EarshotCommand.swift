@@ -21,6 +21,11 @@ struct EarshotCommand: AsyncParsableCommand {
             CommandGroup(name: "Talking", subcommands: [SendCommand.self, ReceiveCommand.self, FileCommand.self]),
         ])
 
+    /// Without a verb nothing can be done: a script that forgot it must not take that for success.
+    mutating func run() async throws {
+        throw CommandFailure(.usage, "a command is missing", hint: Self.helpMessage())
+    }
+
     static func main() async {
         Interrupts.install()
         do {

@@ -143,11 +143,11 @@ final class RawPeer: Sendable {
         }
     }
 
-    /// One answered ping: everything sent before has been decoded.
+    /// One question that the node itself answers, not only its handler: everything sent before has been dealt with.
     func roundTrip() async throws {
-        let value = UInt64.random(in: .min ... .max)
-        try await self.send(.ping(value))
-        _ = try await self.next { $0 == .pong(value) ? () : nil }
+        let unknown = SessionID.random()
+        try await self.send(.sessionResume(unknown))
+        _ = try await self.next { $0 == .sessionEnd(unknown) ? () : nil }
     }
 
     func close() async { try? await self.channel.close().get() }

@@ -33,6 +33,17 @@ struct FailureTests {
         #expect(FailureReport(ControlError.unreachable(path: "/s", reason: "permission denied", code: 13)).status == 77)
     }
 
+    @Test func whatTheDaemonEscapedIsNotEscapedTwice() {
+        let failure = CommandFailure(code: "name-rejected", message: #"the name "a\nb" contains a control character"# + "\u{1B}[31m")
+        #expect(failure.message == #"the name "a\nb" contains a control character\e[31m"#)
+    }
+
+    @Test(arguments: [[], ["file"]]) func aMissingVerbIsAUsageError(_ arguments: [String]) async throws {
+        var command = try #require(try EarshotCommand.parseAsRoot(arguments) as? any AsyncParsableCommand)
+        let failure = await #expect(throws: CommandFailure.self) { try await command.run() }
+        #expect(failure?.status == .usage)
+    }
+
     @Test func aMissingSessionNamesThePeerToInvite() {
         let failure = CommandFailure(code: "not-connected", message: "there is no session with bob", peer: "bob")
         #expect(failure == CommandFailure(.denied, "there is no session with bob", hint: "ask for a session first: earshot invite bob"))

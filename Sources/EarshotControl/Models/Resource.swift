@@ -110,15 +110,18 @@ extension ControlAPI {
         package let to: [String]
         /// Absolute.
         package let path: String
+        /// Whether it may wait for a peer that is away.
+        package let queue: Bool?
 
         /// A value from its parts.
-        package init(to: [String], path: String) {
+        package init(to: [String], path: String, queue: Bool? = nil) {
             self.to = to
             self.path = path
+            self.queue = queue
         }
 
         private enum CodingKeys: String, CodingKey {
-            case to, path
+            case to, path, queue
         }
     }
 }

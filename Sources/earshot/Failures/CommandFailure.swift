@@ -60,9 +60,10 @@ struct CommandFailure: Error, Hashable, Sendable {
             hint: "start it: systemctl start earshotd, or run earshotd")
     }
 
-    /// Escaped, on one line, without a full stop at its end.
+    /// Escaped, on one line, without a full stop at its end. A backslash stays single: the daemon has escaped the names in its sentences.
     private static func sentence(_ text: String) -> String {
-        let escaped = text.escapedForDisplay
+        let pieces = text.split(separator: "\\", omittingEmptySubsequences: false)
+        let escaped = pieces.map { String($0).escapedForDisplay }.joined(separator: "\\")
         return escaped.hasSuffix(".") && !escaped.hasSuffix("..") ? String(escaped.dropLast()) : escaped
     }
 

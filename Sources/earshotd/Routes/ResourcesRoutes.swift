@@ -55,6 +55,7 @@ struct ResourcesRoutes: Sendable {
         guard body.path.hasPrefix("/"), !body.path.utf8.contains(0) else {
             throw APIProblem(.invalidParameter, "`path` is an absolute path")
         }
+        guard body.queue != true else { throw Self.noQueue }
         let resources = try await self.api.node.sendResource(to: body.to, path: body.path)
         return try .json(ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)), status: .accepted)
     }
@@ -68,6 +69,7 @@ struct ResourcesRoutes: Sendable {
             guard let name = query.text("name") else {
                 throw APIProblem(.invalidParameter, "'name' is missing in the query; name the file")
             }
+            guard try !query.flag("queue") else { throw Self.noQueue }
             let length = request.headers[.contentLength].flatMap { UInt64($0) }
             guard let size = try query.number("size", 0...WireLimits.resourceSize) ?? length else {
                 throw APIProblem(.invalidParameter, "the size is unknown; send a Content-Length, or 'size' in the query")
@@ -83,6 +85,10 @@ struct ResourcesRoutes: Sendable {
             problem.closesConnection = true
             throw problem
         }
+    }
+
+    private static var noQueue: APIProblem {
+        APIProblem(.unsupported, "this version cannot queue files yet; leave `queue` out")
     }
 
     private func content(_ request: Request, _ context: APIContext) async throws -> Response {
