@@ -147,6 +147,8 @@ extension Node {
             record.isAttached = false
             self.records[id] = record
             self.detached(id)
+            // What was on its way has been taken back meanwhile: it must not be overwritten.
+            record = self.records[id] ?? record
             standing.close(Refusal(code: .superseded, explanation: "a newer connection stands"))
         }
         record.connection = connection
