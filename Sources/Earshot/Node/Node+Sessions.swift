@@ -55,7 +55,7 @@ extension Node {
 
     /// The connection under a session is gone; what was on its way waits for the next.
     func detached(_ id: PeerID) {
-        self.interruptTransfers(of: id, .notConnected, "the connection was lost; send it again")
+        self.interruptTransfers(of: id, .unavailable, "the connection was lost; send it again")
         self.records[id]?.outbox.connectionLost()
         self.tellSession(id)
     }

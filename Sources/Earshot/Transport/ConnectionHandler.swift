@@ -306,7 +306,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     private func startHeartbeat(context: ChannelHandlerContext) {
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        let interval = TimeAmount.nanoseconds(TimeAmount(EarshotLimits.deadAfter).nanoseconds / 5)
+        let interval = TimeAmount.nanoseconds(TimeAmount(EarshotLimits.deadAfter).nanoseconds / 10)
         self.heartbeat = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
             let (this, context) = loopBound.value
             this.checkLife(interval: interval, context: context)
