@@ -73,7 +73,7 @@ struct CommandFailure: Error, Hashable, Sendable {
         case "not-connected": "ask for a session first: earshot invite \(peer?.escapedForDisplay ?? "PEER")"
         case "timed-out", "unconfirmed", "unavailable", "busy": "try again in a while; see who is there: earshot peers"
         case "too-large": "send it as a file: earshot file send PEER PATH"
-        case "no-space", "inbox-full": "make room on the receiving side, then try again"
+        case "no-space", "inbox-full": "make room there, then try again"
         default: nil
         }
     }
