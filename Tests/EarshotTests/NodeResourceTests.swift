@@ -188,7 +188,7 @@ import Testing
     @Test func aFloodOfTinyChunksArrives() async throws {
         let (raw, bob, session) = try await self.joined()
         let id = ResourceID.random()
-        let size: UInt64 = 10_000
+        let size: UInt64 = 5_000
         let hash = try XXH3()
         try await raw.send(raw.offer("x", size: size, in: session, id: id))
         _ = try await self.accepted(raw)

@@ -36,6 +36,7 @@ final class RawPeer: Sendable {
     /// Bytes to frames, without any of the rules.
     private final class Reader: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
         private let frames: AsyncStream<Frame>.Continuation
         private var preamble = PreambleDecoder()
         private var decoder = FrameDecoder()
@@ -49,7 +50,17 @@ final class RawPeer: Sendable {
             var buffer = self.unwrapInboundIn(data)
             guard (try? self.preamble.consume(&buffer)) == true else { return }
             self.decoder.feed(buffer)
-            while let frame = try? self.decoder.next() { self.frames.yield(frame) }
+            while let frame = try? self.decoder.next() {
+                // Signs of life are given, however long the node is busy.
+                if case .ping(let value) = frame {
+                    var pong = ByteBuffer()
+                    if (try? FrameEncoder.encode(.pong(value), into: &pong)) != nil {
+                        context.writeAndFlush(self.wrapOutboundOut(pong), promise: nil)
+                    }
+                } else {
+                    self.frames.yield(frame)
+                }
+            }
         }
 
         func channelInactive(context: ChannelHandlerContext) { self.frames.finish() }
