@@ -76,7 +76,7 @@ package enum EarshotLimits {
     package static let sharedResourceWindow: UInt64 = 512 * 1024
     /// Unfinished transfers from one peer.
     package static let incomingTransfers = 8
-    /// How long an offer or a finished transfer waits for the other side's answer.
+    /// How long an offer waits for the other side to accept or refuse it.
     package static let resourceAnswerTime: Duration = .seconds(60)
     /// Time between two progress events of one transfer.
     package static let progressInterval: Duration = .milliseconds(250)

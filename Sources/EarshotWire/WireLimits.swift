@@ -43,6 +43,4 @@ package enum WireLimits {
     package static let explanation = 512
     /// The largest resource, in bytes: offsets stay representable as a file offset.
     package static let resourceSize: UInt64 = UInt64(Int64.max)
-    /// How long a signed data token stays good, in seconds.
-    package static let dataTokenSeconds: UInt32 = 30
 }
