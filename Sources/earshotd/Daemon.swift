@@ -86,23 +86,7 @@ struct Daemon: Sendable {
 
     private func makeNode(_ logger: Logger) async throws -> Node {
         let settings = self.loaded.settings
-        var configuration = Node.Configuration(
-            displayName: settings.name, serviceType: settings.serviceType, stateDirectory: self.loaded.stateDirectory)
-        configuration.port = settings.port
-        configuration.portIsFixed = settings.portIsChosen
-        configuration.advertise = settings.advertise
-        configuration.browse = settings.browse
-        configuration.discoveryInfo = settings.discoveryInfo
-        configuration.configuredPeers = settings.configuredPeers
-        configuration.fromUnknown = settings.fromUnknown
-        configuration.fromTrusted = settings.fromTrusted
-        configuration.invitationTimeout = settings.invitationTimeout
-        configuration.inboxLimit = settings.inboxLimit
-        configuration.inboxSize = settings.inboxSize
-        configuration.inboxAge = settings.inboxAge
-        configuration.quota = settings.quota
-        configuration.reserve = settings.reserve
-        configuration.maximumResourceSize = settings.maximumResourceSize
+        let configuration = Node.Configuration(settings, stateDirectory: self.loaded.stateDirectory)
         return try await Node(
             configuration: configuration, discovery: settings.backend.makeDiscovery(logger: Logger(label: "discovery")), logger: logger)
     }

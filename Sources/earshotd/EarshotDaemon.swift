@@ -62,7 +62,8 @@ struct EarshotDaemon: AsyncParsableCommand {
         let loaded = try SettingsLoader(flags: self.flags).load()
         let daemon = try Daemon(loaded)
         guard !self.checkConfig else {
-            print(loaded.configuration.map { "\($0.escapedForDisplay): ok" } ?? "no settings file: ok")
+            for file in loaded.files { print("\(file.escapedForDisplay): ok") }
+            if loaded.files.isEmpty { print("no settings file: ok") }
             return
         }
         try await daemon.run()

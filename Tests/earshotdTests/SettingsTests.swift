@@ -91,41 +91,43 @@ private func load(file text: String) throws -> Settings {
         #expect(error?.exitCode == 78)
     }
 
+    /// A value for every key that is not its default.
+    static let other = """
+        # a comment
+        [peer]
+        name = "alice #2"   ; another
+        service_type=robots
+        port = 5000
+        encryption = required        # required | optional | none
+        [discovery]
+        backend = embedded
+        advertise = no
+        browse = off
+        peers = 10.0.0.7:47110, [fe80::1%eth0]:47110 ,host.example.org:1
+        [discovery.info]
+        room = kitchen # by the window
+        Empty =
+        [invitations]
+        from_unknown = reject
+        from_trusted = ask
+        timeout = 5min
+        [messages]
+        inbox_limit = 7
+        inbox_size = 512K
+        inbox_age = 2h
+        [resources]
+        max_size = 1G
+        quota = 3
+        reserve = 2.5%
+        [control]
+        socket = /tmp/here.sock
+        group = users
+        [log]
+        level = debug\r
+        """
+
     @Test func everyKeyIsRead() throws {
-        let settings = try load(
-            file: """
-                # a comment
-                [peer]
-                name = "alice #2"   ; another
-                service_type=robots
-                port = 5000
-                encryption = required        # required | optional | none
-                [discovery]
-                backend = embedded
-                advertise = no
-                browse = off
-                peers = 10.0.0.7:47110, [fe80::1%eth0]:47110 ,host.example.org:1
-                [discovery.info]
-                room = kitchen # by the window
-                Empty =
-                [invitations]
-                from_unknown = reject
-                from_trusted = ask
-                timeout = 5min
-                [messages]
-                inbox_limit = 7
-                inbox_size = 512K
-                inbox_age = 2h
-                [resources]
-                max_size = 1G
-                quota = 3
-                reserve = 2.5%
-                [control]
-                socket = /tmp/here.sock
-                group = users
-                [log]
-                level = debug\r
-                """)
+        let settings = try load(file: Self.other)
         #expect("\(settings.name)" == "alice #2")
         #expect("\(settings.serviceType)" == "robots")
         #expect(settings.port == 5000)
@@ -154,8 +156,6 @@ private func load(file text: String) throws -> Settings {
         ("[peer]\nnmae = x", 2, "unknown key 'nmae' in [peer]; there are name, service_type, port, encryption"),
         ("[peer]\nname = x\n[pear]\n", 3, "unknown section [pear]; there are [peer], [identity], [discovery]"),
         ("name = x", 1, "before any section"),
-        ("[peer]\nname = x\n\nname = y", 4, "already set in line 2"),
-        ("[peer]\nname = a\n[log]\n[peer]\nname = b", 5, "already set in line 2"),
         ("[peer]\nname", 2, "neither 'key = value'"),
         ("[peer]\n= x", 2, "without a key"),
         ("[peer\n", 1, "closing bracket"),
@@ -183,7 +183,6 @@ private func load(file text: String) throws -> Settings {
         ("[discovery.info]\nid = x", 2, "Earshot's own"),
         ("[discovery.info]\nroom = \(String(repeating: "x", count: 251))", 2, "longer than 255 bytes"),
         ("[discovery.info]\na = \(String(repeating: "x", count: 250))\nb = \(String(repeating: "x", count: 200))", 3, "400 bytes together"),
-        ("[discovery.info]\nroom = a\nROOM = b", 3, "already set in line 2"),
         ("[discovery.info]\nküche = a", 2, "printable ASCII"),
         ("[discovery]\ninfo.room = a", 2, "unknown key 'info.room'"),
         ("[invitations]\nfrom_unknown = block", 2, "one of ask, accept, reject"),
@@ -191,6 +190,10 @@ private func load(file text: String) throws -> Settings {
         ("[invitations]\ntimeout = 0s", 2, "a time from 1s to 1d"),
         ("[invitations]\ntimeout = 2d", 2, "a time from 1s to 1d"),
         ("[invitations]\ntimeout = soon", 2, "a time such as 30s"),
+        ("[invitations]\ntimeout = 1h 30", 2, "a time such as 30s"),
+        ("[invitations]\ntimeout = 5m", 2, "a time such as 30s"),
+        ("[invitations]\ntimeout = 23h 61min", 2, "a time from 1s to 1d"),
+        ("[peer]\nport = x\nport = 5000", 2, "a whole number from 0 to 65535"),
         ("[invitations]\ntimeout = 99999999999999999d", 2, "a time from 1s to 1d"),
         ("[messages]\ninbox_limit = 0", 2, "a whole number from 1"),
         ("[messages]\ninbox_size = 256MB", 2, "a size such as 512K"),
@@ -211,6 +214,34 @@ private func load(file text: String) throws -> Settings {
             #expect(error?.exitCode == 78)
             #expect(error?.description.hasPrefix("\(path):\(fault.line): ") == true)
         }
+    }
+
+    @Test func theLastValueStands() throws {
+        let settings = try load(
+            file: """
+                [peer]
+                name = alice
+                port = 1
+                [log]
+                level = debug
+                [discovery.info]
+                room = kitchen
+                Rack = 1
+                [peer]
+                name = bob
+                port =
+                [discovery.info]
+                ROOM = attic
+                """)
+        #expect("\(settings.name)" == "bob")
+        #expect(settings.port == 47110 && !settings.portIsChosen)
+        #expect(settings.discoveryInfo == ["ROOM": "attic", "Rack": "1"])
+    }
+
+    @Test(arguments: [
+        ("90", 90), ("90s", 90), ("2 min", 120), ("1h30min", 5400), ("1h 30min 5s", 5405), ("1d", 86400), ("0d 1s", 1),
+    ]) func timesAddUp(_ text: String, _ seconds: Int) throws {
+        #expect(try load(file: "[invitations]\ntimeout = \(text)").invitationTimeout == .seconds(seconds))
     }
 
     @Test func notUTF8IsNamedWithItsLine() throws {
@@ -312,6 +343,100 @@ private func load(file text: String) throws -> Settings {
         #expect(error?.exitCode == 78)
         #expect(error?.message == "cannot read /nonexistent/earshotd.conf: no such file or directory")
         #expect(throws: SettingsError.self) { try load(flags: .init(config: "/")) }
+    }
+}
+
+/// A settings file with drop-ins beside it.
+private func withDropIns<Result>(_ file: String?, _ dropIns: [String: String], _ body: (String) throws -> Result) throws -> Result {
+    try withFile(file ?? "") { path in
+        if file == nil { try FileManager.default.removeItem(atPath: path) }
+        try FileManager.default.createDirectory(atPath: path + ".d", withIntermediateDirectories: false)
+        for (name, text) in dropIns { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path).d/\(name)")) }
+        return try body(path)
+    }
+}
+
+@Suite struct DropInTests {
+    @Test func theyComeAfterTheFileInTheOrderOfTheirNames() throws {
+        let dropIns = [
+            "10-b.conf": "[peer]\nname = ten\nport = 10\n[discovery.info]\nroom = ten\n", "9-a.conf": "[peer]\nname = nine\n",
+            "B.conf": "[peer]\nport =\n", "notes.txt": "not a setting", ".hidden.conf": "nor this",
+        ]
+        try withDropIns("[peer]\nname = file\nport = 5000\n[discovery.info]\nroom = file\nrack = 1\n", dropIns) { path in
+            let result = try load(flags: .init(config: path))
+            #expect(result.files == [path, "\(path).d/10-b.conf", "\(path).d/9-a.conf", "\(path).d/B.conf"])
+            #expect("\(result.settings.name)" == "nine")
+            #expect(result.settings.port == 47110 && !result.settings.portIsChosen)
+            #expect(result.settings.discoveryInfo == ["room": "ten", "rack": "1"])
+        }
+    }
+
+    @Test func aFaultIsNamedWithTheDropInsLine() throws {
+        try withDropIns("[peer]\nname = file\n", ["a.conf": "[peer]\nname = a\n", "b.conf": "# b\n[peer]\nnmae = b\n"]) { path in
+            let error = #expect(throws: SettingsError.self) { try load(flags: .init(config: path)) }
+            #expect(error?.origin == .file(path: "\(path).d/b.conf", line: 3))
+            #expect(error?.exitCode == 78)
+        }
+        // What a drop-in replaces must be right all the same.
+        try withDropIns("[peer]\nport = x\n", ["a.conf": "[peer]\nport = 5000\n"]) { path in
+            let error = #expect(throws: SettingsError.self) { try load(flags: .init(config: path)) }
+            #expect(error?.origin == .file(path: path, line: 2))
+        }
+    }
+
+    @Test func theyCountWithoutAFileToo() throws {
+        try withDropIns(nil, ["a.conf": "[peer]\nname = alone\n"]) { path in
+            let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
+            let result = try load(environment: ["CONFIGURATION_DIRECTORY": directory])
+            #expect("\(result.settings.name)" == "alone")
+            #expect(result.files == ["\(path).d/a.conf"])
+        }
+    }
+
+    @Test func oneThatCannotBeReadIsAnError() throws {
+        try withDropIns("", [:]) { path in
+            try FileManager.default.createSymbolicLink(atPath: "\(path).d/a.conf", withDestinationPath: "\(path).gone")
+            let error = #expect(throws: SettingsError.self) { try load(flags: .init(config: path)) }
+            #expect(error?.message == "cannot read \(path).d/a.conf: no such file or directory")
+            #expect(error?.exitCode == 78)
+        }
+        try withDropIns("", [:]) { path in
+            try FileManager.default.createDirectory(atPath: "\(path).d/a.conf", withIntermediateDirectories: false)
+            #expect(throws: SettingsError.self) { try load(flags: .init(config: path)) }
+        }
+    }
+
+    @Test func aLinkToNullMasksOne() throws {
+        try withDropIns("[peer]\nname = file\n", [:]) { path in
+            try FileManager.default.createSymbolicLink(atPath: "\(path).d/a.conf", withDestinationPath: "/dev/null")
+            #expect(try "\(load(flags: .init(config: path)).settings.name)" == "file")
+        }
+    }
+
+    @Test func theirNumberIsBounded() throws {
+        for (count, isAllowed) in [(SettingsFiles.dropInLimit, true), (SettingsFiles.dropInLimit + 1, false)] {
+            let dropIns = Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0).conf", "") })
+            try withDropIns("", dropIns) { path in
+                let result = Result { try load(flags: .init(config: path)) }
+                #expect((try? result.get().files.count) == (isAllowed ? count + 1 : nil))
+            }
+        }
+    }
+}
+
+@Suite struct SettingsChangesTests {
+    @Test func everyKeyThatDiffersIsNamed() throws {
+        let running = try load(file: "[discovery.info]\nroom = attic\nrack = 1\n")
+        let new = try load(file: SettingsFileTests.other)
+        let changes = new.changes(from: running)
+        // The one value of encryption that there is cannot differ.
+        let keys = SettingKey.allCases.filter { $0 != .peerEncryption }.map(\.rawValue)
+        #expect(changes.changed == keys + ["discovery.info.Empty", "discovery.info.rack", "discovery.info.room"])
+        #expect(changes.needsRestart == ["peer.service_type", "peer.port", "control.socket", "control.group"])
+        #expect(new.changes(from: new) == SettingsChanges(changed: [], needsRestart: []))
+        // What is left after all that can be taken up has been.
+        let rest = new.changes(from: new.applied(to: running))
+        #expect(rest.changed == rest.needsRestart && rest.needsRestart == changes.needsRestart)
     }
 }
 

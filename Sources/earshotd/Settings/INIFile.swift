@@ -3,8 +3,9 @@ internal import EarshotSafety
 /// A settings file as systemd's and Avahi's are: `[section]`, `key = value`, comments after `#` and `;`.
 ///
 /// A comment begins a line, or follows a blank; a value that holds ` #` or ` ;`, or blanks at its ends, is put in double quotes. There are
-/// no escapes and no continuation lines. The parser knows no keys: it keeps every entry with its line, so that whoever knows can say
-/// where an error stands. It never fails in another way than by throwing, whatever the bytes are.
+/// no escapes and no continuation lines. A section may come in several pieces, and of a repeated key the last value stands, as with
+/// systemd and Avahi. The parser knows no keys: it keeps every entry with its line, so that whoever knows can say where an error
+/// stands. It never fails in another way than by throwing, whatever the bytes are.
 struct INIFile: Sendable, Hashable {
     /// One `key = value`.
     struct Entry: Sendable, Hashable {
@@ -34,7 +35,6 @@ struct INIFile: Sendable, Hashable {
         }
         var entries: [Entry] = []
         var headers: [Header] = []
-        var firstLines: [String: Int] = [:]
         var section: String?
         var number = 0
         for rawLine in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
@@ -63,9 +63,6 @@ struct INIFile: Sendable, Hashable {
                 throw SettingsError(origin, "'\(Self.shown(key))' stands before any section; put a line such as [peer] above it")
             }
             let value = try Self.value(String(text[text.index(after: equals)...]), origin)
-            if let first = firstLines.updateValue(number, forKey: "\(section)\n\(key)") {
-                throw SettingsError(origin, "'\(Self.shown(key))' in [\(Self.shown(section))] was already set in line \(first); keep one")
-            }
             entries.append(Entry(section: section, key: key, value: value, line: number))
         }
         self.entries = entries

@@ -8,10 +8,22 @@ struct SettingLayers: Sendable {
         let value: SettingValue
     }
 
-    /// What one layer says.
+    /// One value for a key; an empty one takes back what was set before it in the same layer, as in systemd's files.
+    struct Assignment: Sendable, Hashable {
+        let key: SettingKey
+        let value: SettingValue
+        let isReset: Bool
+    }
+
+    /// What one layer says, in order: of several values for a key the last one stands.
     struct Layer: Sendable {
-        var values: [SettingKey: SettingValue] = [:]
+        var assignments: [Assignment] = []
         var info: [InfoPair] = []
+
+        /// The values that stand.
+        var values: [SettingKey: SettingValue] {
+            self.assignments.reduce(into: [:]) { $0[$1.key] = $1.isReset ? nil : $1.value }
+        }
     }
 
     var flags = Layer()
@@ -23,7 +35,7 @@ struct SettingLayers: Sendable {
     /// Takes a flag where it was given; an empty one is a value too, and a wrong one.
     mutating func setFlag(_ name: String, _ key: SettingKey, _ text: String?) {
         guard let text else { return }
-        self.flags.values[key] = SettingValue(text: text, origin: .flag(name))
+        self.flags.assignments.append(Assignment(key: key, value: SettingValue(text: text, origin: .flag(name)), isReset: false))
     }
 
     /// Takes the variables `EARSHOT_SECTION_KEY` that name a setting; others, and empty ones, are ignored.
@@ -31,7 +43,8 @@ struct SettingLayers: Sendable {
         try SettingKey.checkLater(environment: variables)
         for key in SettingKey.allCases {
             guard let text = variables[key.environmentName], !text.isEmpty else { continue }
-            self.environment.values[key] = SettingValue(text: text, origin: .environment(key.environmentName))
+            let value = SettingValue(text: text, origin: .environment(key.environmentName))
+            self.environment.assignments.append(Assignment(key: key, value: value, isReset: false))
         }
         let prefix = "EARSHOT_DISCOVERY_INFO_"
         // Sorted, so that the same environment is always read alike.
@@ -41,26 +54,20 @@ struct SettingLayers: Sendable {
         }
     }
 
-    /// Takes a file's entries; an empty value stands for the default.
+    /// Takes a file's entries, over those of the files before it.
     mutating func readFile(_ file: INIFile, path: String) throws(SettingsError) {
         let shownPath = path.escapedForDisplay
-        var infoLines: [String: Int] = [:]
         for header in file.headers { try SettingKey.check(header, .file(path: shownPath, line: header.line)) }
         for entry in file.entries {
             let origin = SettingOrigin.file(path: shownPath, line: entry.line)
             if entry.section == SettingKey.infoSection {
-                if let first = infoLines.updateValue(entry.line, forKey: entry.key.lowercased()) {
-                    throw SettingsError(
-                        origin, "'\(INIFile.shown(entry.key))' was already set in line \(first): keys of discovery info ignore case")
-                }
                 self.file.info.append(InfoPair(key: entry.key, value: SettingValue(text: entry.value, origin: origin)))
                 continue
             }
             let value = SettingValue(text: entry.value, origin: origin)
             if try SettingKey.checkLater(section: entry.section, key: entry.key, value) { continue }
             let key = try SettingKey.find(entry, origin)
-            guard !entry.value.isEmpty else { continue }
-            self.file.values[key] = value
+            self.file.assignments.append(Assignment(key: key, value: value, isReset: entry.value.isEmpty))
         }
     }
 }

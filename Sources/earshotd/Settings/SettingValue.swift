@@ -39,17 +39,30 @@ struct SettingValue: Sendable, Hashable {
         return bytes
     }
 
-    /// A time: a number with `s`, `min`, `h` or `d`; seconds where there is no unit.
+    /// A time: numbers with `s`, `min`, `h` or `d`, several of which add up (`1h 30min`); a number alone is seconds.
     func duration(_ range: ClosedRange<Duration>) throws(SettingsError) -> Duration {
-        let units: [(String, UInt64)] = [("min", 60), ("s", 1), ("h", 3600), ("d", 86_400)]
-        let unit = units.first { self.text.hasSuffix($0.0) }
-        let digits = self.text.dropLast(unit?.0.count ?? 0)
-        guard let number = Self.digits(digits) else { throw self.error("a time such as 30s, 5min, 2h or 30d") }
-        let (seconds, overflow) = number.multipliedReportingOverflow(by: unit?.1 ?? 1)
-        guard !overflow, seconds <= UInt64(Int32.max), range.contains(.seconds(Int64(seconds))) else {
+        let units: [Substring: UInt64] = ["s": 1, "min": 60, "h": 3600, "d": 86_400]
+        var total: UInt64 = 0
+        var overflows = false
+        var rest = self.text[...]
+        repeat {
+            let digits = rest.prefix { $0.isASCII && $0.isWholeNumber }
+            rest = rest[digits.endIndex...].drop { $0 == " " }
+            let word = rest.prefix { $0.isLetter }
+            rest = rest[word.endIndex...].drop { $0 == " " }
+            let isAlone = word.isEmpty && rest.isEmpty && digits.endIndex == self.text.endIndex && digits.startIndex == self.text.startIndex
+            guard let number = Self.digits(digits), let unit = units[word] ?? (isAlone ? 1 : nil) else {
+                throw self.error("a time such as 30s, 5min, 2h, 30d or 1h 30min")
+            }
+            let product = number.multipliedReportingOverflow(by: unit)
+            let sum = total.addingReportingOverflow(product.partialValue)
+            overflows = overflows || product.overflow || sum.overflow
+            total = sum.partialValue
+        } while !rest.isEmpty
+        guard !overflows, total <= UInt64(Int32.max), range.contains(.seconds(Int64(total))) else {
             throw self.error("a time from \(Self.shown(range.lowerBound)) to \(Self.shown(range.upperBound))")
         }
-        return .seconds(Int64(seconds))
+        return .seconds(Int64(total))
     }
 
     /// A share, such as `5%` or `2.5%`, as 0 up to, not including, 1.

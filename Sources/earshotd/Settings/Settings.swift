@@ -34,16 +34,20 @@ struct Settings: Sendable {
     var group: SettingValue?
     var logLevel = Logger.Level.info
 
-    /// Reads the layers: the value of the highest one that has the key stands, but every one in the file is checked.
+    /// Reads the layers: the value of the highest one that has the key stands, but every one is checked.
     init(_ layers: SettingLayers, hostName: String) throws(SettingsError) {
         self.name = try Self.defaultName(hostName)
         self.serviceType = try Self.label { () throws(LabelError) in try ServiceType("earshot") }
+        var checked = self
         for layer in layers.lowestFirst {
+            for assignment in layer.assignments where !assignment.isReset { try checked.apply(assignment.key, assignment.value) }
+            let values = layer.values
             for key in SettingKey.allCases {
-                if let value = layer.values[key] { try self.apply(key, value) }
+                if let value = values[key] { try self.apply(key, value) }
             }
-            try self.applyInfo(layer.info)
+            for pair in layer.info { try self.applyInfo(pair) }
         }
+        try self.checkInfo(layers.lowestFirst.flatMap(\.info))
     }
 
     private mutating func apply(_ key: SettingKey, _ value: SettingValue) throws(SettingsError) {
@@ -79,28 +83,29 @@ struct Settings: Sendable {
         }
     }
 
-    /// Pairs of RFC 6763 section 6: the limits of design section 1, one name in one case.
-    private mutating func applyInfo(_ info: [SettingLayers.InfoPair]) throws(SettingsError) {
-        for pair in info {
-            let key = pair.key
-            guard !key.isEmpty, key.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") }) else {
-                throw SettingsError(pair.value.origin, "a key of discovery info is printable ASCII without '='")
-            }
-            guard !["v", "id", "name"].contains(key.lowercased()) else {
-                throw SettingsError(pair.value.origin, "'\(key)' in [\(SettingKey.infoSection)] is Earshot's own; take another key")
-            }
-            guard key.utf8.count + 1 + pair.value.text.utf8.count <= EarshotLimits.discoveryPairBytes else {
-                throw SettingsError(
-                    pair.value.origin, "'\(INIFile.shown(key))' and its value are longer than \(EarshotLimits.discoveryPairBytes) bytes")
-            }
-            if let same = self.discoveryInfo.keys.first(where: { $0.lowercased() == key.lowercased() }) { self.discoveryInfo[same] = nil }
-            self.discoveryInfo[key] = pair.value.text
-            let total = self.discoveryInfo.reduce(0) { $0 + $1.key.utf8.count + 1 + $1.value.utf8.count }
-            guard total <= EarshotLimits.discoveryInfoBytes else {
-                throw SettingsError(
-                    pair.value.origin, "discovery info is longer than \(EarshotLimits.discoveryInfoBytes) bytes together; shorten it")
-            }
+    /// A pair of RFC 6763 section 6 within the limits of design section 1; names differ by more than case.
+    private mutating func applyInfo(_ pair: SettingLayers.InfoPair) throws(SettingsError) {
+        let key = pair.key
+        guard !key.isEmpty, key.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") }) else {
+            throw SettingsError(pair.value.origin, "a key of discovery info is printable ASCII without '='")
         }
+        guard !["v", "id", "name"].contains(key.lowercased()) else {
+            throw SettingsError(pair.value.origin, "'\(key)' in [\(SettingKey.infoSection)] is Earshot's own; take another key")
+        }
+        guard key.utf8.count + 1 + pair.value.text.utf8.count <= EarshotLimits.discoveryPairBytes else {
+            throw SettingsError(
+                pair.value.origin, "'\(INIFile.shown(key))' and its value are longer than \(EarshotLimits.discoveryPairBytes) bytes")
+        }
+        if let same = self.discoveryInfo.keys.first(where: { $0.lowercased() == key.lowercased() }) { self.discoveryInfo[same] = nil }
+        self.discoveryInfo[key] = pair.value.text
+    }
+
+    /// What is left once the last values stand; the last pair that was given is the one too many.
+    private func checkInfo(_ given: [SettingLayers.InfoPair]) throws(SettingsError) {
+        let total = self.discoveryInfo.reduce(0) { $0 + $1.key.utf8.count + 1 + $1.value.utf8.count }
+        guard total > EarshotLimits.discoveryInfoBytes, let last = given.last else { return }
+        throw SettingsError(
+            last.value.origin, "discovery info is longer than \(EarshotLimits.discoveryInfoBytes) bytes together; shorten it")
     }
 
     private static func peers(_ value: SettingValue) throws(SettingsError) -> [ConfiguredPeer] {

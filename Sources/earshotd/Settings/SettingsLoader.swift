@@ -2,7 +2,7 @@ internal import EarshotSafety
 internal import FoundationEssentials
 internal import Glibc
 
-/// Puts flags, environment and file together.
+/// Puts flags, environment and files together.
 struct SettingsLoader: Sendable {
     /// The flags as they were typed.
     struct Flags: Sendable {
@@ -19,8 +19,8 @@ struct SettingsLoader: Sendable {
     /// What came of it.
     struct Result: Sendable {
         let settings: Settings
-        /// The file that was read; `nil` where there is none.
-        let configuration: String?
+        /// The files that were read, in order: the settings file, where there is one, then its drop-ins.
+        let files: [String]
         let stateDirectory: String
         let socket: String
     }
@@ -53,44 +53,23 @@ struct SettingsLoader: Sendable {
         layers.setFlag("log-level", .logLevel, self.flags.logLevel)
         layers.setFlag("socket", .controlSocket, try self.flags.socket.map { path throws(SettingsError) in try Self.fromHere(path) })
         try layers.readEnvironment(self.environment)
-        var read: String?
-        if let place = try places.configuration(flag: self.flags.config), let bytes = try Self.read(place.path, mustExist: place.mustExist)
-        {
-            try layers.readFile(INIFile(bytes: bytes, path: place.path), path: place.path)
-            read = place.path
+        var files: [String] = []
+        if let place = try places.configuration(flag: self.flags.config) {
+            if let bytes = try SettingsFiles.read(place.path, mustExist: place.mustExist) {
+                try layers.readFile(INIFile(bytes: bytes, path: place.path), path: place.path)
+                files.append(place.path)
+            }
+            for path in try SettingsFiles.dropIns(of: place.path) {
+                guard let bytes = try SettingsFiles.read(path, mustExist: true) else { continue }
+                try layers.readFile(INIFile(bytes: bytes, path: path), path: path)
+                files.append(path)
+            }
         }
         let settings = try Settings(layers, hostName: self.hostName)
         return Result(
-            settings: settings, configuration: read,
+            settings: settings, files: files,
             stateDirectory: try Self.fromHere(try places.stateDirectory(flag: self.flags.stateDirectory)),
             socket: try places.socket(setting: settings.socket))
-    }
-
-    /// The whole file, up to one byte more than is allowed; `nil` where there is none and need not be.
-    private static func read(_ path: String, mustExist: Bool) throws(SettingsError) -> [UInt8]? {
-        let shown = path.escapedForDisplay
-        guard !path.utf8.contains(0) else { throw SettingsError("\(shown) is not a path") }
-        // Not blocking: a FIFO in the file's place must not hang the start.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            let code = errno
-            if !mustExist && (code == ENOENT || code == ENOTDIR) { return nil }
-            throw SettingsError("cannot read \(shown): \(String(cString: strerror(code)).lowercased())")
-        }
-        defer { close(descriptor) }
-        guard FileStatus(descriptor: descriptor)?.kind == .regular || path == "/dev/null" else {
-            throw SettingsError("\(shown) is not a regular file")
-        }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 64 * 1024)
-        while bytes.count <= INIFile.byteLimit {
-            let count = Glibc.read(descriptor, &chunk, chunk.count)
-            if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw SettingsError("cannot read \(shown): \(String(cString: strerror(errno)).lowercased())") }
-            if count == 0 { break }
-            bytes.append(contentsOf: chunk[..<count])
-        }
-        return bytes
     }
 
     /// A path as typed, made absolute by the working directory.

@@ -1,0 +1,105 @@
+internal import Earshot
+internal import EarshotDiscovery
+internal import EarshotWire
+internal import Logging
+
+/// What a reload found.
+struct SettingsChanges: Sendable, Hashable {
+    /// Every name, such as `peer.name` or `discovery.info.room`, whose value is not the one that the daemon runs with.
+    let changed: [String]
+    /// Those of them that take effect only when the daemon is started again.
+    let needsRestart: [String]
+}
+
+extension Settings {
+    /// A setting's value in words that are equal where the values are: what a reload compares.
+    func value(of key: SettingKey) -> String {
+        switch key {
+        case .peerName: self.name.description
+        case .peerServiceType: self.serviceType.description
+        case .peerPort: self.portIsChosen ? "\(self.port)" : "\(self.port) or any"
+        case .peerEncryption: "required"
+        case .discoveryBackend: self.backend.rawValue
+        case .discoveryAdvertise: "\(self.advertise)"
+        case .discoveryBrowse: "\(self.browse)"
+        case .discoveryPeers: self.configuredPeers.map(\.description).joined(separator: ", ")
+        case .invitationsFromUnknown: self.fromUnknown.rawValue
+        case .invitationsFromTrusted: self.fromTrusted.rawValue
+        case .invitationsTimeout: "\(self.invitationTimeout)"
+        case .messagesInboxLimit: "\(self.inboxLimit)"
+        case .messagesInboxSize: "\(self.inboxSize)"
+        case .messagesInboxAge: "\(self.inboxAge)"
+        case .resourcesMaximumSize: self.maximumResourceSize.map { "\($0)" } ?? ""
+        case .resourcesQuota: "\(self.quota)"
+        case .resourcesReserve: "\(self.reserve)"
+        case .controlSocket: self.socket ?? ""
+        case .controlGroup: self.group?.text ?? ""
+        case .logLevel: self.logLevel.rawValue
+        }
+    }
+
+    /// How these differ from the settings that the daemon runs with.
+    func changes(from running: Settings) -> SettingsChanges {
+        let keys = SettingKey.allCases.filter { self.value(of: $0) != running.value(of: $0) }
+        let info = Set(self.discoveryInfo.keys).union(running.discoveryInfo.keys)
+            .filter { self.discoveryInfo[$0] != running.discoveryInfo[$0] }
+        return SettingsChanges(
+            changed: keys.map(\.rawValue) + info.sorted().map { "\(SettingKey.infoSection).\($0)" },
+            needsRestart: keys.filter(\.needsRestart).map(\.rawValue))
+    }
+
+    /// These, as far as a running daemon can take them up: what needs a restart is as it was.
+    func applied(to running: Settings) -> Settings {
+        var result = self
+        for key in SettingKey.allCases where key.needsRestart { result.keep(key, of: running) }
+        return result
+    }
+
+    private mutating func keep(_ key: SettingKey, of running: Settings) {
+        switch key {
+        case .peerServiceType: self.serviceType = running.serviceType
+        case .peerPort:
+            self.port = running.port
+            self.portIsChosen = running.portIsChosen
+        case .controlSocket: self.socket = running.socket
+        case .controlGroup: self.group = running.group
+        case .peerName, .peerEncryption, .discoveryBackend, .discoveryAdvertise, .discoveryBrowse, .discoveryPeers, .invitationsFromUnknown,
+            .invitationsFromTrusted, .invitationsTimeout, .messagesInboxLimit, .messagesInboxSize, .messagesInboxAge,
+            .resourcesMaximumSize, .resourcesQuota, .resourcesReserve, .logLevel:
+            // Taken up at once.
+            break
+        }
+    }
+}
+
+extension SettingKey {
+    /// Whether a change of it waits for the next start: it is bound, or shared with others, for as long as the daemon runs.
+    var needsRestart: Bool {
+        switch self {
+        case .peerServiceType, .peerPort, .controlSocket, .controlGroup: true
+        default: false
+        }
+    }
+}
+
+extension Node.Configuration {
+    /// What the settings say to the node.
+    init(_ settings: Settings, stateDirectory: String) {
+        self.init(displayName: settings.name, serviceType: settings.serviceType, stateDirectory: stateDirectory)
+        self.port = settings.port
+        self.portIsFixed = settings.portIsChosen
+        self.advertise = settings.advertise
+        self.browse = settings.browse
+        self.discoveryInfo = settings.discoveryInfo
+        self.configuredPeers = settings.configuredPeers
+        self.fromUnknown = settings.fromUnknown
+        self.fromTrusted = settings.fromTrusted
+        self.invitationTimeout = settings.invitationTimeout
+        self.inboxLimit = settings.inboxLimit
+        self.inboxSize = settings.inboxSize
+        self.inboxAge = settings.inboxAge
+        self.quota = settings.quota
+        self.reserve = settings.reserve
+        self.maximumResourceSize = settings.maximumResourceSize
+    }
+}

@@ -1,0 +1,75 @@
+internal import EarshotSafety
+internal import Glibc
+
+/// Reads the settings file and its drop-ins: `earshotd.conf`, then `earshotd.conf.d/*.conf` in the order of their names.
+enum SettingsFiles {
+    /// How many drop-ins are read: far above any real number.
+    static let dropInLimit = 256
+
+    /// The whole file, up to one byte more than is allowed; `nil` where there is none and need not be.
+    static func read(_ path: String, mustExist: Bool) throws(SettingsError) -> [UInt8]? {
+        let shown = path.escapedForDisplay
+        guard !path.utf8.contains(0) else { throw SettingsError("\(shown) is not a path") }
+        // Not blocking: a FIFO in the file's place must not hang the start.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            let code = errno
+            if !mustExist && (code == ENOENT || code == ENOTDIR) { return nil }
+            throw Self.unreadable(path, code)
+        }
+        defer { close(descriptor) }
+        guard FileStatus(descriptor: descriptor)?.kind == .regular || self.isNull(path) else {
+            throw SettingsError("\(shown) is not a regular file")
+        }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 64 * 1024)
+        while bytes.count <= INIFile.byteLimit {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw Self.unreadable(path, errno) }
+            if count == 0 { break }
+            bytes.append(contentsOf: chunk[..<count])
+        }
+        return bytes
+    }
+
+    /// The drop-ins beside a settings file, whether or not there is one: the files of `FILE.d` that end in `.conf`, by the bytes of
+    /// their names, without hidden ones, as systemd does it.
+    static func dropIns(of path: String) throws(SettingsError) -> [String] {
+        let place = path + ".d"
+        guard !place.utf8.contains(0) else { return [] }
+        guard let directory = opendir(place) else {
+            let code = errno
+            guard code == ENOENT || code == ENOTDIR else { throw Self.unreadable(place, code) }
+            return []
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else { break }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(validatingCString: $0) }
+            }
+            // A name that is not UTF-8 cannot be said in a message, nor be meant.
+            guard let name, name.hasSuffix(".conf"), !name.hasPrefix(".") else { continue }
+            names.append(name)
+            guard names.count <= Self.dropInLimit else {
+                throw SettingsError("\(place.escapedForDisplay) holds more than \(Self.dropInLimit) drop-ins; put some into one file")
+            }
+        }
+        guard errno == 0 else { throw Self.unreadable(place, errno) }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { "\(place)/\($0)" }
+    }
+
+    /// Whether it is `/dev/null`, or a link to it: systemd's way to mask a file.
+    private static func isNull(_ path: String) -> Bool {
+        guard let resolved = realpath(path, nil) else { return false }
+        defer { free(resolved) }
+        return String(cString: resolved) == "/dev/null"
+    }
+
+    private static func unreadable(_ path: String, _ code: CInt) -> SettingsError {
+        SettingsError("cannot read \(path.escapedForDisplay): \(String(cString: strerror(code)).lowercased())")
+    }
+}
