@@ -108,6 +108,7 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
+            resources: [.embedInCode("OpenAPI/openapi.json")],
             swiftSettings: settings),
         .executableTarget(
             name: "earshot",

@@ -13,7 +13,6 @@ enum LaterRoutes {
         (.delete, "/v1/streams/:id", "streams"),
         (.post, "/v1/resources/:id/response", "decisions on single files"),
         (.get, "/v1/metrics", "metrics"),
-        (.get, "/v1/openapi.json", "OpenAPI document"),
     ]
 
     static var routes: [Route] {
