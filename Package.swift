@@ -144,7 +144,12 @@ let package = Package(
             dependencies: ["EarshotDiscovery", "Earshot", .product(name: "Logging", package: "swift-log")],
             swiftSettings: settings),
         .testTarget(name: "EarshotControlTests", dependencies: ["EarshotControl"], swiftSettings: settings),
-        .testTarget(name: "earshotTests", dependencies: ["earshot", "EarshotControl"], swiftSettings: settings),
+        .testTarget(
+            name: "earshotTests",
+            dependencies: [
+                "earshot", "EarshotControl", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "earshotdTests",
             dependencies: [

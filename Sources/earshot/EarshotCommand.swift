@@ -29,7 +29,7 @@ struct EarshotCommand: AsyncParsableCommand {
     static func main() async {
         Interrupts.install()
         do {
-            var command = try Self.parseAsRoot(ArgumentOrder.verbFirst(Array(CommandLine.arguments.dropFirst())))
+            var command = try await Self.asyncParseAsRoot(ArgumentOrder.verbFirst(Array(CommandLine.arguments.dropFirst())))
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {

@@ -11,11 +11,11 @@ struct EarshotDaemon: AsyncParsableCommand {
         discussion: "Settings come from flags, then the environment (EARSHOT_PEER_NAME for name in [peer]), then the file, then defaults.",
         version: DaemonVersion.current)
 
-    @Option(name: .long, help: ArgumentHelp("Read the settings from this file.", valueName: "file"))
+    @Option(name: .long, help: ArgumentHelp("Read the settings from this file.", valueName: "file"), completion: .file())
     var config: String?
-    @Option(name: .long, help: ArgumentHelp("Keep identity, messages and received files here.", valueName: "dir"))
+    @Option(name: .long, help: ArgumentHelp("Keep identity, messages and received files here.", valueName: "dir"), completion: .directory)
     var stateDirectory: String?
-    @Option(name: .long, help: ArgumentHelp("Serve the control API on this Unix socket.", valueName: "path"))
+    @Option(name: .long, help: ArgumentHelp("Serve the control API on this Unix socket.", valueName: "path"), completion: .file())
     var socket: String?
     @Option(name: .long, help: ArgumentHelp("The name that others see (default: the host name).", valueName: "name"))
     var name: String?
@@ -23,9 +23,13 @@ struct EarshotDaemon: AsyncParsableCommand {
     var serviceType: String?
     @Option(name: .long, help: ArgumentHelp("The TCP port to listen on (default: 47110, or any when that is taken).", valueName: "n"))
     var port: String?
-    @Option(name: .long, help: ArgumentHelp("How to find others: auto, avahi, embedded or none.", valueName: "backend"))
+    @Option(
+        name: .long, help: ArgumentHelp("How to find others: auto, avahi, embedded or none.", valueName: "backend"),
+        completion: .list(["auto", "avahi", "embedded", "none"]))
     var discovery: String?
-    @Option(name: .long, help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"))
+    @Option(
+        name: .long, help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"),
+        completion: .list(["trace", "debug", "info", "notice", "warning", "error", "critical"]))
     var logLevel: String?
     @Flag(name: .long, help: "Say whether the settings will do, and end.")
     var checkConfig = false

@@ -5,7 +5,7 @@ import EarshotSafety
 struct AcceptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "accept", abstract: "Accept a peer's invitation.")
 
-    @Argument(help: ArgumentHelp("The peer, or the invitation's id.", valueName: "peer|id"))
+    @Argument(help: ArgumentHelp("The peer, or the invitation's id.", valueName: "peer|id"), completion: .inviter)
     var invitation: String
     @Flag(name: .long, help: "Trust the peer from now on: its next invitations are accepted by themselves.")
     var always = false

@@ -6,11 +6,12 @@ struct BlockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "block", abstract: "Refuse a peer for good, and end what there is with it.")
 
-    @OptionGroup var peer: PeerArgument
+    @Argument(help: .peer, completion: .peer(notYet: .blocked))
+    var peer: String
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let (options, name) = (self.options, self.peer.peer)
+        let (options, name) = (self.options, self.peer)
         try await options.withClient { client in
             let peer = try await client.peer(name).value
             let pending = try await client.invitations().value.invitations

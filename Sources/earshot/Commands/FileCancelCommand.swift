@@ -5,7 +5,8 @@ import EarshotSafety
 struct FileCancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "cancel", abstract: "Stop a file that is on its way, in either direction.")
 
-    @Argument(help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"))
+    @Argument(
+        help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"), completion: .runningFile)
     var file: String
     @OptionGroup var options: GlobalOptions
 

@@ -8,9 +8,12 @@ struct FileGetCommand: AsyncParsableCommand {
         commandName: "get", abstract: "Fetch files that arrived, all of them unless some are named.",
         discussion: "Nothing is overwritten: where a name is taken, the file becomes `name (2).ext`. Prints the path of each.")
 
-    @Argument(help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"))
+    @Argument(
+        help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"), completion: .fetchableFile)
     var files: [String] = []
-    @Option(name: [.short, .long], help: ArgumentHelp("The directory to put them in, or - for standard output.", valueName: "dir|-"))
+    @Option(
+        name: [.short, .long], help: ArgumentHelp("The directory to put them in, or - for standard output.", valueName: "dir|-"),
+        completion: .directory)
     var output = "."
     @OptionGroup var options: GlobalOptions
 

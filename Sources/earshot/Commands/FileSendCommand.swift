@@ -7,11 +7,11 @@ struct FileSendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Send files, and wait until the receiver has them.")
 
-    @Argument(help: ArgumentHelp("The peer's id, at least 8 characters of it, or its name.", valueName: "peer"))
+    @Argument(help: .peer, completion: .reachablePeer)
     var peer: String
-    @Argument(help: ArgumentHelp("The files.", valueName: "path"))
+    @Argument(help: ArgumentHelp("The files.", valueName: "path"), completion: .file())
     var paths: [String]
-    @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"))
+    @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
     var to: [String] = []
     @OptionGroup var options: GlobalOptions
 

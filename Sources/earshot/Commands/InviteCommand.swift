@@ -7,7 +7,7 @@ struct InviteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "invite", abstract: "Ask a peer for a session, and wait for the answer.")
 
-    @Argument(help: ArgumentHelp("The peer's id, at least 8 characters of it, or its name.", valueName: "peer"))
+    @Argument(help: .peer, completion: .invitablePeer)
     var peer: String
     @Option(name: .long, help: "A word with it, up to 8 KiB.")
     var context: String?

@@ -5,11 +5,12 @@ import EarshotSafety
 struct LeaveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "leave", abstract: "End the session with a peer.")
 
-    @OptionGroup var peer: PeerArgument
+    @Argument(help: .peer, completion: .member)
+    var peer: String
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let (options, name) = (self.options, self.peer.peer)
+        let (options, name) = (self.options, self.peer)
         try await options.withClient { client in
             let peer = try await client.peer(name).value
             let sessions = try await client.sessions().value.sessions

@@ -12,7 +12,7 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     @Flag(name: .long, help: "Go on with what comes in.")
     var follow = false
-    @Option(name: .long, help: ArgumentHelp("Only messages of this peer.", valueName: "peer"))
+    @Option(name: .long, help: ArgumentHelp("Only messages of this peer.", valueName: "peer"), completion: .provenPeer)
     var from: String?
     @Option(name: .long, help: ArgumentHelp("Wait until this many were printed.", valueName: "n"))
     var count: Int?

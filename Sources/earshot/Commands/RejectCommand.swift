@@ -5,7 +5,7 @@ import EarshotSafety
 struct RejectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "reject", abstract: "Decline a peer's invitation.")
 
-    @Argument(help: ArgumentHelp("The peer, or the invitation's id.", valueName: "peer|id"))
+    @Argument(help: ArgumentHelp("The peer, or the invitation's id.", valueName: "peer|id"), completion: .inviter)
     var invitation: String
     @OptionGroup var options: GlobalOptions
 

@@ -15,13 +15,13 @@ struct SendCommand: AsyncParsableCommand {
     /// The longest body, in bytes (design section 1).
     static let bodyLimit = 1024 * 1024
 
-    @Argument(help: ArgumentHelp("The peer's id, at least 8 characters of it, or its name.", valueName: "peer"))
+    @Argument(help: .peer, completion: .reachablePeer)
     var peer: String
     @Argument(help: ArgumentHelp("The words of the message, or - for standard input.", valueName: "text"))
     var text: [String] = []
-    @Option(name: .long, help: "Send the content of this file as the message.")
+    @Option(name: .long, help: "Send the content of this file as the message.", completion: .file())
     var file: String?
-    @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"))
+    @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
     var to: [String] = []
     @Option(name: .long, help: ArgumentHelp("The content type; text/plain where it is text.", valueName: "mime"))
     var type: String?

@@ -6,7 +6,8 @@ struct GlobalOptions: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "The daemon's socket (or EARSHOT_SOCKET; else the user's daemon, then the system's).", valueName: "path"))
+            "The daemon's socket (or EARSHOT_SOCKET; else the user's daemon, then the system's).", valueName: "path"),
+        completion: .file())
     var socket: String?
 
     @Flag(name: .long, help: "Print the API's own JSON.")

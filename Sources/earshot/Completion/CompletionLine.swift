@@ -1,0 +1,37 @@
+/// The command line that is being completed, in words as the shell has them: bash leaves quotes and backslashes in.
+enum CompletionLine {
+    /// The socket that the person gave on it.
+    static func socket(in words: [String]) -> String? {
+        for (index, word) in words.enumerated() {
+            // bash breaks words at the equals sign too.
+            if word == "--socket", index + 1 < words.count {
+                let isSign = words[index + 1] == "="
+                return index + (isSign ? 2 : 1) < words.count ? Self.unquoted(words[index + (isSign ? 2 : 1)]) : nil
+            }
+            if word.hasPrefix("--socket=") { return Self.unquoted(String(word.dropFirst("--socket=".count))) }
+        }
+        return nil
+    }
+
+    /// The word without the quotes and backslashes that a shell takes away.
+    static func unquoted(_ word: String) -> String {
+        var result = ""
+        var quote: Character?
+        var isEscaped = false
+        for character in word {
+            if isEscaped {
+                result.append(character)
+                isEscaped = false
+            } else if character == "\\", quote != "'" {
+                isEscaped = true
+            } else if let open = quote {
+                if character == open { quote = nil } else { result.append(character) }
+            } else if character == "'" || character == "\"" {
+                quote = character
+            } else {
+                result.append(character)
+            }
+        }
+        return result
+    }
+}

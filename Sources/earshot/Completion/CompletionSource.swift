@@ -1,0 +1,53 @@
+import ArgumentParser
+import EarshotControl
+
+/// What the daemon knows at the moment, as the words that complete a command.
+///
+/// A name is offered where it means one peer and can be typed; the beginning of the id otherwise.
+struct CompletionSource: Sendable {
+    let peers: [ControlAPI.Peer]
+    let sessions: [ControlAPI.Session]
+    let invitations: [ControlAPI.Invitation]
+    let resources: [ControlAPI.Resource]
+
+    /// The peers that a condition holds for.
+    func peers(where condition: (ControlAPI.Peer) -> Bool) -> [CompletionWord] {
+        self.peers.filter(condition).map { peer in
+            self.word(
+                peer.name, peer.id,
+                peer.state == .connected ? "connected" : peer.trust == .unknown ? peer.presence.rawValue : peer.trust.rawValue)
+        }
+    }
+
+    /// The other sides of our sessions.
+    var members: [CompletionWord] {
+        self.sessions.flatMap(\.members).map { self.word($0.name, $0.peerID, $0.state.rawValue) }
+    }
+
+    /// Members, and trusted peers, which are invited by themselves.
+    var reachable: [CompletionWord] {
+        let members = self.members
+        let known = Set(members.map(\.text))
+        return members + self.peers { $0.trust == .trusted }.filter { !known.contains($0.text) }
+    }
+
+    /// The peers whose invitations wait for an answer here.
+    var inviters: [CompletionWord] {
+        self.invitations.filter { $0.direction == .incoming && $0.state == .pending }
+            .map { self.word($0.peerName, $0.peerID, "invites") }
+    }
+
+    /// The files that a condition holds for.
+    func files(where condition: (ControlAPI.Resource) -> Bool) -> [CompletionWord] {
+        let files = self.resources.filter(condition)
+        return files.map { file in
+            CompletionWord(
+                file.name, id: file.id, isClear: files.count { $0.name == file.name } == 1,
+                note: "\(Words.size(file.size)), \(file.direction == .incoming ? "incoming" : "outgoing")")
+        }
+    }
+
+    private func word(_ name: String, _ id: String, _ note: String) -> CompletionWord {
+        CompletionWord(name, id: id, isClear: !self.peers.contains { $0.name == name && $0.id != id }, note: note)
+    }
+}
