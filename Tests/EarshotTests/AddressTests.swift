@@ -105,49 +105,6 @@ import Testing
     }
 }
 
-@Suite struct PeerNamingTests {
-    private func entry(_ number: UInt8, _ name: String = "bob", connected: Bool = false, known: Bool = false, blocked: Bool = false)
-        -> PeerNaming.Entry
-    {
-        PeerNaming.Entry(id: peerID(number), name: name, isConnected: connected, isKnown: known, isBlocked: blocked)
-    }
-
-    private func ids(_ name: String, _ entries: [PeerNaming.Entry]) -> [PeerID] {
-        PeerNaming.candidates(for: name, among: entries).map(\.id)
-    }
-
-    @Test func anAbsentTrustedBobIsNeverAStrangerBob() {
-        #expect(self.ids("bob", [self.entry(1, known: true), self.entry(2, connected: true), self.entry(3)]) == [peerID(1)])
-    }
-
-    @Test func theTiersStandInOrder() {
-        let all = [
-            self.entry(1), self.entry(2, connected: true), self.entry(3, known: true), self.entry(4, connected: true, known: true),
-            self.entry(5, blocked: true),
-        ]
-        #expect(self.ids("bob", all) == [peerID(4)])
-        #expect(self.ids("bob", all.filter { $0.id != peerID(4) }) == [peerID(3)])
-        #expect(self.ids("bob", [all[0], all[1], all[4]]) == [peerID(2)])
-        #expect(self.ids("bob", [all[0], all[4]]) == [peerID(1)])
-        #expect(self.ids("bob", [all[4]]) == [peerID(5)])
-    }
-
-    @Test func severalOfOneTierAreAmbiguousAndOthersNobody() {
-        #expect(self.ids("bob", [self.entry(1), self.entry(2)]) == [peerID(1), peerID(2)])
-        #expect(self.ids("Bob", [self.entry(1)]) == [])
-        #expect(self.ids("bo", [self.entry(1)]) == [])
-    }
-
-    @Test func aPrefixHasAtLeast8Characters() {
-        let text = peerID(1).description
-        #expect(self.ids(String(text.prefix(8)), [self.entry(1), self.entry(2)]) == [peerID(1)])
-        #expect(self.ids(String(text.prefix(8)).lowercased(), [self.entry(1)]) == [peerID(1)])
-        #expect(self.ids(String(text.prefix(7)), [self.entry(1)]) == [])
-        // An id goes before a name that looks like one.
-        #expect(self.ids(String(text.prefix(8)), [self.entry(1), self.entry(2, String(text.prefix(8)), known: true)]) == [peerID(1)])
-    }
-}
-
 @Suite struct DiscoveryInfoTests {
     private func isValid(_ pairs: [String: String]) -> Bool {
         (try? DiscoveryInfo.validate(pairs)) != nil

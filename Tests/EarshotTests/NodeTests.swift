@@ -106,6 +106,8 @@ import Testing
             if case .sessionChanged(let session, ended: true) = kind { session } else { nil }
         }
         #expect(ended.id == session.id)
+        #expect(ended.members.map(\.peerID) == [alice.node.id], "a reader learns whose session it was")
+        #expect(ended.members.map(\.state) == [.notConnected])
         await #expect(throws: EarshotError.self) { try await bob.send("x", to: alice) }
         await alice.stop()
         await bob.stop()

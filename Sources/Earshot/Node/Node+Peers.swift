@@ -36,8 +36,8 @@ extension Node {
             for: name,
             among: announced.map { record in
                 PeerNaming.Entry(
-                    id: record.id, name: record.name, isConnected: record.connection != nil,
-                    isKnown: record.trust != .blocked && record.stored != nil, isBlocked: record.trust == .blocked)
+                    id: record.id, name: record.name, isConnected: record.connection != nil, isProven: record.isProven,
+                    isKnown: record.stored != nil, trust: record.trust)
             })
         guard let first = candidates.first else { throw Self.unknown(name) }
         guard candidates.count == 1 else { throw EarshotError.ambiguous(name, candidates.map { ($0.id, $0.name) }) }

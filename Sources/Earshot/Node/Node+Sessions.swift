@@ -38,7 +38,7 @@ extension Node {
         if tellPeer { record.connection?.send([.sessionEnd(session.id)]) }
         self.failOutbox(of: id, EarshotError(.notConnected, "the session with \(record.name) has ended"))
         self.interruptTransfers(of: id, .notConnected, "the session has ended")
-        self.tell(.sessionChanged(Session(id: session.id, members: [], createdAt: session.createdAt), ended: true))
+        self.tell(.sessionChanged(record.endedSession(session), ended: true))
         self.publishPeer(id)
     }
 

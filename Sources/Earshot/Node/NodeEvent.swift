@@ -17,7 +17,7 @@ public struct NodeEvent: Sendable {
         case peerLost(Peer)
         case invitationReceived(Invitation)
         case invitationResolved(Invitation)
-        /// Made, attached, detached or ended; an ended session has no members left.
+        /// Made, attached, detached or ended; the members of an ended session are listed as not connected.
         case sessionChanged(Session, ended: Bool)
         case messageReceived(Message)
         case messageStatus(MessageID, Message.Recipient)

@@ -128,6 +128,13 @@ struct PeerRecord {
             members: [Session.Member(peerID: self.id, name: self.name, state: state, protection: self.connection?.protection)],
             createdAt: session.createdAt)
     }
+
+    /// The session once it is over: who it was with, not connected, whatever else the connection is still good for.
+    func endedSession(_ session: StoredSession) -> Session {
+        Session(
+            id: session.id, members: [Session.Member(peerID: self.id, name: self.name, state: .notConnected, protection: nil)],
+            createdAt: session.createdAt)
+    }
 }
 
 /// How a configured peer's address is listed: without its id.
