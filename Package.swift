@@ -118,6 +118,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
+        // Makes the manual pages; a tool of the build, kept out of both programs.
+        .executableTarget(name: "manual", swiftSettings: settings),
         .testTarget(
             name: "EarshotWireTests",
             dependencies: [
@@ -149,6 +151,10 @@ let package = Package(
             dependencies: [
                 "earshot", "EarshotControl", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "manualTests",
+            dependencies: ["manual", "earshot", "earshotd", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             swiftSettings: settings),
         .testTarget(
             name: "earshotdTests",

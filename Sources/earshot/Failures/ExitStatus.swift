@@ -1,5 +1,5 @@
 /// How the process ends (design section 8, after sysexits.h).
-enum ExitStatus: Int32, Sendable {
+enum ExitStatus: Int32, Sendable, CaseIterable {
     case done = 0
     case failure = 1
     case usage = 64

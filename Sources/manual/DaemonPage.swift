@@ -1,0 +1,89 @@
+/// earshotd(8).
+enum DaemonPage {
+    static func write(_ command: CommandDump.Command, to page: inout Mdoc) {
+        page.raw(".Sh NAME\n.Nm earshotd\n.Nd messages and files between machines within earshot: the daemon\n.Sh SYNOPSIS\n.Nm")
+        for argument in command.shown { page.raw("." + Mdoc.synopsis(argument)) }
+        page.raw(".Sh DESCRIPTION")
+        command.abstract.map { page.prose($0) }
+        page.raw(
+            """
+            It advertises this machine and looks for others by DNS-SD, accepts and makes connections under TLS 1.3, keeps what arrives on
+            disk, and serves the control API, HTTP on a Unix socket, that
+            .Xr earshot 1
+            uses.
+            .Pp
+            .Nm
+            stays in the foreground and writes its log to standard error.
+            Two peers that agreed to talk stay in their session until one of them leaves it, whatever restarts in between.
+            .Pp
+            """)
+        command.discussion.map { page.prose($0) }
+        page.raw(".Sh OPTIONS")
+        page.list(command.shown)
+        page.raw(Self.rest)
+    }
+
+    private static let rest = """
+        .Sh SIGNALS
+        .Bl -tag -width Ds
+        .It Dv SIGTERM , SIGINT
+        Connections are closed in order, and the daemon ends; sessions stay.
+        .It Dv SIGHUP
+        The settings are read again.
+        Where they are wrong, the running ones stay in place and the log says what is wrong.
+        .El
+        .Sh ENVIRONMENT
+        .Bl -tag -width Ds
+        .It Ev EARSHOT_SECTION_KEY
+        A setting, such as
+        .Ev EARSHOT_PEER_NAME
+        for
+        .Va name
+        in
+        .Bq peer .
+        Stronger than the file, weaker than an option.
+        .It Ev CONFIGURATION_DIRECTORY , STATE_DIRECTORY , RUNTIME_DIRECTORY
+        Where
+        .Xr systemd 1
+        has the settings, the state and the socket.
+        .It Ev XDG_CONFIG_HOME , XDG_STATE_HOME , XDG_RUNTIME_DIR
+        Where they are otherwise.
+        .El
+        .Sh FILES
+        .Bl -tag -width Ds
+        .It Pa /etc/earshot/earshotd.conf
+        Settings of the system's daemon; see
+        .Xr earshotd.conf 5 .
+        .It Pa /var/lib/earshot
+        Its identity, messages and received files.
+        Whoever reads the identity's key there can pose as this machine.
+        .It Pa /run/earshot/earshot.sock
+        Its control socket.
+        .It Pa \\(ti/.config/earshot/earshotd.conf , \\(ti/.local/state/earshot , $XDG_RUNTIME_DIR/earshot/earshot.sock
+        The same of a daemon that a user runs.
+        .El
+        .Sh EXIT STATUS
+        .Bl -tag -width Ds -compact
+        .It 0
+        it was asked to end
+        .It 1
+        it could not start or go on, and says why
+        .It 64
+        an option is wrong
+        .It 78
+        the settings are wrong
+        .El
+        .Sh EXAMPLES
+        Say whether the settings will do:
+        .Pp
+        .Dl earshotd --check-config
+        .Pp
+        A second peer on the same machine, to try things with:
+        .Pp
+        .Dl earshotd --name bob --state-directory bob --socket bob.sock
+        .Sh SEE ALSO
+        .Xr earshot 1 ,
+        .Xr earshotd.conf 5 ,
+        .Xr avahi-daemon 8
+        """
+}
