@@ -36,6 +36,9 @@ package enum EarshotLimits {
     package static let discoveredPeers = 2048
     /// How long a peer stays listed after its last advertisement went.
     package static let lossGrace: Duration = .seconds(15)
+    /// When the inbox is first pruned by age after the start, and how long afterwards each time.
+    package static let firstPruning: Duration = .seconds(60)
+    package static let pruningInterval: Duration = .seconds(3600)
     /// The user's pairs in the advertisement, keys and values together, in bytes.
     package static let discoveryInfoBytes = 400
     /// One pair of the advertisement, `key=value`, in bytes (RFC 6763 section 6.1).

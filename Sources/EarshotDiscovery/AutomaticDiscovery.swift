@@ -15,11 +15,11 @@ public struct AutomaticDiscovery: PeerDiscovery {
     private let clock: any Clock<Duration>
     private let logger: Logger
 
-    /// Discovery that has not begun.
-    public init(logger: Logger) {
+    /// Discovery that has not begun. With `startsEmbedded` it does not wait for Avahi first.
+    public init(logger: Logger, startsEmbedded: Bool = false) {
         self.init(
-            avahi: .avahi(logger: logger), embedded: .embedded(logger: logger), avahiIsConceivable: Self.systemBusIsConceivable,
-            clock: ContinuousClock(), logger: logger)
+            avahi: .avahi(logger: logger), embedded: .embedded(logger: logger),
+            avahiIsConceivable: { !startsEmbedded && Self.systemBusIsConceivable() }, clock: ContinuousClock(), logger: logger)
     }
 
     init(

@@ -9,10 +9,11 @@ public enum DiscoveryBackend: String, Sendable, Hashable, Codable, CaseIterable 
     /// Configured peers only.
     case none
 
-    /// The discovery to run; `nil` for `none`.
-    public func makeDiscovery(logger: Logger) -> (any PeerDiscovery)? {
+    /// The discovery to run; `nil` for `none`. With `startsEmbedded` the automatic one does not wait for Avahi before it goes on with the
+    /// embedded responder, for one that follows another that had come to it.
+    public func makeDiscovery(logger: Logger, startsEmbedded: Bool = false) -> (any PeerDiscovery)? {
         switch self {
-        case .auto: AutomaticDiscovery(logger: logger)
+        case .auto: AutomaticDiscovery(logger: logger, startsEmbedded: startsEmbedded)
         case .avahi: AvahiDiscovery(logger: logger)
         case .embedded: EmbeddedDiscovery(logger: logger)
         case .none: nil

@@ -19,38 +19,41 @@ struct StartError: Error, Sendable, CustomStringConvertible {
 /// The composition root: the parts of the daemon, made from the settings and tied together.
 struct Daemon: Sendable {
     private let loaded: SettingsLoader.Result
+    private let loader: SettingsLoader
     private let policy: CallerPolicy
 
-    /// Checks what can be checked without touching anything.
-    init(_ loaded: SettingsLoader.Result) throws(SettingsError) {
+    /// Checks what can be checked without touching anything; `loader` reads the settings again.
+    init(_ loaded: SettingsLoader.Result, loader: SettingsLoader) throws(SettingsError) {
         self.loaded = loaded
-        var group: gid_t?
-        if let setting = loaded.settings.group {
-            guard let id = CallerPolicy.groupID(named: setting.text) else { throw setting.error("a group of this system") }
-            group = id
-        }
-        self.policy = CallerPolicy(owner: geteuid(), group: group)
+        self.loader = loader
+        self.policy = CallerPolicy(owner: geteuid(), group: try loaded.settings.groupID())
     }
 
     /// Runs until SIGTERM or SIGINT.
     func run() async throws(StartError) {
         ProcessSetup.apply()
         let environment = ProcessInfo.processInfo.environment
-        let logger = self.makeLogger(environment)
+        let level = LogLevel(self.loaded.settings.logLevel)
+        let logger = self.makeLogger(environment, level)
         let manager = ServiceManager(environment: environment)
         do {
             // Both for as long as the process runs: a second daemon must find neither free.
             let lock = try StateLock(directory: self.loaded.stateDirectory)
             let socket = try ControlSocket.claim(self.loaded.socket)
             let node = try await self.makeNode(logger)
+            let (ready, announcer) = AsyncStream<Never>.makeStream()
             try await node.start()
             let server = ControlServer(
                 socket: socket, policy: self.policy, api: ControlAPIServices(node: node, policy: self.policy), logger: logger,
                 onReady: {
                     await self.announce(node, logger)
                     manager.ready()
+                    announcer.finish()
                 })
-            try await self.serve([NodeService(node: node), server, StopDeadline(serviceManager: manager)], logger)
+            let reload = ReloadService(
+                loader: self.loader, started: self.loaded.settings, node: node, manager: manager, level: level, ready: ready,
+                logger: Logger(label: "settings"))
+            try await self.serve([NodeService(node: node), server, reload, StopDeadline(serviceManager: manager)], logger)
             withExtendedLifetime(lock) {}
         } catch let error as EarshotError {
             throw StartError(description: error.message, exitCode: error.code == .invalidParameter ? 78 : 1)
@@ -72,14 +75,11 @@ struct Daemon: Sendable {
         try await ServiceGroup(configuration: configuration).run()
     }
 
-    private func makeLogger(_ environment: [String: String]) -> Logger {
+    private func makeLogger(_ environment: [String: String], _ level: LogLevel) -> Logger {
         let limiter = LogLimiter()
         let isJournal = StandardErrorLog.standardErrorIsJournal(environment)
-        let level = self.loaded.settings.logLevel
         LoggingSystem.bootstrap { label in
-            var handler = StandardErrorLog(label: label, isJournal: isJournal, limiter: limiter)
-            handler.logLevel = level
-            return handler
+            StandardErrorLog(label: label, level: level, isJournal: isJournal, limiter: limiter)
         }
         return Logger(label: "earshotd")
     }

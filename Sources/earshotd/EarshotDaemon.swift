@@ -63,8 +63,9 @@ struct EarshotDaemon: AsyncParsableCommand {
     }
 
     private func start() async throws {
-        let loaded = try SettingsLoader(flags: self.flags).load()
-        let daemon = try Daemon(loaded)
+        let loader = SettingsLoader(flags: self.flags)
+        let loaded = try loader.load()
+        let daemon = try Daemon(loaded, loader: loader)
         guard !self.checkConfig else {
             for file in loaded.files { print("\(file.escapedForDisplay): ok") }
             if loaded.files.isEmpty { print("no settings file: ok") }

@@ -192,3 +192,27 @@ import Testing
         try await trap.close()
     }
 }
+
+@Suite struct RenamedPeerTests {
+    @Test func theNewNameStaysThoughTheOldInstanceIsReportedAgain() async throws {
+        let alice = try await TestNode("alice")
+        let bob = try await TestNode("bob")
+        let old = bob.sighting()
+        let new = bob.sighting(name: "bert")
+        for sighting in [old, new, old] { alice.discovery.tell(.found(.embedded, sighting)) }
+        alice.discovery.tell(.advertised(instanceName: "seen"))
+        try await eventually("all is seen") { await alice.node.status().instanceName == "seen" }
+        #expect(await alice.node.peers().map(\.name) == ["bert"])
+    }
+
+    @Test func theNameIsOneThatIsStillSeen() async throws {
+        let alice = try await TestNode("alice")
+        let bob = try await TestNode("bob")
+        let old = bob.sighting()
+        let new = bob.sighting(name: "bert")
+        // From a cache, which gives both in any order.
+        for sighting in [new, old] { alice.discovery.tell(.found(.embedded, sighting)) }
+        alice.discovery.tell(.lost(.embedded, old.key))
+        try await alice.event { if case .peerChanged(let peer) = $0, peer.name == "bert" { () } else { nil } }
+    }
+}

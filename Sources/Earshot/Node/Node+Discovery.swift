@@ -37,8 +37,9 @@ extension Node {
             }
         }
         var record = self.records[info.id] ?? PeerRecord(id: info.id, now: Date())
+        // One that was renamed is seen under both instances for a while, and the old one may still be reported anew: it says nothing new.
+        if record.sightings[key]?.txt != sighting.txt { record.advertisedName = info.name }
         record.sightings[key] = sighting
-        record.advertisedName = info.name
         record.lastSeen = Date()
         record.lossGrace?.cancel()
         record.lossGrace = nil
@@ -52,10 +53,14 @@ extension Node {
     private func sightingLost(_ key: SightingKey) {
         guard let id = self.sightedPeers.removeValue(forKey: key), var record = self.records[id] else { return }
         record.sightings.removeValue(forKey: key)
+        if let left = record.sightings.values.last, let info = DiscoveryInfo.read(left.txt, instanceName: left.key.instanceName) {
+            record.advertisedName = info.name
+        }
         if record.sightings.isEmpty, record.lossGrace == nil {
             record.lossGrace = self.schedule(.lossGrace(id), after: EarshotLimits.lossGrace)
         }
         self.records[id] = record
+        if let before = record.published, before.name != record.name { self.publishPeer(id) }
     }
 
     func lossGraceEnded(_ id: PeerID) {

@@ -107,7 +107,9 @@ extension Node {
         }
     }
 
+    /// Drops what has been read and is too old, and comes back to it.
     func pruneInbox() {
+        self.pruning?.cancel()
         let limit = Date().addingTimeInterval(-(self.configuration.inboxAge / .seconds(1)))
         self.spawn { [weak self, store, logger] in
             do throws(EarshotError) {
@@ -115,7 +117,12 @@ extension Node {
             } catch {
                 logger.error("cannot prune the inbox", metadata: ["error": "\(error)"])
             }
-            await self?.schedule(.pruneInbox, after: .seconds(3600))
+            await self?.schedulePruning(after: EarshotLimits.pruningInterval)
         }
+    }
+
+    func schedulePruning(after delay: Duration) {
+        self.pruning?.cancel()
+        self.pruning = self.schedule(.pruneInbox, after: delay)
     }
 }

@@ -20,11 +20,11 @@ public actor Node {
     /// Everything that happens, for any number of readers.
     public nonisolated let events: EventLog
 
-    let configuration: Configuration
+    /// Read where it is needed: it may change while the node runs.
+    var configuration: Configuration
     let identity: Identity
     let store: Store
     let spool: Spool
-    let discovery: (any PeerDiscovery)?
     let logger: Logger
     let group: MultiThreadedEventLoopGroup
     let transport: Transport
@@ -43,6 +43,11 @@ public actor Node {
     var sightedPeers: [SightingKey: PeerID] = [:]
     var discoveryStatus: DiscoveryStatus
     var instanceName: String?
+    /// The one that runs, or is to run once the one before it has ended.
+    var discovery: (any PeerDiscovery)?
+    var isDiscoveryReplaced = false
+    /// Ends the one that runs.
+    var discoveryStopper: AsyncStream<Never>.Continuation?
     var listeningPort: UInt16 = 0
     /// Blocked peers' connections: they hear only `declined`.
     var mutedConnections: [ObjectIdentifier: Connection] = [:]
@@ -67,6 +72,7 @@ public actor Node {
     var storeQueue: Deque<StoreWork> = []
     var isStorePumpRunning = false
     var unreadMessages = 0
+    var pruning: Scheduled<Void>?
 
     /// Opens the state directory: makes or loads the identity, and loads what was kept. Nothing touches the network yet.
     ///
@@ -140,16 +146,7 @@ public actor Node {
 
     /// Works until its task is cancelled; then closes the connections in order and keeps the sessions. Call after `start`.
     public func run() async {
-        let advertisement = self.configuration.advertise ? self.advertisement() : nil
-        let browsing = self.configuration.browse ? self.configuration.serviceType.description : nil
         await withDiscardingTaskGroup { group in
-            if let discovery = self.discovery {
-                let input = self.input
-                group.addTask { await discovery.run(advertising: advertisement, browsing: browsing) }
-                group.addTask {
-                    for await event in discovery.events { input.yield(.discovery(event)) }
-                }
-            }
             let jobs = self.jobs
             group.addTask {
                 await withDiscardingTaskGroup { group in
@@ -172,12 +169,13 @@ public actor Node {
 
     /// What runs by itself from the start.
     private func begin() {
+        self.beginDiscovery()
         for peer in self.configuration.configuredPeers {
             self.configuredDials[peer] = ConfiguredDial()
             self.dialConfigured(peer)
         }
         for id in self.records.keys { self.ensureConnection(id) }
-        self.schedule(.pruneInbox, after: .seconds(60))
+        self.schedulePruning(after: EarshotLimits.firstPruning)
     }
 
     private func stop() async {
@@ -208,17 +206,10 @@ public actor Node {
         }
     }
 
-    private func advertisement() -> Advertisement {
-        Advertisement(
-            instanceName: self.configuration.displayName.description,
-            serviceType: self.configuration.serviceType.description,
-            port: self.listeningPort,
-            txt: DiscoveryInfo.record(id: self.id, name: self.configuration.displayName, pairs: self.configuration.discoveryInfo))
-    }
-
     private func handle(_ input: NodeInput) {
         switch input {
         case .discovery(let event): self.handleDiscovery(event)
+        case .discoveryEnded: self.discoveryEnded()
         case .connection(.proven(let connection)): self.connectionProven(connection)
         case .connection(.received(let connection, let frames, let weight)): self.received(frames, weight: weight, on: connection)
         case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)

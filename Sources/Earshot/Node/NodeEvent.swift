@@ -25,6 +25,8 @@ public struct NodeEvent: Sendable {
         case resourceProgress(Resource)
         case resourceFinished(Resource)
         case discoveryChanged(DiscoveryStatus)
+        /// The settings were read again: the names of those that changed, and of those among them that wait for the next start.
+        case settingsReloaded(changed: [String], needsRestart: [String])
         /// The reader missed the events of this range.
         case gap(ClosedRange<UInt64>)
     }

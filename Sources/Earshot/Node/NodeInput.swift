@@ -3,6 +3,8 @@ import EarshotWire
 /// Everything that reaches the node from outside its actor, on one queue, in order.
 enum NodeInput: Sendable {
     case discovery(DiscoveryEvent)
+    /// The discovery that ran has ended, and another may begin.
+    case discoveryEnded
     case connection(ConnectionEvent)
     /// A dial ended; without an error its connection has been reported as proven before.
     case dialled(DialTarget, EarshotError?)

@@ -21,8 +21,8 @@ package actor Spool {
 
     private let partial: SafeDirectory
     private let complete: SafeDirectory
-    private let quota: UInt64
-    private let reserve: Double
+    private var quota: UInt64
+    private var reserve: Double
     private var transfers: [ResourceID: Transfer] = [:]
     /// Bytes of the completed files, and the declared sizes of the running transfers.
     private var held: UInt64
@@ -47,6 +47,12 @@ package actor Spool {
         self.quota = quota
         self.reserve = min(max(reserve, 0), 1)
         self.executor = try ThreadExecutor(name: "earshot-spool")
+    }
+
+    /// Has another quota and reserve count for what is offered from now on.
+    package func use(quota: UInt64, reserve: Double) {
+        self.quota = quota
+        self.reserve = min(max(reserve, 0), 1)
     }
 
     deinit {

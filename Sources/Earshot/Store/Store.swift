@@ -14,7 +14,7 @@ package actor Store {
 
     let database: SQLiteDatabase
     let path: String
-    let limits: InboxLimits
+    var limits: InboxLimits
     var usage: InboxUsage
     /// How many ids are remembered of each sender.
     var remembered: [PeerID: Int]
@@ -51,6 +51,11 @@ package actor Store {
         }
         self.limits = inbox
         self.executor = try ThreadExecutor(name: "earshot-store")
+    }
+
+    /// Has other limits count from now on; what is beyond them is not dropped for that, but nothing is added to it.
+    package func use(_ limits: InboxLimits) {
+        self.limits = limits
     }
 
     deinit {

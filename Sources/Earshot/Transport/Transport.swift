@@ -13,7 +13,7 @@ import Synchronization
 package final class Transport: Sendable {
     package let timers: Timers
     private let identity: Identity
-    private let configuration: Node.Configuration
+    private let currentConfiguration: Mutex<Node.Configuration>
     private let contexts: TLSContexts
     private let group: MultiThreadedEventLoopGroup
     private let logger: Logger
@@ -28,12 +28,20 @@ package final class Transport: Sendable {
         input: AsyncStream<NodeInput>.Continuation
     ) throws {
         self.identity = identity
-        self.configuration = configuration
+        self.currentConfiguration = Mutex(configuration)
         self.contexts = try TLSContexts(identity)
         self.group = group
         self.logger = logger
         self.emit = { input.yield(.connection($0)) }
         self.timers = configuration.timers ?? Timers(on: group.next())
+    }
+
+    /// What counts for connections that begin now.
+    private var configuration: Node.Configuration { self.currentConfiguration.withLock { $0 } }
+
+    /// Has connections begin under another configuration from now on.
+    func use(_ configuration: Node.Configuration) {
+        self.currentConfiguration.withLock { $0 = configuration }
     }
 
     // MARK: Listening
@@ -125,11 +133,11 @@ package final class Transport: Sendable {
         settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
     ) -> ConnectionHandler.Settings {
         var generator = SystemRandomNumberGenerator()
+        let configuration = self.configuration
         let hello = Hello(
             versions: WireLimits.versions, publicKey: self.identity.publicKey, signatureScheme: .ecdsaSecp256r1SHA256,
             nonce: (0..<WireLimits.nonceLength).map { _ in UInt8.random(in: .min ... .max, using: &generator) },
-            serviceType: self.configuration.serviceType, displayName: self.configuration.displayName,
-            encryption: self.configuration.encryption)
+            serviceType: configuration.serviceType, displayName: configuration.displayName, encryption: configuration.encryption)
         let identity = self.identity
         return ConnectionHandler.Settings(
             role: role, hello: hello, expectedPeer: expected, dialledAddress: dialled, sign: { try identity.sign($0) },

@@ -17,6 +17,7 @@ extension ControlAPI {
             case resourceProgress = "resource.progress"
             case resourceFinished = "resource.finished"
             case discoveryChanged = "discovery.changed"
+            case settingsReloaded = "settings.reloaded"
             case gap
         }
 
@@ -46,6 +47,10 @@ extension ControlAPI {
         package let resource: Resource?
         /// With `discovery.changed`.
         package let discovery: Discovery?
+        /// With `settings.reloaded`: the settings that are no longer what they were, such as `peer.name`.
+        package let changed: [String]?
+        /// With `settings.reloaded`: those of them that take effect when the daemon is started again.
+        package let needsRestart: [String]?
         /// With `gap`: the first event that this reader missed.
         package let from: UInt64?
         /// With `gap`: the last one.
@@ -55,7 +60,8 @@ extension ControlAPI {
         package init(
             epoch: String, seq: UInt64, time: Date, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
             session: Session? = nil, ended: Bool? = nil, message: Message? = nil, messageID: String? = nil, recipient: Recipient? = nil,
-            resource: Resource? = nil, discovery: Discovery? = nil, from: UInt64? = nil, to: UInt64? = nil
+            resource: Resource? = nil, discovery: Discovery? = nil, changed: [String]? = nil, needsRestart: [String]? = nil,
+            from: UInt64? = nil, to: UInt64? = nil
         ) {
             self.epoch = epoch
             self.seq = seq
@@ -70,6 +76,8 @@ extension ControlAPI {
             self.recipient = recipient
             self.resource = resource
             self.discovery = discovery
+            self.changed = changed
+            self.needsRestart = needsRestart
             self.from = from
             self.to = to
         }
@@ -77,7 +85,9 @@ extension ControlAPI {
         private enum CodingKeys: String, CodingKey {
             case epoch, seq, time, type, peer, invitation, session, ended, message
             case messageID = "message_id"
-            case recipient, resource, discovery, from, to
+            case recipient, resource, discovery, changed
+            case needsRestart = "needs_restart"
+            case from, to
         }
     }
 }

@@ -125,6 +125,12 @@ enum Render {
         if let discovery = event.discovery {
             return "\(discovery.backend) \(discovery.state)" + (discovery.error.map { ": \($0)" } ?? "")
         }
+        if let changed = event.changed {
+            let waiting = event.needsRestart ?? []
+            let applied = changed.filter { !waiting.contains($0) }
+            return (applied.isEmpty ? "nothing changed" : "changed: \(applied.joined(separator: ", "))")
+                + (waiting.isEmpty ? "" : "; after a restart: \(waiting.joined(separator: ", "))")
+        }
         if let from = event.from, let to = event.to { return "events \(from) to \(to) were missed" }
         return nil
     }

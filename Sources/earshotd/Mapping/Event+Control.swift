@@ -36,6 +36,9 @@ extension ControlAPI.Event {
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.resourceFinished), resource: API.Resource(resource))
         case .discoveryChanged(let status):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.discoveryChanged), discovery: API.Discovery(status))
+        case .settingsReloaded(let changed, let needsRestart):
+            self.init(
+                epoch: epoch, seq: seq, time: time, type: .known(.settingsReloaded), changed: changed, needsRestart: needsRestart)
         case .gap(let missed):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.gap), from: missed.lowerBound, to: missed.upperBound)
         }

@@ -10,6 +10,12 @@ struct ServiceManager: Sendable {
 
     /// The daemon serves from now on.
     func ready() { self.send("READY=1") }
+    /// The settings are being read again; `ready` follows. The time tells systemd which of several reloads it is about.
+    func reloading() {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        self.send("RELOADING=1\nMONOTONIC_USEC=\(Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1_000)")
+    }
     /// The daemon has begun to stop.
     func stopping() { self.send("STOPPING=1") }
 

@@ -12,13 +12,20 @@ internal import Synchronization
 struct StandardErrorLog: LogHandler {
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    var logLevel: Logger.Level = .info
+    /// The daemon's level, which may change at any time, unless somebody set another for this logger.
+    var logLevel: Logger.Level {
+        get { self.ownLevel ?? self.level.value }
+        set { self.ownLevel = newValue }
+    }
 
+    private var ownLevel: Logger.Level?
+    private let level: LogLevel
     private let label: String
     private let isJournal: Bool
     private let limiter: LogLimiter
 
-    init(label: String, isJournal: Bool, limiter: LogLimiter) {
+    init(label: String, level: LogLevel, isJournal: Bool, limiter: LogLimiter) {
+        self.level = level
         self.label = label
         self.isJournal = isJournal
         self.limiter = limiter
@@ -86,6 +93,20 @@ struct StandardErrorLog: LogHandler {
         let count = readlink("/proc/self/fd/2", &buffer, buffer.count)
         guard count > 0 else { return false }
         return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) == "socket:[\(inode)]"
+    }
+}
+
+/// The level of every logger of the daemon.
+final class LogLevel: Sendable {
+    private let state: Mutex<Logger.Level>
+
+    init(_ level: Logger.Level) {
+        self.state = Mutex(level)
+    }
+
+    var value: Logger.Level {
+        get { self.state.withLock { $0 } }
+        set { self.state.withLock { $0 = newValue } }
     }
 }
 

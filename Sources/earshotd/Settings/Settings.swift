@@ -2,6 +2,7 @@ internal import Earshot
 internal import EarshotDiscovery
 internal import EarshotWire
 internal import FoundationEssentials
+internal import Glibc
 internal import Logging
 
 /// Everything that a person can set, with the defaults of design section 6 where nobody did.
@@ -48,6 +49,13 @@ struct Settings: Sendable {
             for pair in layer.info { try self.applyInfo(pair) }
         }
         try self.checkInfo(layers.lowestFirst.flatMap(\.info))
+    }
+
+    /// The number of the control socket's group, `nil` where none is set; an error where the system has no such group.
+    func groupID() throws(SettingsError) -> gid_t? {
+        guard let group = self.group else { return nil }
+        guard let id = CallerPolicy.groupID(named: group.text) else { throw group.error("a group of this system") }
+        return id
     }
 
     private mutating func apply(_ key: SettingKey, _ value: SettingValue) throws(SettingsError) {

@@ -35,6 +35,11 @@ struct SettingsLoader: Sendable {
         self.init(flags: flags, environment: ProcessInfo.processInfo.environment, isRoot: geteuid() == 0, hostName: Self.systemHostName())
     }
 
+    /// The same loader, with what may have changed since: the host name.
+    func anew() -> SettingsLoader {
+        SettingsLoader(flags: self.flags, environment: self.environment, isRoot: self.isRoot, hostName: Self.systemHostName())
+    }
+
     init(flags: Flags, environment: [String: String], isRoot: Bool, hostName: String) {
         self.flags = flags
         self.environment = environment

@@ -1,0 +1,125 @@
+import EarshotWire
+import NIOCore
+import OrderedCollections
+
+/// Settings that change while the node runs.
+extension Node {
+    /// Takes up a new configuration, and tells of it as an event. Never half of it: what is wrong with it is found before anything changes.
+    ///
+    /// What is read when it is needed (policies, limits, times, the name and the preference of new connections) counts from now on; what is
+    /// under way (configured peers, discovery) is brought in line. The port, the service type and the state directory stay as they are.
+    ///
+    /// - Parameters:
+    ///   - configuration: the new one.
+    ///   - changed: the names of the settings that differ, for the event.
+    ///   - needsRestart: those of them that count from the next start on.
+    ///   - restartsDiscovery: whether discovery starts anew even if what it does stays the same.
+    ///   - makeDiscovery: makes the discovery to go on with, `nil` for none; called once if discovery has to start anew.
+    /// - Throws: `invalid-parameter` for values outside their limits.
+    public func apply(
+        _ configuration: Configuration, changed: [String], needsRestart: [String], restartsDiscovery: Bool = false,
+        makeDiscovery: () -> (any PeerDiscovery)?
+    ) async throws(EarshotError) {
+        try DiscoveryInfo.validate(configuration.discoveryInfo)
+        guard !self.isStopping else { throw Self.stopping }
+        let old = self.configuration
+        var new = configuration
+        new.port = old.port
+        new.portIsFixed = old.portIsFixed
+        new.serviceType = old.serviceType
+        new.stateDirectory = old.stateDirectory
+        new.timers = old.timers
+        self.configuration = new
+        self.transport.use(new)
+        self.useConfiguredPeers(new.configuredPeers)
+        if restartsDiscovery || self.discoveryPlan(old) != self.discoveryPlan(new) { self.restartDiscovery(with: makeDiscovery()) }
+        self.tell(.settingsReloaded(changed: changed, needsRestart: needsRestart))
+        await self.store.use(InboxLimits(count: new.inboxLimit, bytes: new.inboxSize))
+        await self.spool.use(quota: new.quota, reserve: new.reserve)
+        if new.inboxAge < old.inboxAge { self.pruneInbox() }
+    }
+
+    private func useConfiguredPeers(_ peers: [ConfiguredPeer]) {
+        for peer in Set(self.configuredDials.keys).subtracting(peers) {
+            self.configuredDials[peer]?.redial.timer?.cancel()
+            self.configuredDials[peer] = nil
+            for id in Array(self.records.keys) where self.records[id]?.configured.contains(peer) == true {
+                self.records[id]?.configured.removeAll { $0 == peer }
+                self.publishPeer(id)
+            }
+        }
+        for peer in peers where self.configuredDials[peer] == nil {
+            self.configuredDials[peer] = ConfiguredDial()
+            self.dialConfigured(peer)
+        }
+    }
+
+    // MARK: Discovery under way
+
+    /// What discovery does under a configuration.
+    struct DiscoveryPlan: Sendable, Hashable {
+        let advertisement: Advertisement?
+        let serviceType: String?
+    }
+
+    private func discoveryPlan(_ configuration: Configuration) -> DiscoveryPlan {
+        let name = configuration.displayName
+        let advertisement = Advertisement(
+            instanceName: name.description, serviceType: configuration.serviceType.description, port: self.listeningPort,
+            txt: DiscoveryInfo.record(id: self.id, name: name, pairs: configuration.discoveryInfo))
+        return DiscoveryPlan(
+            advertisement: configuration.advertise ? advertisement : nil,
+            serviceType: configuration.browse ? configuration.serviceType.description : nil)
+    }
+
+    /// Ends the discovery that runs, which says goodbye on the network, and has `next` begin then: the two at a time would take each
+    /// other's name for a collision.
+    private func restartDiscovery(with next: (any PeerDiscovery)?) {
+        self.discovery = next
+        self.isDiscoveryReplaced = true
+        guard let stopper = self.discoveryStopper else {
+            self.discoveryEnded()
+            return
+        }
+        stopper.finish()
+    }
+
+    /// Runs `discovery` beside the node, until it is told to stop or the node ends.
+    func beginDiscovery() {
+        guard !self.isStopping else { return }
+        guard let discovery = self.discovery else {
+            self.handleDiscovery(.status(DiscoveryStatus(backend: .none, state: .off)))
+            return
+        }
+        let plan = self.discoveryPlan(self.configuration)
+        let (stop, stopper) = AsyncStream<Never>.makeStream()
+        self.discoveryStopper = stopper
+        self.spawn { [input] in
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    for await event in discovery.events { input.yield(.discovery(event)) }
+                }
+                await withTaskGroup(of: Void.self) { run in
+                    run.addTask { await discovery.run(advertising: plan.advertisement, browsing: plan.serviceType) }
+                    run.addTask { for await _ in stop {} }
+                    await run.next()
+                    run.cancelAll()
+                }
+                // Discovery's stream ends with its run; should it not, nobody waits for it.
+                group.cancelAll()
+            }
+            input.yield(.discoveryEnded)
+        }
+    }
+
+    /// Discovery has said goodbye. What it saw is believed for as long as a loss is forgiven: whatever comes next sees the same before that.
+    func discoveryEnded() {
+        self.discoveryStopper = nil
+        // One that ends of its own accord has nothing to follow it: it runs once.
+        guard self.isDiscoveryReplaced else { return }
+        self.isDiscoveryReplaced = false
+        self.instanceName = nil
+        for backend in DiscoveryStatus.Backend.allCases { self.handleDiscovery(.reset(backend)) }
+        self.beginDiscovery()
+    }
+}

@@ -1,0 +1,140 @@
+import EarshotWire
+import Foundation
+import OrderedCollections
+import Testing
+
+@testable import Earshot
+
+extension TestNode {
+    /// Applies a change of the configuration as a reload does; gives the discovery that was made for it, if one was.
+    @discardableResult
+    func reconfigure(
+        changed: [String] = [], needsRestart: [String] = [], _ change: (inout Node.Configuration) -> Void
+    ) async throws -> ScriptedDiscovery? {
+        var configuration = await self.node.configuration
+        change(&configuration)
+        var made: ScriptedDiscovery?
+        try await self.node.apply(configuration, changed: changed, needsRestart: needsRestart) {
+            made = ScriptedDiscovery()
+            return made
+        }
+        return made
+    }
+}
+
+@Suite struct NodeSettingsTests {
+    @Test func aNewNameIsAdvertisedAndSaid() async throws {
+        let (alice, bob) = try await pair(inSession: false)
+        // Whatever comes first runs first.
+        try await alice.found(bob)
+        let name = try DisplayName("anna")
+        let second = try #require(
+            try await alice.reconfigure(changed: ["peer.name"]) {
+                $0.displayName = name
+                $0.discoveryInfo = ["room": "attic"]
+            })
+        try await alice.event { if case .settingsReloaded(changed: ["peer.name"], needsRestart: []) = $0 { () } else { nil } }
+        // The next one begins when the first one has ended.
+        try await alice.event(since: 0) {
+            if case .discoveryChanged(DiscoveryStatus(backend: .embedded, state: .running)) = $0 { () } else { nil }
+        }
+        second.tell(.advertised(instanceName: "anna"))
+        try await eventually("the new name is out") { await alice.node.status().instanceName == "anna" }
+        #expect(second.advertised?.instanceName == "anna")
+        #expect(second.advertised?.port == alice.port)
+        #expect(second.advertised?.txt.contains(TXTPair(key: "room", value: Array("attic".utf8))) == true)
+        #expect(await alice.node.status().name == name)
+        // What the first one saw is not lost for it, and the second one sees it again.
+        second.tell(.found(.embedded, bob.sighting()))
+        try await agree(alice, bob)
+        #expect(await bob.node.peers().first { $0.id == alice.node.id }?.name == "anna")
+    }
+
+    @Test func discoveryGoesOnWhereNothingOfItChanged() async throws {
+        let alice = try await TestNode("alice")
+        #expect(try await alice.reconfigure { $0.fromUnknown = .reject } == nil)
+        #expect(try await alice.reconfigure { $0.browse = false } != nil)
+        await alice.stop()
+    }
+
+    @Test func discoveryIsSwitchedOff() async throws {
+        let (alice, bob) = try await pair(inSession: false)
+        try await alice.found(bob)
+        var configuration = await alice.node.configuration
+        configuration.advertise = false
+        try await alice.node.apply(configuration, changed: ["discovery.backend"], needsRestart: [], restartsDiscovery: true) { nil }
+        try await alice.event { if case .discoveryChanged(DiscoveryStatus(backend: .none, state: .off)) = $0 { () } else { nil } }
+        // And on again.
+        let second = try #require(try await alice.reconfigure { $0.advertise = true })
+        try await eventually("it advertises again") { second.advertised != nil }
+        await alice.stop()
+    }
+
+    @Test func manyChangesLeaveTheLastOne() async throws {
+        let alice = try await TestNode("alice")
+        var last: ScriptedDiscovery?
+        for number in 1...50 {
+            let name = try DisplayName("alice\(number)")
+            last = try await alice.reconfigure { $0.displayName = name }
+        }
+        let discovery = try #require(last)
+        try await eventually("the last name is out") { discovery.advertised?.instanceName == "alice50" }
+        await alice.stop()
+    }
+
+    @Test func configuredPeersComeAndGo() async throws {
+        let alice = try await TestNode("alice")
+        let bob = try await TestNode("bob")
+        let peer = try ConfiguredPeer("\(bob.node.id)@127.0.0.1:\(bob.port)")
+        try await alice.reconfigure { $0.configuredPeers = [peer] }
+        try await alice.found(bob)
+        try await eventually("it is dialled") { await alice.node.records[bob.node.id]?.configured == [peer] }
+        try await alice.reconfigure { $0.configuredPeers = [] }
+        #expect(await alice.node.records[bob.node.id]?.configured == [])
+        #expect(await alice.node.configuredDials.isEmpty)
+    }
+
+    @Test func policiesAndLimitsCountAtOnce() async throws {
+        let (alice, bob) = try await pair(inSession: false)
+        try await bob.reconfigure { $0.fromUnknown = .reject }
+        let refused = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
+        #expect(try await alice.node.decided(refused.id).state == .declined)
+        try await bob.reconfigure {
+            $0.fromUnknown = .accept
+            $0.inboxLimit = 1
+            $0.quota = 10
+        }
+        let accepted = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
+        #expect(try await alice.node.decided(accepted.id).state == .accepted)
+        #expect(try await alice.send("one", to: bob).recipients.first?.status == .delivered)
+        #expect(try await alice.send("two", to: bob).recipients.first?.error == .inboxFull)
+        await #expect(throws: EarshotError.self) { try await bob.node.spool.begin(.random(), size: 11) }
+    }
+
+    @Test func wrongOnesChangeNothing() async throws {
+        let alice = try await TestNode("alice")
+        let name = try DisplayName("anna")
+        await #expect(throws: EarshotError.self) {
+            try await alice.reconfigure {
+                $0.displayName = name
+                $0.discoveryInfo = ["id": "x"]
+            }
+        }
+        #expect(await alice.node.status().name.description == "alice")
+        #expect(await alice.node.configuration.discoveryInfo.isEmpty)
+    }
+
+    @Test func whatIsBoundStays() async throws {
+        let alice = try await TestNode("alice")
+        let other = try ServiceType("other")
+        try await alice.reconfigure(changed: ["peer.port"], needsRestart: ["peer.port"]) {
+            $0.port = 1
+            $0.serviceType = other
+            $0.stateDirectory = "/elsewhere"
+        }
+        let status = await alice.node.status()
+        #expect(status.port == alice.port)
+        #expect(status.serviceType.description == "earshot")
+        try await alice.event { if case .settingsReloaded(changed: ["peer.port"], needsRestart: ["peer.port"]) = $0 { () } else { nil } }
+    }
+}
