@@ -21,8 +21,14 @@ package enum EarshotLimits {
     package static let idleConnections = 128
     /// Pauses between attempts to reach a peer again: short enough to be back within 10 s of the path's return.
     package static let redialDelays: [Duration] = [.zero, .seconds(1), .seconds(2), .seconds(4), .seconds(5)]
+    /// How often a configured peer that is connected (or blocked) is looked at: a lost connection is noticed at once anyway.
+    package static let configuredCheck: Duration = .seconds(5)
+    /// Addresses of one configured host that are tried, the resolver's first ones.
+    package static let addressesPerHost = 8
     /// The higher peer id waits this long before it dials a lost peer, so that the two seldom dial at once.
     package static let higherPeerDialDelay: Duration = .milliseconds(500)
+    /// How long the side whose connection was superseded leaves it to the one that superseded it.
+    package static let supersededDialDelay: Duration = .seconds(2)
     /// Two connections proven within this time of each other, one dialled by each side, were dialled at once.
     package static let simultaneousDialTime: Duration = .seconds(5)
     /// Received bytes that may wait for the node on one connection before it stops reading.

@@ -45,7 +45,7 @@ final class TestNode: Sendable {
     let port: UInt16
 
     init(
-        _ name: String, in state: StateDirectory? = nil, serviceType: String = "earshot",
+        _ name: String, in state: StateDirectory? = nil, serviceType: String = "earshot", logger: Logger? = nil,
         configure: (inout Node.Configuration) -> Void = { _ in }
     ) async throws {
         let state = try state ?? StateDirectory()
@@ -56,9 +56,9 @@ final class TestNode: Sendable {
         self.name = name
         self.state = state
         self.discovery = ScriptedDiscovery()
-        var logger = Logger(label: name)
-        logger.logLevel = .critical
-        let node = try await Node(configuration: configuration, discovery: self.discovery, logger: logger)
+        var quiet = Logger(label: name)
+        quiet.logLevel = .critical
+        let node = try await Node(configuration: configuration, discovery: self.discovery, logger: logger ?? quiet)
         try await node.start()
         self.node = node
         self.port = await node.status().port

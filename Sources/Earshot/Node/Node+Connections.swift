@@ -16,10 +16,9 @@ extension Node {
 
     /// Dials a peer that is wanted and not connected, at once or after the pause that its failures have earned.
     func ensureConnection(_ id: PeerID, now: Bool = false) {
-        guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !record.redial.isDialling
-        else {
-            return
-        }
+        guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !record.redial.isDialling,
+            !record.configured.contains(where: { self.configuredDials[$0]?.redial.isDialling == true })
+        else { return }
         record.redial.timer?.cancel()
         self.records[id]?.redial.timer = nil
         guard !now, record.redial.attempts > 0 else {
@@ -33,9 +32,11 @@ extension Node {
         guard let record = self.records[id] else { return }
         let links = LocalLinks.current()
         var addresses = record.sightedAddresses.filter { links.permit($0.address, fromLoopback: $0.isLoopback) }.map(\.address)
+        // One that is only configured is dialled by that schedule of its own, which asks for its addresses anew.
+        guard !addresses.isEmpty || record.configured.isEmpty else { return }
         if let last = record.lastGoodAddress, !addresses.contains(last) { addresses.append(last) }
         guard !addresses.isEmpty else {
-            // A sighting, or the peer's own dial, will bring it back; a configured one is dialled by its own schedule.
+            // A sighting, or the peer's own dial, will bring it back.
             self.records[id]?.redial.lastError = EarshotError(.unavailable, "it is not seen on the network")
             return
         }
@@ -53,31 +54,6 @@ extension Node {
         }
     }
 
-    func dialConfigured(_ peer: ConfiguredPeer) {
-        guard !self.isStopping, let dial = self.configuredDials[peer], !dial.redial.isDialling else { return }
-        if let id = dial.peer ?? peer.id, let record = self.records[id], record.connection != nil || record.trust == .blocked {
-            self.scheduleConfigured(peer)
-            return
-        }
-        self.configuredDials[peer]?.redial.isDialling = true
-        let transport = self.transport
-        self.spawn { [input] in
-            do throws(EarshotError) {
-                try await transport.dial(peer)
-                input.yield(.dialled(.configured(peer), nil))
-            } catch {
-                input.yield(.dialled(.configured(peer), error))
-            }
-        }
-    }
-
-    private func scheduleConfigured(_ peer: ConfiguredPeer) {
-        guard let dial = self.configuredDials[peer] else { return }
-        dial.redial.timer?.cancel()
-        let delay = max(dial.redial.delay, .seconds(1))
-        self.configuredDials[peer]?.redial.timer = self.schedule(.redial(.configured(peer)), after: delay)
-    }
-
     func redial(_ target: DialTarget) {
         switch target {
         case .peer(let id): self.ensureConnection(id, now: true)
@@ -88,18 +64,7 @@ extension Node {
     func dialFinished(_ target: DialTarget, _ error: EarshotError?) {
         switch target {
         case .peer(let id): self.dialFinished(id, error)
-        case .configured(let peer):
-            self.configuredDials[peer]?.redial.isDialling = false
-            if let error {
-                self.configuredDials[peer]?.redial.attempts += 1
-                self.configuredDials[peer]?.redial.lastError = error
-                if self.configuredDials[peer]?.redial.attempts == 1 {
-                    self.logger.warning("cannot reach a configured peer", metadata: ["peer": "\(peer)", "error": "\(error)"])
-                }
-            } else {
-                self.configuredDials[peer]?.redial.attempts = 0
-            }
-            self.scheduleConfigured(peer)
+        case .configured(let peer): self.configuredDialFinished(peer, error)
         }
     }
 
@@ -110,12 +75,7 @@ extension Node {
             self.records[id]?.redial.attempts += 1
             self.records[id]?.redial.lastError = error
             self.logger.debug("cannot reach a peer", metadata: ["peer": "\(id)", "error": "\(error)"])
-            switch error.code {
-            case .identityMismatch, .encryptionMismatch, .versionUnsupported, .serviceMismatch, .downgradeDetected:
-                // Trying again would end the same way.
-                self.failInvitations(to: id, error)
-            default: break
-            }
+            if error.isFinalForDial { self.failInvitations(to: id, error) }
             self.ensureConnection(id)
         }
         self.publishPeer(id)
@@ -203,18 +163,6 @@ extension Node {
         }
     }
 
-    private func noteConfigured(_ id: PeerID, _ connection: Connection) {
-        guard connection.isInitiator else { return }
-        for peer in self.configuration.configuredPeers where self.configuredDials[peer]?.redial.isDialling == true {
-            let isThis =
-                peer.id == id
-                || (peer.id == nil && (connection.channel.remoteAddress?.port).map { $0 == Int(peer.port) } ?? false)
-            guard isThis, self.records[id]?.configured.contains(peer) == false else { continue }
-            self.configuredDials[peer]?.peer = id
-            self.records[id]?.configured.append(peer)
-        }
-    }
-
     func connectionClosed(_ connection: Connection, _ end: ConnectionEnd) {
         if self.mutedConnections.removeValue(forKey: ObjectIdentifier(connection)) != nil { return }
         let id = connection.peer.id
@@ -225,18 +173,21 @@ extension Node {
         self.records[id]?.lastSeen = Date()
         self.detached(id)
         guard !self.isStopping else { return }
-        self.publishPeer(id)
-        guard let left = self.records[id], self.isWanted(left) else { return }
-        // The one that superseded this one is on its way; the lower id dials first, so that the two seldom dial at once.
-        if case .refused(let refusal) = end, refusal.code == .superseded {
-            self.records[id]?.redial.attempts = 2
-            self.ensureConnection(id)
-        } else if self.id < id {
-            self.ensureConnection(id)
-        } else if self.records[id]?.redial.isDialling == false {
-            self.records[id]?.redial.timer?.cancel()
-            self.records[id]?.redial.timer = self.schedule(.redial(.peer(id)), after: EarshotLimits.higherPeerDialDelay)
+        // Whoever we deal with has the same grace as one whose advertisement went; a stranger is gone.
+        if record.isKept, record.sightings.isEmpty, record.lossGrace == nil {
+            self.records[id]?.lossGrace = self.schedule(.lossGrace(id), after: EarshotLimits.lossGrace)
         }
+        self.publishPeer(id)
+        guard let left = self.records[id], left.trust != .blocked else { return }
+        // The lower id dials first, so that the two seldom dial at once; and one that was superseded waits for the one that did it.
+        var pause: Duration = self.id < id ? .zero : EarshotLimits.higherPeerDialDelay
+        if case .refused(let refusal) = end, refusal.code == .superseded { pause = EarshotLimits.supersededDialDelay }
+        self.redialConfigured(id, after: pause)
+        guard self.isWanted(left), !left.redial.isDialling else { return }
+        left.redial.timer?.cancel()
+        self.records[id]?.redial.timer = nil
+        guard pause > .zero else { return self.ensureConnection(id) }
+        self.records[id]?.redial.timer = self.schedule(.redial(.peer(id)), after: pause)
     }
 
     /// A connection that neither a session, an invitation nor the settings need goes.

@@ -31,10 +31,15 @@ extension Node {
         if self.records[info.id] == nil {
             let discovered = self.records.values.count { !$0.isKept && $0.connection == nil }
             guard discovered < EarshotLimits.discoveredPeers else {
-                self.logger.warning(
-                    "too many peers are advertised; one more is not listed", metadata: ["limit": "\(EarshotLimits.discoveredPeers)"])
+                // Once, until there is room again: whoever forges thousands shall not fill the log too.
+                if !self.isDiscoveryFull {
+                    self.logger.warning(
+                        "too many peers are advertised; more are not listed", metadata: ["limit": "\(EarshotLimits.discoveredPeers)"])
+                }
+                self.isDiscoveryFull = true
                 return
             }
+            self.isDiscoveryFull = false
         }
         var record = self.records[info.id] ?? PeerRecord(id: info.id, now: Date())
         // One that was renamed is seen under both instances for a while, and the old one may still be reported anew: it says nothing new.

@@ -77,6 +77,7 @@ extension Node {
         self.sendInvitations(to: id)
         self.records[id]?.redial.attempts = 0
         self.ensureConnection(id, now: true)
+        self.redialConfigured(id, after: .zero)
         return invitation
     }
 

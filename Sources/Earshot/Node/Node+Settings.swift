@@ -40,18 +40,8 @@ extension Node {
     }
 
     private func useConfiguredPeers(_ peers: [ConfiguredPeer]) {
-        for peer in Set(self.configuredDials.keys).subtracting(peers) {
-            self.configuredDials[peer]?.redial.timer?.cancel()
-            self.configuredDials[peer] = nil
-            for id in Array(self.records.keys) where self.records[id]?.configured.contains(peer) == true {
-                self.records[id]?.configured.removeAll { $0 == peer }
-                self.publishPeer(id)
-            }
-        }
-        for peer in peers where self.configuredDials[peer] == nil {
-            self.configuredDials[peer] = ConfiguredDial()
-            self.dialConfigured(peer)
-        }
+        for peer in Set(self.configuredDials.keys).subtracting(peers) { self.removeConfigured(peer) }
+        for peer in peers { self.addConfigured(peer) }
     }
 
     // MARK: Discovery under way

@@ -42,6 +42,8 @@ public actor Node {
     /// Which peer a sighting was of, so that its loss finds the record.
     var sightedPeers: [SightingKey: PeerID] = [:]
     var discoveryStatus: DiscoveryStatus
+    /// Whether the last new peer found no room in the list.
+    var isDiscoveryFull = false
     var instanceName: String?
     /// The one that runs, or is to run once the one before it has ended.
     var discovery: (any PeerDiscovery)?
@@ -170,10 +172,7 @@ public actor Node {
     /// What runs by itself from the start.
     private func begin() {
         self.beginDiscovery()
-        for peer in self.configuration.configuredPeers {
-            self.configuredDials[peer] = ConfiguredDial()
-            self.dialConfigured(peer)
-        }
+        for peer in self.configuration.configuredPeers { self.addConfigured(peer) }
         for id in self.records.keys { self.ensureConnection(id) }
         self.schedulePruning(after: EarshotLimits.firstPruning)
     }
@@ -213,6 +212,7 @@ public actor Node {
         case .connection(.proven(let connection)): self.connectionProven(connection)
         case .connection(.received(let connection, let frames, let weight)): self.received(frames, weight: weight, on: connection)
         case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)
+        case .resolved(let peer, let addresses): self.configuredResolved(peer, addresses)
         case .dialled(let target, let error): self.dialFinished(target, error)
         case .timer(let timer): self.timerFired(timer)
         case .flush(let peer): self.flushOutbox(peer)

@@ -92,6 +92,8 @@ extension Node {
         public var maximumResourceSize: UInt64?
         /// What comes due by it; tests put one in whose time they move.
         package var timers: Timers?
+        /// What finds the addresses of configured peers; tests put one in that answers as they like.
+        package var lookup: HostLookup?
 
         /// A configuration with the defaults of design section 6.
         public init(displayName: DisplayName, serviceType: ServiceType, stateDirectory: String) {

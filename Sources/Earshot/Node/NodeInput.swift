@@ -6,6 +6,8 @@ enum NodeInput: Sendable {
     /// The discovery that ran has ended, and another may begin.
     case discoveryEnded
     case connection(ConnectionEvent)
+    /// Where the dial of a configured peer goes.
+    case resolved(ConfiguredPeer, [PeerAddress])
     /// A dial ended; without an error its connection has been reported as proven before.
     case dialled(DialTarget, EarshotError?)
     case timer(NodeTimer)

@@ -25,11 +25,13 @@ struct Redial {
     }
 }
 
-/// How a configured peer's dial stands; it has no record until it has proven who it is.
+/// How a configured peer's dial stands; without an id it has no record until it has proven who it is.
 struct ConfiguredDial {
     var redial = Redial()
     /// Who answered there last.
     var peer: PeerID?
+    /// Where the dial under way, or the last one, went.
+    var addresses: [PeerAddress] = []
 }
 
 /// All that the node knows of one peer.
@@ -112,7 +114,15 @@ struct PeerRecord {
         return Peer(
             id: self.id, name: self.name, presence: self.isNearby ? .nearby : .away, state: state, trust: self.trust,
             protection: self.connection?.protection, proven: self.isProven || self.stored != nil, addresses: addresses,
-            discoveryInfo: self.discoveryInfo, sources: sources.sorted(), firstSeen: self.firstSeen, lastSeen: self.lastSeen)
+            discoveryInfo: self.discoveryInfo, sources: sources.sorted(), error: self.failure, firstSeen: self.firstSeen,
+            lastSeen: self.lastSeen)
+    }
+
+    /// That a peer of discovery's is away needs no words; that one is which the settings name does, and that somebody else answers for it.
+    private var failure: Peer.Failure? {
+        guard self.connection == nil, let error = self.redial.lastError, error.isFinalForDial || !self.configured.isEmpty
+        else { return nil }
+        return Peer.Failure(code: error.code, message: error.message)
     }
 
     private var discoveryInfo: [String: String] {
@@ -149,6 +159,6 @@ extension Peer {
     func showsSame(as other: Peer) -> Bool {
         self.name == other.name && self.presence == other.presence && self.state == other.state && self.trust == other.trust
             && self.protection == other.protection && self.proven == other.proven && self.addresses == other.addresses
-            && self.discoveryInfo == other.discoveryInfo && self.sources == other.sources
+            && self.discoveryInfo == other.discoveryInfo && self.sources == other.sources && self.error == other.error
     }
 }

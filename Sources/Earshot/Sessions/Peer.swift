@@ -44,6 +44,14 @@ public struct Peer: Sendable, Identifiable {
         public static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
+    /// Why a peer could not be reached.
+    public struct Failure: Sendable, Hashable {
+        /// Such as `identity-mismatch`, where another key answered.
+        public let code: EarshotError.Code
+        /// One sentence.
+        public let message: String
+    }
+
     /// The digest of its public key.
     public let id: PeerID
     /// A label, untrusted: the proven one where there is one, else the advertised one.
@@ -64,6 +72,8 @@ public struct Peer: Sendable, Identifiable {
     public let discoveryInfo: [String: String]
     /// Where its row comes from, sorted.
     public let sources: [Source]
+    /// Why it could not be reached when that was last tried; `nil` where nothing is amiss, or nobody asked for it to be reached.
+    public let error: Failure?
     /// When it was first seen, by this machine's clock.
     public let firstSeen: Date
     /// When it was last heard of.
@@ -71,7 +81,8 @@ public struct Peer: Sendable, Identifiable {
 
     package init(
         id: PeerID, name: String, presence: Presence, state: MemberState, trust: Trust, protection: Protection?, proven: Bool,
-        addresses: [String], discoveryInfo: [String: String], sources: [Source], firstSeen: Date, lastSeen: Date
+        addresses: [String], discoveryInfo: [String: String], sources: [Source], error: Failure? = nil, firstSeen: Date,
+        lastSeen: Date
     ) {
         self.id = id
         self.name = name
@@ -83,6 +94,7 @@ public struct Peer: Sendable, Identifiable {
         self.addresses = addresses
         self.discoveryInfo = discoveryInfo
         self.sources = sources
+        self.error = error
         self.firstSeen = firstSeen
         self.lastSeen = lastSeen
     }

@@ -12,6 +12,7 @@ import Synchronization
 /// Listens and dials: makes the channels whose handlers report to the node.
 package final class Transport: Sendable {
     package let timers: Timers
+    package let lookup: HostLookup
     private let identity: Identity
     private let currentConfiguration: Mutex<Node.Configuration>
     private let contexts: TLSContexts
@@ -34,6 +35,7 @@ package final class Transport: Sendable {
         self.logger = logger
         self.emit = { input.yield(.connection($0)) }
         self.timers = configuration.timers ?? Timers(on: group.next())
+        self.lookup = configuration.lookup ?? HostLookup()
     }
 
     /// What counts for connections that begin now.
@@ -146,6 +148,7 @@ package final class Transport: Sendable {
 
     /// Ends the dials under way, and lets no other begin: a stop does not wait for a peer that does not answer.
     func stopDialling() {
+        self.lookup.stop()
         let dials = self.dials.withLock { dials in
             defer { dials = nil }
             return dials ?? [:]
@@ -176,10 +179,10 @@ package final class Transport: Sendable {
 
     // MARK: Dialling
 
-    /// Dials until one address has proven to be the peer, which the node hears first.
+    /// Dials until one address has proven to be the peer, or any peer where none is expected; the node hears of that first.
     ///
     /// - Throws: why the last address failed; a peer's own refusal before anything else.
-    func dial(_ addresses: [PeerAddress], expecting peer: PeerID) async throws(EarshotError) {
+    func dial(_ addresses: [PeerAddress], expecting peer: PeerID?) async throws(EarshotError) {
         var failure: EarshotError?
         for address in addresses {
             guard let socketAddress = address.socketAddress else { continue }
@@ -191,14 +194,6 @@ package final class Transport: Sendable {
             }
         }
         throw failure ?? EarshotError(.unavailable, "no address of the peer is known on this machine's networks")
-    }
-
-    /// Dials a configured peer by name or address.
-    func dial(_ peer: ConfiguredPeer) async throws(EarshotError) {
-        let port = Int(peer.port)
-        try await self.dial(expecting: peer.id, address: PeerAddress(host: peer.host, interface: "", port: peer.port)) {
-            $0.connect(host: peer.host, port: port)
-        }
     }
 
     private func dial(

@@ -29,6 +29,8 @@ extension ControlAPI {
         package let discoveryInfo: [String: String]
         /// Where its row comes from, such as `avahi`.
         package let sources: [String]
+        /// Why it could not be reached when that was last tried, for a peer that the settings name or for which another key answers.
+        package let error: Failure?
         /// When it was first met.
         package let firstSeen: Date
         /// When it was last heard of.
@@ -38,7 +40,7 @@ extension ControlAPI {
         package init(
             id: String, name: String, presence: Tolerant<Presence>, state: Tolerant<MemberState>, trust: Tolerant<Trust>,
             protection: Tolerant<Protection>? = nil, proven: Bool, addresses: [String], discoveryInfo: [String: String],
-            sources: [String], firstSeen: Date, lastSeen: Date
+            sources: [String], error: Failure? = nil, firstSeen: Date, lastSeen: Date
         ) {
             self.id = id
             self.name = name
@@ -50,6 +52,7 @@ extension ControlAPI {
             self.addresses = addresses
             self.discoveryInfo = discoveryInfo
             self.sources = sources
+            self.error = error
             self.firstSeen = firstSeen
             self.lastSeen = lastSeen
         }
@@ -57,7 +60,7 @@ extension ControlAPI {
         private enum CodingKeys: String, CodingKey {
             case id, name, presence, state, trust, protection, proven, addresses
             case discoveryInfo = "discovery_info"
-            case sources
+            case sources, error
             case firstSeen = "first_seen"
             case lastSeen = "last_seen"
         }

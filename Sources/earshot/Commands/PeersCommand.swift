@@ -19,6 +19,9 @@ struct PeersCommand: AsyncParsableCommand {
                     try Standard.write(json: peers.json)
                 } else {
                     try Render.peers(peers.value.peers).show(empty: "no peers yet")
+                    for peer in peers.value.peers {
+                        if let words = Render.trouble(peer) { Standard.note(words) }
+                    }
                 }
             }
             try await events?.show(json: options.json) { $0.peer != nil }

@@ -18,6 +18,14 @@ enum Render {
             })
     }
 
+    /// Why a peer cannot be reached, where the daemon says so.
+    static func trouble(_ peer: ControlAPI.Peer) -> String? {
+        peer.error.map { error in
+            let name = peer.name == peer.id ? Words.short(peer.id) : "\(peer.name) (\(Words.short(peer.id)))"
+            return "\(name): \(error.message)".escapedForDisplay
+        }
+    }
+
     static func sessions(_ sessions: [ControlAPI.Session]) -> Table {
         Table(
             [

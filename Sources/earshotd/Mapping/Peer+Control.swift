@@ -8,6 +8,8 @@ extension ControlAPI.Peer {
         self.init(
             id: peer.id.description, name: peer.name, presence: Tolerant(peer.presence), state: Tolerant(peer.state),
             trust: Tolerant(peer.trust), protection: peer.protection.map { Tolerant($0) }, proven: peer.proven, addresses: peer.addresses,
-            discoveryInfo: peer.discoveryInfo, sources: peer.sources.map(\.rawValue), firstSeen: peer.firstSeen, lastSeen: peer.lastSeen)
+            discoveryInfo: peer.discoveryInfo, sources: peer.sources.map(\.rawValue),
+            error: ControlAPI.Failure(code: peer.error?.code, message: peer.error?.message), firstSeen: peer.firstSeen,
+            lastSeen: peer.lastSeen)
     }
 }

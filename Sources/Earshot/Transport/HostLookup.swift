@@ -1,0 +1,91 @@
+import Dispatch
+import EarshotWire
+import Glibc
+import Synchronization
+
+/// Turns the hosts of configured peers into addresses, off the event loops and off the cooperative pool: a name server that does not
+/// answer holds getaddrinfo(3) for half a minute.
+///
+/// There is one question a host at a time, and whoever asks the same meanwhile shares the answer: a dead name server collects no threads.
+package final class HostLookup: Sendable {
+    /// Answers one question, on a thread that it may block.
+    package typealias Query = @Sendable (ConfiguredPeer) -> Result<[PeerAddress], EarshotError>
+
+    private typealias Answer = CheckedContinuation<Result<[PeerAddress], EarshotError>, Never>
+
+    private struct State {
+        var waiting: [ConfiguredPeer: [Answer]] = [:]
+        var isStopped = false
+    }
+
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "earshot.lookup", attributes: .concurrent)
+    private let query: Query
+
+    package init(query: @escaping Query = { HostLookup.ask($0) }) {
+        self.query = query
+    }
+
+    /// The peer's addresses, best first.
+    /// - Throws: `unavailable` where the name does not resolve, or once `stop` was called.
+    package func addresses(of peer: ConfiguredPeer) async throws(EarshotError) -> [PeerAddress] {
+        let result = await withCheckedContinuation { (answer: Answer) in
+            let (isStopped, isFirst) = self.state.withLock { state in
+                guard !state.isStopped else { return (true, false) }
+                state.waiting[peer, default: []].append(answer)
+                return (false, state.waiting[peer]?.count == 1)
+            }
+            if isStopped { return answer.resume(returning: .failure(Self.stopped)) }
+            guard isFirst else { return }
+            self.queue.async {
+                let result = self.query(peer)
+                let answers = self.state.withLock { $0.waiting.removeValue(forKey: peer) }
+                for answer in answers ?? [] { answer.resume(returning: result) }
+            }
+        }
+        return try result.get()
+    }
+
+    /// Answers everybody at once: a stop does not wait for a name server.
+    package func stop() {
+        let answers = self.state.withLock { state in
+            state.isStopped = true
+            defer { state.waiting = [:] }
+            return state.waiting.values.flatMap { $0 }
+        }
+        for answer in answers { answer.resume(returning: .failure(Self.stopped)) }
+    }
+
+    private static let stopped = EarshotError(.unavailable, "the daemon is stopping")
+
+    /// What the system's resolver says; a numeric host asks nobody.
+    private static func ask(_ peer: ConfiguredPeer) -> Result<[PeerAddress], EarshotError> {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(peer.host, nil, &hints, &list)
+        defer { if let list { freeaddrinfo(list) } }
+        guard code == 0 else {
+            return .failure(EarshotError(.unavailable, "the name \(peer.host) does not resolve: \(String(cString: gai_strerror(code)))"))
+        }
+        var addresses: [PeerAddress] = []
+        var item = list
+        while let current = item?.pointee, addresses.count < EarshotLimits.addressesPerHost {
+            item = current.ai_next
+            guard let address = self.address(current, port: peer.port), !addresses.contains(address) else { continue }
+            addresses.append(address)
+        }
+        return .success(addresses)
+    }
+
+    private static func address(_ info: addrinfo, port: UInt16) -> PeerAddress? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer in
+            guard let start = buffer.baseAddress,
+                getnameinfo(info.ai_addr, info.ai_addrlen, start, socklen_t(buffer.count), nil, 0, NI_NUMERICHOST) == 0
+            else { return nil }
+            // A link-local address comes with its zone: `fe80::1%eth0`.
+            let parts = String(cString: start).split(separator: "%", maxSplits: 1)
+            return parts.first.flatMap { PeerAddress(host: String($0), interface: String(parts.dropFirst().first ?? ""), port: port) }
+        }
+    }
+}
