@@ -168,6 +168,6 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "LANTests", dependencies: ["EarshotControl"], path: "Tests/LAN",
-            exclude: ["lab"], swiftSettings: settings),
+            exclude: ["lab", "machine"], swiftSettings: settings),
     ]
 )
