@@ -85,8 +85,23 @@ package enum EarshotLimits {
     package static let sharedResourceWindow: UInt64 = 512 * 1024
     /// Unfinished transfers from one peer.
     package static let incomingTransfers = 8
-    /// How long an offer waits for the other side to accept or refuse it.
-    package static let resourceAnswerTime: Duration = .seconds(60)
+    /// Offers from one peer that wait for a person here; one more is answered `busy`.
+    package static let waitingOffers = 32
+    /// How long an offer waits for a person here.
+    package static let offerTime: Duration = .seconds(600)
+    /// How long a file waits for its peer to be within reach, before it is offered.
+    package static let resourceReachTime: Duration = .seconds(60)
+    /// How long an offer waits for the other side's answer: longer than a person has there, so that its word comes first.
+    package static let resourceAnswerTime: Duration = .seconds(660)
+    /// How long a transfer under way may stand still: a sender that offers and never sends must not keep its slot and its space. Looked at
+    /// once in this time, so that it is noticed after one to two of them.
+    package static let resourceStallTime: Duration = .seconds(120)
+    /// How long a sender that has sent everything waits for the receiver to have it checked and on disk, and the bytes a second that a
+    /// slow disk adds to it.
+    package static let resourceDoneTime: Duration = .seconds(600)
+    package static let resourceDoneRate: UInt64 = 4 * 1024 * 1024
+    /// Received files that may lie in the spool: empty ones cost no quota, but are not free.
+    package static let spooledResources = 10_000
     /// Time between two progress events of one transfer.
     package static let progressInterval: Duration = .milliseconds(250)
     /// Finished transfers without content that stay listed.

@@ -15,6 +15,9 @@ package struct FileStatus: Sendable, Hashable {
     /// The permission bits.
     package let mode: UInt32
     package let owner: UInt32
+    package let group: UInt32
+    /// Which file system it lies on.
+    package let device: UInt64
     /// Seconds and nanoseconds of the last change of the content.
     package let modified: [Int]
 
@@ -32,6 +35,8 @@ package struct FileStatus: Sendable, Hashable {
         self.allocated = UInt64(clamping: status.st_blocks).multipliedReportingOverflow(by: 512).partialValue
         self.mode = UInt32(status.st_mode & 0o7777)
         self.owner = status.st_uid
+        self.group = status.st_gid
+        self.device = UInt64(status.st_dev)
         self.modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
     }
 

@@ -1,3 +1,4 @@
+internal import CLinux
 import Glibc
 
 /// Owns one descriptor, closes it when the last reference goes, and moves bytes at offsets: several threads may use it at once.
@@ -88,6 +89,17 @@ package final class OpenFile: Sendable {
     /// Waits until the content is on disk; with `dataOnly`, times and the like may follow later.
     package func sync(dataOnly: Bool = false) throws(FileError) {
         guard (dataOnly ? fdatasync(self.descriptor) : fsync(self.descriptor)) == 0 else { throw FileError("save", self.subject) }
+    }
+
+    /// Gives the file to a group, where the kernel lets this process; whether it did.
+    @discardableResult
+    package func setGroup(_ group: UInt32) -> Bool { fchown(self.descriptor, uid_t.max, group) == 0 }
+
+    /// Sets the size, and has the file system set the blocks aside. Where it cannot promise them, a later write may still fail.
+    package func reserve(_ size: UInt64) throws(FileError) {
+        guard size > 0, earshot_reserve(self.descriptor, size) != 0 else { return }
+        let code = errno
+        guard [EOPNOTSUPP, ENOSYS, EINVAL].contains(code) else { throw FileError("reserve space for", self.subject, code: code) }
     }
 
     /// Sets the permission bits.

@@ -108,6 +108,25 @@ package final class SafeDirectory: Sendable {
         guard Self.renameWithoutReplacing(self, name, other, newName) else { throw FileError("move", self.subject(name)) }
     }
 
+    /// Whether anything has that name: a link counts, wherever it leads.
+    package func has(_ name: SafeName) throws(FileError) -> Bool {
+        var status = stat()
+        if fstatat(self.descriptor, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 { return true }
+        guard errno == ENOENT else { throw FileError("look at", self.subject(name)) }
+        return false
+    }
+
+    /// What the kernel knows of the directory itself.
+    package func status() throws(FileError) -> FileStatus {
+        guard let status = FileStatus(descriptor: self.descriptor) else { throw FileError("look at", self.path) }
+        return status
+    }
+
+    /// Whether this process may make files here, by the kernel's word; a read-only file system is a reason too.
+    package func checkWritable() throws(FileError) {
+        guard faccessat(self.descriptor, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw FileError("write to", self.path) }
+    }
+
     /// The names in the directory but for `.` and `..`, in no order; names that are no `SafeName` are left out.
     package func entries() throws(FileError) -> [SafeName] {
         // A description of its own: a duplicated one would share its position with the next reader.
@@ -137,12 +156,19 @@ package final class SafeDirectory: Sendable {
         guard fsync(self.descriptor) == 0 || errno == EINVAL else { throw FileError("save", self.path) }
     }
 
-    /// The file system's size, and what is free for an ordinary user, in bytes.
-    package func space() throws(FileError) -> (total: UInt64, free: UInt64) {
+    /// How large a file system is, and what is free there for an ordinary user, in bytes.
+    package struct Space: Sendable, Hashable {
+        package let total: UInt64
+        package let free: UInt64
+    }
+
+    /// The space of the file system that the directory lies on.
+    package func space() throws(FileError) -> Space {
         var status = statvfs()
         guard fstatvfs(self.descriptor, &status) == 0 else { throw FileError("look at the free space of", self.path) }
         let unit = UInt64(status.f_frsize)
-        return (UInt64(status.f_blocks).multipliedClamped(by: unit), UInt64(status.f_bavail).multipliedClamped(by: unit))
+        return Space(
+            total: UInt64(status.f_blocks).multipliedClamped(by: unit), free: UInt64(status.f_bavail).multipliedClamped(by: unit))
     }
 
     /// How errors name an entry.

@@ -38,7 +38,8 @@ package struct SafeName: Sendable, Hashable, CustomStringConvertible {
 
     /// The same name with a number before its extension, such as `report (2).pdf`, shortened where needed to stay within the limit.
     ///
-    /// An extension is what follows the last dot, when that is 1 to 16 bytes without a space and something stands before the dot.
+    /// An extension is what follows the last dot, when that is 1 to 16 bytes without a space and something stands before the dot; a `.tar`
+    /// before it belongs to it.
     package func numbered(_ number: Int) -> SafeName {
         let (stem, suffix) = self.split
         let tail = " (\(number))" + suffix
@@ -54,7 +55,11 @@ package struct SafeName: Sendable, Hashable, CustomStringConvertible {
         guard let dot = scalars.lastIndex(of: "."), dot != scalars.startIndex else { return (self.description[...], "") }
         let suffix = self.description[dot...]
         guard (2...17).contains(suffix.utf8.count), !suffix.utf8.contains(UInt8(ascii: " ")) else { return (self.description[...], "") }
-        return (self.description[..<dot], suffix)
+        let stem = self.description[..<dot]
+        guard stem.utf8.count > 4, stem.suffix(4).lowercased() == ".tar", let tar = stem.unicodeScalars.lastIndex(of: ".") else {
+            return (stem, suffix)
+        }
+        return (stem[..<tar], self.description[tar...])
     }
 
     /// Names are the same when their bytes are; Swift's own strings would also take canonically equivalent ones for equal.

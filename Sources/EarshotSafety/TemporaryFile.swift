@@ -4,15 +4,25 @@ internal import CLinux
 
 /// New content on its way into a directory: it has no name there, or a random one, until it is published whole.
 ///
+/// Or content that lies in another directory of the same file system already, and gets a second name.
+///
 /// Dropped without having been published, it leaves nothing behind (where the file system knows no unnamed files: nothing unless the
 /// process is killed).
 package final class TemporaryFile: Sendable {
+    /// What names the content until it is published.
+    private enum Source: Sendable {
+        case nothing
+        /// A random name in the directory, where the file system cannot do without one.
+        case name(SafeName)
+        /// A name in another directory, which stays.
+        case elsewhere(SafeDirectory, SafeName)
+    }
+
     /// Where to write.
     package let file: OpenFile
     /// The directory in which it will appear.
     package let directory: SafeDirectory
-    /// Its random name, where the file system cannot do without one.
-    private let name: SafeName?
+    private let source: Source
 
     /// A new file in the directory, readable and writable as `mode` and the process's umask say once it is published.
     package init(in directory: SafeDirectory, mode: UInt32 = 0o666, named: Bool = false) throws(FileError) {
@@ -21,7 +31,7 @@ package final class TemporaryFile: Sendable {
         if !named, access("/proc/self/fd", X_OK) == 0 {
             let descriptor = earshot_open_unnamed(directory.descriptor, mode)
             if descriptor >= 0 {
-                self.name = nil
+                self.source = .nothing
                 self.file = OpenFile(descriptor: descriptor, subject: "a new file in \(directory.path)")
                 return
             }
@@ -29,12 +39,23 @@ package final class TemporaryFile: Sendable {
         }
         let name = try Self.randomName()
         self.file = try directory.open(name, flags: O_RDWR | O_CREAT | O_EXCL, mode: mode)
-        self.name = name
+        self.source = .name(name)
     }
+
+    /// The content of `name` in `other`, which stays there too: publishing makes a hard link. It fails with one of `linkFailures` where
+    /// the two directories' file systems have no such thing.
+    package init(in directory: SafeDirectory, linking name: SafeName, of other: SafeDirectory) throws(FileError) {
+        self.directory = directory
+        self.file = try other.open(name, flags: O_RDWR)
+        self.source = .elsewhere(other, name)
+    }
+
+    /// The errnos of a hard link that cannot be, where a copy can.
+    package static let linkFailures: Set<CInt> = [EXDEV, EPERM, EMLINK, EOPNOTSUPP, ENOSYS]
 
     deinit {
         // Gone already once it was published under its own name.
-        if let name = self.name { _ = unlinkat(self.directory.descriptor, name.description, 0) }
+        if case .name(let name) = self.source { _ = unlinkat(self.directory.descriptor, name.description, 0) }
     }
 
     /// Gives the content its name, durably and at once: a reader sees all of it or nothing. Called once.
@@ -67,10 +88,11 @@ package final class TemporaryFile: Sendable {
     /// Whether the name was free and is now ours.
     private func tryPlace(_ target: SafeName) throws(FileError) -> Bool {
         let placed =
-            if let name = self.name {
-                SafeDirectory.renameWithoutReplacing(self.directory, name, self.directory, target)
-            } else {
-                earshot_link_unnamed(self.file.descriptor, self.directory.descriptor, target.description) == 0
+            switch self.source {
+            case .name(let name): SafeDirectory.renameWithoutReplacing(self.directory, name, self.directory, target)
+            case .nothing: earshot_link_unnamed(self.file.descriptor, self.directory.descriptor, target.description) == 0
+            case .elsewhere(let other, let name):
+                linkat(other.descriptor, name.description, self.directory.descriptor, target.description, 0) == 0
             }
         if placed { return true }
         guard errno == EEXIST else { throw FileError("create", self.directory.subject(target)) }
@@ -79,14 +101,14 @@ package final class TemporaryFile: Sendable {
 
     private func replace(_ target: SafeName) throws(FileError) {
         let directory = self.directory.descriptor
-        var source = self.name
-        if source == nil {
+        let source: SafeName
+        switch self.source {
+        case .name(let name): source = name
+        case .nothing, .elsewhere:
             // A link cannot replace: it goes in under a random name, and that is renamed over the target.
-            let name = try Self.randomName()
-            guard try self.tryPlace(name) else { throw FileError("create", self.directory.subject(target), code: EEXIST) }
-            source = name
+            source = try Self.randomName()
+            guard try self.tryPlace(source) else { throw FileError("create", self.directory.subject(target), code: EEXIST) }
         }
-        guard let source else { return }
         guard renameat(directory, source.description, directory, target.description) == 0 else {
             let error = FileError("replace", self.directory.subject(target))
             _ = unlinkat(directory, source.description, 0)

@@ -131,6 +131,7 @@ package struct WireErrorCode: RawRepresentable, Sendable, Hashable {
     package static let sourceChanged = WireErrorCode(rawValue: 18)
     package static let unavailable = WireErrorCode(rawValue: 19)
     package static let notConnected = WireErrorCode(rawValue: 20)
+    package static let conflict = WireErrorCode(rawValue: 21)
 }
 
 package struct Invite: Sendable, Hashable {

@@ -26,6 +26,7 @@ struct Daemon: Sendable {
     init(_ loaded: SettingsLoader.Result, loader: SettingsLoader) throws(SettingsError) {
         self.loaded = loaded
         self.loader = loader
+        try loaded.settings.checkReceiveDirectory()
         self.policy = CallerPolicy(owner: geteuid(), group: try loaded.settings.groupID())
     }
 

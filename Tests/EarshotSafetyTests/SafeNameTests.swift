@@ -27,7 +27,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("report.pdf", 2, "report (2).pdf"), ("report", 2, "report (2)"), ("archive.tar.gz", 3, "archive.tar (3).gz"),
+        ("report.pdf", 2, "report (2).pdf"), ("report", 2, "report (2)"), ("archive.tar.gz", 3, "archive (3).tar.gz"),
+        ("a.TAR.zst", 2, "a (2).TAR.zst"), (".tar.gz", 2, ".tar (2).gz"), ("archive.tar", 2, "archive (2).tar"),
+        ("guitar.gz", 2, "guitar (2).gz"),
         (".hidden", 2, ".hidden (2)"), ("a.", 2, "a. (2)"), ("v1.2 final report", 2, "v1.2 final report (2)"),
         ("x.12345678901234567", 2, "x.12345678901234567 (2)"), ("...", 2, ".. (2)."),
     ])

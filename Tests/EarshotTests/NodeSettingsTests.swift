@@ -108,7 +108,11 @@ extension TestNode {
         #expect(try await alice.node.decided(accepted.id).state == .accepted)
         #expect(try await alice.send("one", to: bob).recipients.first?.status == .delivered)
         #expect(try await alice.send("two", to: bob).recipients.first?.error == .inboxFull)
-        await #expect(throws: EarshotError.self) { try await bob.node.spool.begin(.random(), size: 11) }
+        let path = "\(alice.directory)/large"
+        try Data(count: 11).write(to: URL(fileURLWithPath: path))
+        let row = try #require(try await alice.node.sendResource(to: ["bob"], path: path).first)
+        let end = try await alice.event { if case .resourceFinished(let end) = $0, end.id == row.id { end } else { nil } }
+        #expect(end.error == .noSpace)
     }
 
     @Test func wrongOnesChangeNothing() async throws {

@@ -9,8 +9,8 @@ import Testing
 @Suite struct SpoolTests {
     private static let mebibyte: UInt64 = 1 << 20
 
-    private func spool(_ directory: StateDirectory, quota: UInt64 = 1 << 30) throws -> Spool {
-        try Spool(directory: directory.path, quota: quota, reserve: 0)
+    private func spool(_ directory: StateDirectory) throws -> Spool {
+        try Spool(directory: directory.path)
     }
 
     private func code(_ body: () async throws -> Void) async -> EarshotError.Code? {
@@ -73,9 +73,9 @@ import Testing
 
     @Test func anEmptyFile() async throws {
         let directory = try StateDirectory()
-        let spool = try self.spool(directory, quota: 0)
+        let spool = try self.spool(directory)
         let id = ResourceID.random()
-        _ = try await spool.begin(id, size: 0)
+        _ = try await spool.begin(id, size: 0, quota: 0)
         #expect(await self.code { _ = try await spool.write(id, offset: 0, ByteBuffer(string: "x")) } == .tooLarge)
         #expect(try await spool.finish(id, algorithm: .xxh3, digest: Self.xxh3("")).hasPrefix("xxh3:99aa06d3"))
         #expect(try await spool.contentSize(id) == 0)
@@ -132,33 +132,33 @@ import Testing
 
     @Test(arguments: [UInt64.max, UInt64(Int64.max) + 1]) func aLyingSizeIsRefused(size: UInt64) async throws {
         let directory = try StateDirectory()
-        let spool = try self.spool(directory, quota: .max)
-        #expect(await self.code { _ = try await spool.begin(.random(), size: size) } == .tooLarge)
-        #expect(await self.code { _ = try await spool.begin(.random(), size: 1 << 62) } == .noSpace)
+        let spool = try self.spool(directory)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: size, quota: .max) } == .tooLarge)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 1 << 62, quota: .max) } == .noSpace)
         #expect(try directory.names("spool/partial") == [])
         #expect(await spool.heldBytes() == 0)
     }
 
     @Test func theQuotaAtItsEdge() async throws {
         let directory = try StateDirectory()
-        let spool = try self.spool(directory, quota: Self.mebibyte)
+        let spool = try self.spool(directory)
         let (first, second) = (ResourceID.random(), ResourceID.random())
-        #expect(await self.code { _ = try await spool.begin(first, size: Self.mebibyte + 1) } == .noSpace)
-        _ = try await spool.begin(first, size: Self.mebibyte - 10)
-        #expect(await self.code { _ = try await spool.begin(second, size: 11) } == .noSpace)
-        _ = try await spool.begin(second, size: 10)
+        #expect(await self.code { _ = try await spool.begin(first, size: Self.mebibyte + 1, quota: Self.mebibyte) } == .noSpace)
+        _ = try await spool.begin(first, size: Self.mebibyte - 10, quota: Self.mebibyte)
+        #expect(await self.code { _ = try await spool.begin(second, size: 11, quota: Self.mebibyte) } == .noSpace)
+        _ = try await spool.begin(second, size: 10, quota: Self.mebibyte)
         await spool.abandon(first)
         await spool.abandon(first)
         #expect(await spool.heldBytes() == 10)
-        _ = try await spool.begin(first, size: Self.mebibyte - 10)
-        #expect(await self.code { _ = try await spool.begin(.random(), size: 1) } == .noSpace)
+        _ = try await spool.begin(first, size: Self.mebibyte - 10, quota: Self.mebibyte)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 1, quota: Self.mebibyte) } == .noSpace)
     }
 
     @Test func theReserveIsLeftFree() async throws {
         let directory = try StateDirectory()
-        let spool = try Spool(directory: directory.path, quota: .max, reserve: 1)
-        #expect(await self.code { _ = try await spool.begin(.random(), size: 1) } == .noSpace)
-        _ = try await spool.begin(.random(), size: 0)
+        let spool = try self.spool(directory)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 1, quota: .max, reserve: 1) } == .noSpace)
+        _ = try await spool.begin(.random(), size: 0, quota: .max, reserve: 1)
     }
 
     @Test func theSizeIsReservedBeforeTheFirstByte() async throws {
@@ -215,12 +215,23 @@ import Testing
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
     func aReallyFullDisk() async throws {
         let disk = try SmallDisk(kilobytes: 512)
-        let spool = try Spool(directory: disk.path, quota: .max, reserve: 0)
+        let spool = try Spool(directory: disk.path)
         #expect(await self.code { _ = try await spool.begin(.random(), size: Self.mebibyte) } == .noSpace)
         let id = ResourceID.random()
         _ = try await spool.begin(id, size: 400 * 1024)
         #expect(await self.code { _ = try await spool.begin(.random(), size: 200 * 1024) } == .noSpace)
         // What was reserved can be written.
         #expect(try await spool.write(id, offset: 0, ByteBuffer(repeating: 1, count: 400 * 1024)) == 400 * 1024)
+    }
+}
+
+extension Spool {
+    /// With allowances that a test is not about.
+    func begin(_ id: ResourceID, size: UInt64, quota: UInt64 = 1 << 30, reserve: Double = 0) throws(EarshotError) -> UInt64 {
+        try self.begin(id, size: size, Allowance(quota: quota, reserve: reserve))
+    }
+
+    func read(_ id: ResourceID, at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
+        try self.read(try self.open(id), at: offset, count: count)
     }
 }

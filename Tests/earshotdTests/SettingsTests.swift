@@ -85,9 +85,9 @@ private func load(file text: String) throws -> Settings {
     }
 
     @Test func aLaterSettingInTheEnvironmentIsNotPassedOver() throws {
-        #expect(throws: Never.self) { try load(environment: ["EARSHOT_RESOURCES_ACCEPT": "session", "EARSHOT_IDENTITY_CERTIFICATE": ""]) }
-        let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_RESOURCES_ACCEPT": "ask"]) }
-        #expect(error?.origin == .environment("EARSHOT_RESOURCES_ACCEPT"))
+        #expect(throws: Never.self) { try load(environment: ["EARSHOT_IDENTITY_CERTIFICATE": ""]) }
+        let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_IDENTITY_CERTIFICATE": "/x"]) }
+        #expect(error?.origin == .environment("EARSHOT_IDENTITY_CERTIFICATE"))
         #expect(error?.exitCode == 78)
     }
 
@@ -116,6 +116,9 @@ private func load(file text: String) throws -> Settings {
         inbox_size = 512K
         inbox_age = 2h
         [resources]
+        accept = ask
+        directory = /srv/received files
+        on_conflict = skip
         max_size = 1G
         quota = 3
         reserve = 2.5%
@@ -125,6 +128,16 @@ private func load(file text: String) throws -> Settings {
         [log]
         level = debug\r
         """
+
+    @Test func theDirectoryOfReceivedFilesIsCheckedAtTheStart() throws {
+        let error = #expect(throws: SettingsError.self) {
+            try load(file: "[resources]\ndirectory = /nonexistent/here").checkReceiveDirectory()
+        }
+        #expect(error?.description.contains("earshotd.conf:2: received files cannot be put there") == true)
+        #expect(error?.exitCode == 78)
+        #expect(throws: SettingsError.self) { try load(file: "[resources]\ndirectory = /etc/passwd").checkReceiveDirectory() }
+        #expect(throws: Never.self) { try load(file: "[resources]\ndirectory = /tmp").checkReceiveDirectory() }
+    }
 
     @Test func everyKeyIsRead() throws {
         let settings = try load(file: Self.other)
@@ -143,6 +156,9 @@ private func load(file text: String) throws -> Settings {
         #expect(settings.inboxLimit == 7)
         #expect(settings.inboxSize == 524_288)
         #expect(settings.inboxAge == .seconds(7200))
+        #expect(settings.acceptResources == .ask)
+        #expect(settings.receiveDirectory?.text == "/srv/received files")
+        #expect(settings.onNameConflict == .skip)
         #expect(settings.maximumResourceSize == 1_073_741_824)
         #expect(settings.quota == 3)
         #expect(settings.reserve == 0.025)
@@ -174,9 +190,9 @@ private func load(file text: String) throws -> Settings {
         ("[identity]\nkey = /x", 2, "unknown key 'key' in [identity]; there are authorities, certificate, private_key"),
         ("[messages]\nreceipts = no", 2, "not supported by this version"),
         ("[messages]\noutbox_age = 8d", 2, "not supported by this version"),
-        ("[resources]\naccept = ask", 2, "not supported by this version"),
-        ("[resources]\nquota = 1G\ndirectory = /x", 3, "not supported by this version"),
-        ("[resources]\non_conflict = skip", 2, "not supported by this version"),
+        ("[resources]\naccept = all", 2, "one of session, ask"),
+        ("[resources]\nquota = 1G\ndirectory = received", 3, "an absolute path"),
+        ("[resources]\non_conflict = replace", 2, "one of rename, overwrite, skip"),
         ("[discovery]\nbackend = bonjour", 2, "one of auto, avahi, embedded, none"),
         ("[discovery]\nadvertise = maybe", 2, "'maybe' is not yes or no"),
         ("[discovery]\npeers = nowhere", 2, "nowhere"),

@@ -21,6 +21,7 @@ extension Node {
         makeDiscovery: () -> (any PeerDiscovery)?
     ) async throws(EarshotError) {
         try DiscoveryInfo.validate(configuration.discoveryInfo)
+        if let directory = configuration.receiveDirectory { try Publisher.check(directory) }
         guard !self.isStopping else { throw Self.stopping }
         let old = self.configuration
         var new = configuration
@@ -35,7 +36,6 @@ extension Node {
         if restartsDiscovery || self.discoveryPlan(old) != self.discoveryPlan(new) { self.restartDiscovery(with: makeDiscovery()) }
         self.tell(.settingsReloaded(changed: changed, needsRestart: needsRestart))
         await self.store.use(InboxLimits(count: new.inboxLimit, bytes: new.inboxSize))
-        await self.spool.use(quota: new.quota, reserve: new.reserve)
         if new.inboxAge < old.inboxAge { self.pruneInbox() }
     }
 

@@ -56,7 +56,7 @@ extension Node {
             kind: .file, size: size, state: .offered, path: path, createdAt: Date())
         let (signals, continuation) = AsyncStream.makeStream(of: Transfer.Signal.self)
         self.transfers[row.id] = Transfer(row: row, signals: continuation)
-        self.transfers[row.id]?.expiry = self.schedule(.transfer(row.id), after: EarshotLimits.resourceAnswerTime)
+        self.limit(row.id, to: .reach)
         self.persist([.putResource(row)]) { _ in }
         self.spawn { [weak self] in await self?.upload(row, from: source, signals: signals) }
         if self.records[peer]?.isAttached == true { continuation.yield(.attached) }
@@ -85,6 +85,7 @@ extension Node {
         connection.send([
             .resourceOffer(ResourceOffer(session: session.id, id: row.id, kind: .file, size: row.size, name: row.name))
         ])
+        self.limit(row.id, to: .answer)
         var offset: UInt64 = 0
         var limit: UInt64 = 0
         var isAccepted = false
@@ -94,7 +95,7 @@ extension Node {
                 guard let signal = await signals.next(isolation: self) else { return }
                 guard case .accepted(let start, let newLimit) = signal else { continue }
                 if !isAccepted {
-                    self.transfers[row.id]?.expiry?.cancel()
+                    self.limit(row.id, to: .movement(beyond: start))
                     self.progressed(row.id, to: start)
                     offset = start
                     isAccepted = true
@@ -118,6 +119,7 @@ extension Node {
         }
         let digest = try await source.finish()
         guard self.isRunning(row.id) else { return }
+        self.limit(row.id, to: .done)
         self.transfers[row.id]?.row.digest = "xxh3:" + digest.hexadecimal
         connection.send([.resourceEnd(ResourceEnd(id: row.id, algorithm: .xxh3, digest: digest))])
         while let signal = await signals.next(isolation: self) {

@@ -81,6 +81,7 @@ public actor Node {
     /// - Throws: `invalid-parameter` for settings outside their limits, `storage` where the state cannot be used.
     public init(configuration: Configuration, discovery: (any PeerDiscovery)?, logger: Logger) async throws(EarshotError) {
         try DiscoveryInfo.validate(configuration.discoveryInfo)
+        if let directory = configuration.receiveDirectory { try Publisher.check(directory) }
         guard configuration.encryption == .required else {
             throw EarshotError(.unsupported, "this version speaks TLS only; set the encryption preference to required")
         }
@@ -94,7 +95,7 @@ public actor Node {
         self.store = try Store(
             directory: configuration.stateDirectory,
             inbox: InboxLimits(count: configuration.inboxLimit, bytes: configuration.inboxSize))
-        self.spool = try Spool(directory: configuration.stateDirectory, quota: configuration.quota, reserve: configuration.reserve)
+        self.spool = try Spool(directory: configuration.stateDirectory)
         self.events = EventLog(epoch: WireID<SessionKind>.random().description)
         (self.inputs, self.input) = AsyncStream.makeStream()
         (self.jobs, self.job) = AsyncStream.makeStream()
@@ -227,7 +228,7 @@ public actor Node {
         case .invitation(let id): self.invitationExpired(id)
         case .blockedAnswer(let id, let connection): self.answerBlocked(id, on: connection)
         case .messages: self.expireMessages()
-        case .transfer(let id): self.transferExpired(id)
+        case .transfer(let id, let limit): self.transferExpired(id, limit)
         case .pruneInbox: self.pruneInbox()
         }
     }

@@ -9,6 +9,24 @@ public enum InvitationPolicy: String, Sendable, Hashable, Codable, CaseIterable 
     case reject
 }
 
+/// What decides on an offer of a file from a session member.
+public enum OfferPolicy: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Take it, within the limits.
+    case session
+    /// Keep it waiting for a person.
+    case ask
+}
+
+/// What becomes of a received file when its name is taken.
+public enum NameConflictPolicy: String, Sendable, Hashable, Codable, CaseIterable {
+    /// It becomes `name (2).ext`, and so on.
+    case rename
+    /// It replaces the file that is there; never a directory, and of a link the link itself.
+    case overwrite
+    /// It is refused.
+    case skip
+}
+
 /// Where a node stands, for `GET /v1/status`.
 public struct NodeStatus: Sendable {
     /// How many of each there are now.
@@ -84,6 +102,12 @@ extension Node {
         public var inboxSize: UInt64 = 256 * 1024 * 1024
         /// How long read messages are kept.
         public var inboxAge: Duration = .seconds(30 * 86_400)
+        /// For resources from session members.
+        public var acceptResources: OfferPolicy = .session
+        /// Where received files are put, an absolute path; `nil` leaves them in the spool until they are fetched.
+        public var receiveDirectory: String?
+        /// For received files whose name is taken there.
+        public var onNameConflict: NameConflictPolicy = .rename
         /// Bytes that the spool may hold.
         public var quota: UInt64 = 20 * 1024 * 1024 * 1024
         /// The part of the file system that the spool leaves free, 0 to 1.

@@ -29,6 +29,6 @@ enum NodeTimer: Sendable {
     case invitation(InvitationID)
     case blockedAnswer(InvitationID?, Connection)
     case messages
-    case transfer(ResourceID)
+    case transfer(ResourceID, Transfer.Limit)
     case pruneInbox
 }

@@ -16,13 +16,41 @@ struct Transfer {
         case done
     }
 
+    /// What may take only so long.
+    enum Limit: Sendable, Hashable {
+        /// That the peer of an outgoing one is within reach.
+        case reach
+        /// The peer's answer to our offer.
+        case answer
+        /// A person's answer here.
+        case decision
+        /// That more bytes move than these.
+        case movement(beyond: UInt64)
+        /// The peer's word that it has everything.
+        case done
+    }
+
     var row: Resource
-    /// Ends when the transfer does.
+    /// Has its job, and ends when the transfer does; `nil` for an offer that waits for a person.
     var signals: AsyncStream<Signal>.Continuation?
+    /// What its timer is for.
+    var limit: Limit?
+    /// Whether an incoming one was accepted, by a person or by the policy.
+    var isTaken = false
+    /// Whole and kept, on its way into the directory of received files: too late to cancel.
+    var isPublishing = false
     var meter = RateMeter()
     var lastProgress: ContinuousClock.Instant?
     var expiry: Scheduled<Void>?
     var waiters: [CheckedContinuation<Resource, Never>] = []
+
+    /// The row as it is at the moment, for whoever asks: without events the rate would stay at what it was.
+    func shown(at now: ContinuousClock.Instant) -> Resource {
+        guard !self.row.state.isFinal else { return self.row }
+        var row = self.row
+        row.bytesPerSecond = self.meter.bytesPerSecond(at: now)
+        return row
+    }
 }
 
 extension Resource.State {
@@ -57,6 +85,12 @@ struct RateMeter {
         self.hasFullWindow = true
         self.windowStart = now
         self.windowBytes = 0
+    }
+
+    /// The rate as it looks `now`: it falls while nothing moves.
+    func bytesPerSecond(at now: ContinuousClock.Instant) -> UInt64 {
+        guard let start = self.windowStart, now - start >= .seconds(2) else { return self.bytesPerSecond }
+        return UInt64(Double(self.windowBytes) / ((now - start) / .seconds(1)))
     }
 }
 

@@ -8,6 +8,11 @@ public struct Resource: Sendable, Hashable, Identifiable {
         case file, directory
     }
 
+    /// What a person makes of an offer.
+    public enum Decision: String, Sendable, Hashable, Codable, CaseIterable {
+        case accept, refuse
+    }
+
     /// How the transfer stands.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case offered, transferring, paused, completed, cancelled, failed

@@ -136,6 +136,6 @@ package actor SourceFile {
     }
 
     private func changed() -> EarshotError {
-        EarshotError(.sourceChanged, "\(self.path.escapedForDisplay) changed while it was sent; send it again")
+        EarshotError(.sourceChanged, "\(self.name.escapedForDisplay) changed while it was sent; send it again")
     }
 }

@@ -1,9 +1,7 @@
 package import EarshotWire
 package import NIOCore
 
-internal import CLinux
-internal import Crypto
-internal import EarshotSafety
+package import EarshotSafety
 internal import Glibc
 
 /// Where received content lies until somebody fetches it: files under our own ids, never under a name that a peer chose.
@@ -17,12 +15,29 @@ package actor Spool {
         let size: UInt64
         var written: UInt64 = 0
         let hash: XXH3
+        /// All bytes are there: they are being checked and saved, beside the spool's thread.
+        var isFinishing = false
     }
+
+    /// What the spool may take, at the time of an offer.
+    package struct Allowance: Sendable, Hashable {
+        /// What it may hold, in bytes.
+        package let quota: UInt64
+        /// The part of the file system that is left free, 0 to 1.
+        package let reserve: Double
+
+        /// An allowance from its parts.
+        package init(quota: UInt64, reserve: Double) {
+            self.quota = quota
+            self.reserve = reserve
+        }
+    }
+
+    /// Puts content into a person's directory, and does what else takes long.
+    package nonisolated let publisher: Publisher
 
     private let partial: SafeDirectory
     private let complete: SafeDirectory
-    private var quota: UInt64
-    private var reserve: Double
     private var transfers: [ResourceID: Transfer] = [:]
     /// Bytes of the completed files, and the declared sizes of the running transfers.
     private var held: UInt64
@@ -33,9 +48,8 @@ package actor Spool {
 
     /// Opens `spool` in the state directory, making what is missing (0700).
     ///
-    /// `quota` is what it may hold in bytes, `reserve` the part of the file system, 0 to 1, that is left free. Call `sweep` before
-    /// anything else.
-    package init(directory: String, quota: UInt64, reserve: Double) throws(EarshotError) {
+    /// Call `sweep` before anything else.
+    package init(directory: String) throws(EarshotError) {
         do {
             let spool = try SafeDirectory(path: "\(directory)/spool", create: 0o700)
             self.partial = try SafeDirectory(path: "\(spool.path)/partial", create: 0o700)
@@ -44,15 +58,8 @@ package actor Spool {
         } catch {
             throw Self.error(error)
         }
-        self.quota = quota
-        self.reserve = min(max(reserve, 0), 1)
+        self.publisher = try Publisher()
         self.executor = try ThreadExecutor(name: "earshot-spool")
-    }
-
-    /// Has another quota and reserve count for what is offered from now on.
-    package func use(quota: UInt64, reserve: Double) {
-        self.quota = quota
-        self.reserve = min(max(reserve, 0), 1)
     }
 
     deinit {
@@ -65,28 +72,16 @@ package actor Spool {
     /// Reserves the size and opens a file for the transfer; returns the offset at which to start: 0.
     ///
     /// Throws `no-space` beyond the quota, the reserve or the disk, `too-large` for what no file can hold, `conflict` for an id in use.
-    package func begin(_ id: ResourceID, size: UInt64) throws(EarshotError) -> UInt64 {
+    package func begin(_ id: ResourceID, size: UInt64, _ allowance: Allowance) throws(EarshotError) -> UInt64 {
         let name = try Self.name(id)
-        guard self.transfers[id] == nil, try self.size(name) == nil else {
-            throw EarshotError(.conflict, "a resource \(id) is here already; send it under another id")
-        }
-        guard size <= WireLimits.resourceSize else {
-            throw EarshotError(.tooLarge, "\(size) bytes are more than a file can hold (\(WireLimits.resourceSize))")
-        }
-        let (sum, overflow) = self.held.addingReportingOverflow(size)
-        guard !overflow, sum <= self.quota else {
-            throw EarshotError(
-                .noSpace,
-                "\(size) bytes do not fit: the spool holds \(self.held) of the \(self.quota) bytes of its quota; fetch or delete some"
-            )
-        }
+        try self.check(id, size: size, allowance)
         do {
-            try self.checkFreeSpace(for: size)
             // Left over from a run that was killed before it could sweep: not a transfer that we know.
             try self.partial.remove(name)
             let file = try self.partial.open(name, flags: O_RDWR | O_CREAT | O_EXCL)
             do {
-                try Self.reserveSize(size, file)
+                // Where the file system cannot reserve, the write that does not fit is the one that fails.
+                try file.reserve(size)
             } catch {
                 _ = try? self.partial.remove(name)
                 throw error
@@ -95,26 +90,45 @@ package actor Spool {
         } catch {
             throw Self.error(error)
         }
-        self.held = sum
+        self.held += size
         return 0
     }
 
-    private func checkFreeSpace(for size: UInt64) throws {
-        let space = try self.partial.space()
-        let kept = UInt64(Double(space.total) * self.reserve)
-        let usable = space.free > kept ? space.free - kept : 0
-        guard size <= usable else {
+    /// Whether a transfer of this size could begin now. Throws as `begin`, and takes nothing.
+    package func check(_ id: ResourceID, size: UInt64, _ allowance: Allowance) throws(EarshotError) {
+        guard self.transfers[id] == nil, try self.size(try Self.name(id)) == nil else {
+            throw EarshotError(.conflict, "a resource \(id) is here already; send it under another id")
+        }
+        guard size <= WireLimits.resourceSize else {
+            throw EarshotError(.tooLarge, "\(size) bytes are more than a file can hold (\(WireLimits.resourceSize))")
+        }
+        let (sum, overflow) = self.held.addingReportingOverflow(size)
+        guard !overflow, sum <= allowance.quota else {
             throw EarshotError(
                 .noSpace,
-                "\(size) bytes do not fit: the disk has \(usable) free beyond the reserve; free some space, or lower resources.reserve")
+                "\(size) bytes do not fit: the spool holds \(self.held) of the \(allowance.quota) bytes of its quota; fetch or delete some"
+            )
+        }
+        do {
+            let usable = try self.partial.space().usable(reserve: allowance.reserve)
+            guard size <= usable else {
+                throw EarshotError(
+                    .noSpace,
+                    "\(size) bytes do not fit: the disk has \(usable) free beyond the reserve; free some space, or lower resources.reserve")
+            }
+        } catch {
+            throw Self.error(error)
         }
     }
 
-    private static func reserveSize(_ size: UInt64, _ file: OpenFile) throws(FileError) {
-        guard size > 0, earshot_reserve(file.descriptor, size) != 0 else { return }
-        let code = errno
-        // Some file systems cannot reserve; the write that does not fit is then the one that fails.
-        guard [EOPNOTSUPP, ENOSYS, EINVAL].contains(code) else { throw FileError("reserve space for", file.subject, code: code) }
+    /// The spool's own directory, for telling file systems apart.
+    package nonisolated var directory: SafeDirectory { self.complete }
+
+    /// A completed resource's content, for publishing it. Throws `not-found`.
+    package func content(_ id: ResourceID) throws(EarshotError) -> Publisher.Content {
+        let name = try Self.name(id)
+        guard let size = try self.size(name) else { throw Self.unknown(id) }
+        return Publisher.Content(directory: self.complete, name: name, size: size)
     }
 
     /// Writes the next bytes, which begin where the last ones ended, and returns how many there are now from the start.
@@ -123,7 +137,7 @@ package actor Spool {
     /// `storage` when the disk fails, after which the same bytes may be tried again.
     @discardableResult
     package func write(_ id: ResourceID, offset: UInt64, _ data: ByteBuffer) throws(EarshotError) -> UInt64 {
-        guard var transfer = self.transfers[id] else { throw Self.unknown(id) }
+        guard var transfer = self.transfers[id], !transfer.isFinishing else { throw Self.unknown(id) }
         guard offset == transfer.written else {
             throw EarshotError(
                 .protocolViolation, "bytes at offset \(offset) of the resource \(id) where \(transfer.written) was due; send it again")
@@ -145,43 +159,38 @@ package actor Spool {
 
     /// Checks the whole, puts it on disk and moves it to the completed ones; returns its digest as `ALGORITHM:HEX`.
     ///
-    /// Throws `digest-mismatch` when bytes are missing or differ. When it throws, the transfer is abandoned.
+    /// Other transfers go on meanwhile, and this one may be abandoned. Throws `digest-mismatch` when bytes are missing or differ. When it
+    /// throws, the transfer is abandoned.
     package func finish(
         _ id: ResourceID, algorithm: ResourceEnd.DigestAlgorithm, digest: [UInt8]
-    ) throws(EarshotError) -> String {
-        guard let transfer = self.transfers[id] else { throw Self.unknown(id) }
+    ) async throws(EarshotError) -> String {
+        guard let transfer = self.transfers[id], !transfer.isFinishing else { throw Self.unknown(id) }
+        self.transfers[id]?.isFinishing = true
         let name = try Self.name(id)
         do {
             guard transfer.written == transfer.size else {
                 throw EarshotError(.digestMismatch, "only \(transfer.written) of \(transfer.size) bytes arrived; send it again")
             }
-            let own = algorithm == .xxh3 ? transfer.hash.digest() : try Self.sha256(transfer.file, size: transfer.size)
+            let own =
+                algorithm == .xxh3 ? transfer.hash.digest() : try await self.publisher.sha256(transfer.file, size: transfer.size)
             guard own == digest else {
                 throw EarshotError(.digestMismatch, "the received bytes differ from the sent ones; send it again")
             }
-            try transfer.file.sync(dataOnly: true)
+            try await self.publisher.sync(transfer.file)
+            // Abandoned meanwhile, and perhaps begun anew.
+            guard self.transfers[id]?.file === transfer.file else { throw Self.unknown(id) }
             try self.partial.move(name, to: self.complete, as: name)
             try self.complete.sync()
             try self.partial.sync()
             self.transfers[id] = nil
             return (algorithm == .xxh3 ? "xxh3:" : "sha256:") + own.hexadecimal
         } catch {
-            self.abandon(id)
-            _ = try? self.complete.remove(name)
+            if self.transfers[id]?.file === transfer.file {
+                self.abandon(id)
+                _ = try? self.complete.remove(name)
+            }
             throw Self.error(error)
         }
-    }
-
-    private static func sha256(_ file: OpenFile, size: UInt64) throws(FileError) -> [UInt8] {
-        var hash = SHA256()
-        var offset: UInt64 = 0
-        while offset < size {
-            let chunk = try file.bytes(at: offset, count: 256 * 1024)
-            guard !chunk.isEmpty else { break }
-            hash.update(data: chunk)
-            offset += UInt64(chunk.count)
-        }
-        return Array(hash.finalize())
     }
 
     /// Ends a transfer and drops what has arrived; nothing happens when there is none.
@@ -206,12 +215,21 @@ package actor Spool {
         }
     }
 
-    /// Reads up to `count` bytes of a completed resource; fewer, or none, only at its end. Throws `not-found`.
-    package func read(_ id: ResourceID, at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
+    /// Opens the content of a completed resource; it can be read to its end whatever becomes of the resource. Throws `not-found`.
+    package func open(_ id: ResourceID) throws(EarshotError) -> OpenFile {
         do {
-            return try self.complete.open(try Self.name(id)).buffer(at: offset, count: min(count, Self.readLimit))
+            return try self.complete.open(try Self.name(id))
         } catch let error as FileError where error.code == ENOENT {
             throw Self.unknown(id)
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    /// Reads up to `count` bytes of an open content; fewer, or none, only at its end.
+    package func read(_ file: OpenFile, at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
+        do {
+            return try file.buffer(at: offset, count: min(count, Self.readLimit))
         } catch {
             throw Self.error(error)
         }

@@ -1,5 +1,7 @@
 package import EarshotWire
 
+internal import EarshotSafety
+
 extension WireErrorCode {
     /// The library's code for a reason on the wire; an unknown one is a violation of the version that was agreed.
     package var earshotCode: EarshotError.Code {
@@ -23,6 +25,7 @@ extension WireErrorCode {
         case .sourceChanged: .sourceChanged
         case .unavailable: .unavailable
         case .notConnected: .notConnected
+        case .conflict: .conflict
         default: .protocolViolation
         }
     }
@@ -48,13 +51,14 @@ extension WireErrorCode {
             case .digestMismatch: .digestMismatch
             case .sourceChanged: .sourceChanged
             case .notConnected: .notConnected
+            case .conflict: .conflict
             case .identityMismatch: .identityMismatch
             case .encryptionMismatch: .encryptionMismatch
             case .downgradeDetected: .downgradeDetected
             case .versionUnsupported: .versionUnsupported
             case .serviceMismatch: .serviceMismatch
             case .protocolViolation, .invalidParameter: .protocolViolation
-            case .unavailable, .storage, .unknownPeer, .ambiguousPeer, .notFound, .conflict, .invalidSource: .unavailable
+            case .unavailable, .storage, .unknownPeer, .ambiguousPeer, .notFound, .invalidSource: .unavailable
             }
     }
 }
@@ -62,7 +66,9 @@ extension WireErrorCode {
 extension Refusal {
     /// What the other side is told of a failure of ours, cut to what a frame takes: a message may quote a long path.
     init(_ error: EarshotError) {
-        var words = error.message.unicodeScalars
+        // Where this side keeps its files is not the other side's affair.
+        let text = (error.underlying as? FileError)?.reason ?? error.message
+        var words = text.unicodeScalars
         while String(words).utf8.count > WireLimits.explanation { words.removeLast() }
         self.init(code: WireErrorCode(error.code), explanation: String(words))
     }

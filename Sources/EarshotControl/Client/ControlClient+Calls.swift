@@ -108,6 +108,14 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["resources", id]), as: ControlAPI.Resource.self)
     }
 
+    /// `POST /v1/resources/{id}/response`
+    package func respond(
+        to id: String, _ decision: ControlAPI.ResourceResponse.Decision
+    ) async throws(ControlError) -> ControlReply<ControlAPI.Resource> {
+        let body = try Self.json(ControlAPI.ResourceResponse(decision: .known(decision)))
+        return try await self.call(.POST, ControlPath.path(["resources", id, "response"]), body: body, as: ControlAPI.Resource.self)
+    }
+
     /// `GET /v1/resources/{id}/content`
     package func content(of id: String) async throws(ControlError) -> ControlContent {
         let path = ControlPath.path(["resources", id, "content"])

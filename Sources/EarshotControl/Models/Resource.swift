@@ -104,6 +104,29 @@ extension ControlAPI {
         }
     }
 
+    /// The body of `POST /v1/resources/{id}/response`.
+    package struct ResourceResponse: Codable, Hashable, Sendable {
+        /// What a person makes of an offer.
+        package enum Decision: String, Hashable, Sendable, CaseIterable {
+            case accept
+            case refuse
+            /// The same as `refuse`: an invitation's word for it.
+            case reject
+        }
+
+        /// What a person makes of it.
+        package let decision: Tolerant<Decision>
+
+        /// A value from its parts.
+        package init(decision: Tolerant<Decision>) {
+            self.decision = decision
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case decision
+        }
+    }
+
     /// The JSON body of `POST /v1/resources`: a file that the daemon opens itself.
     package struct ResourceRequest: Codable, Hashable, Sendable {
         /// Any form of naming a peer.

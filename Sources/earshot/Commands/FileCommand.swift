@@ -2,8 +2,11 @@ import ArgumentParser
 
 struct FileCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "file", abstract: "Send, list, fetch and cancel files.",
-        subcommands: [FileSendCommand.self, FileListCommand.self, FileGetCommand.self, FileCancelCommand.self])
+        commandName: "file", abstract: "Send files, and deal with those that come.",
+        subcommands: [
+            FileSendCommand.self, FileListCommand.self, FileGetCommand.self, FileAcceptCommand.self, FileRefuseCommand.self,
+            FileCancelCommand.self,
+        ])
 
     mutating func run() async throws {
         throw CommandFailure(.usage, "a command of file is missing", hint: EarshotCommand.helpMessage(for: Self.self))

@@ -12,11 +12,28 @@ extension ControlAPI.Resource {
 
     /// Whether its content waits in the daemon's spool.
     var isFetchable: Bool { self.direction == .incoming && self.state == .completed && self.inSpool != false }
+
+    /// Where the daemon has put a received file.
+    var publishedPath: String? { self.direction == .incoming && self.state == .completed && self.inSpool == false ? self.path : nil }
 }
 
 extension [ControlAPI.Resource] {
     /// What a person may give of an id at least, in characters.
     static var idPrefixMinimum: Int { 4 }
+
+    /// The offer of that name that waits for an answer; others of the name are none.
+    func offer(_ text: String) throws(CommandFailure) -> ControlAPI.Resource {
+        if let offer = try self.filter({ $0.direction == .incoming && $0.state == .offered }).named(text) { return offer }
+        let hint = "see which ones there are: earshot file list"
+        guard let other = try self.named(text) else {
+            throw CommandFailure(.data, "there is no file \(text.escapedForDisplay)", hint: hint)
+        }
+        let name = other.name.escapedForDisplay
+        let reason =
+            other.direction == .outgoing
+            ? "was offered by this side" : "waits for no answer: it is \(other.state.rawValue.escapedForDisplay)"
+        throw CommandFailure(.data, "\(name) \(reason)", hint: hint)
+    }
 
     /// The one of that id, name, or beginning of an id, in this order; more than one of a kind is an error.
     func named(_ text: String) throws(CommandFailure) -> ControlAPI.Resource? {

@@ -150,7 +150,11 @@ enum Render {
     }
 
     private static func state(_ resource: ControlAPI.Resource) -> String {
-        resource.state == .completed && resource.direction == .incoming && resource.inSpool == false ? "fetched" : resource.state.rawValue
+        if resource.state == .completed, resource.direction == .incoming, resource.inSpool == false, resource.path == nil {
+            return "fetched"
+        }
+        if resource.error?.code == "declined" { return resource.direction == .incoming ? "refused" : "declined" }
+        return resource.state.rawValue
     }
 
     /// An invitation's context: text where it is some, else its size.

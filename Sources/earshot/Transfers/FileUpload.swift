@@ -55,6 +55,8 @@ struct FileUpload: Sendable {
         let byID = Mutex<[String: ControlAPI.Resource]>([:])
 
         var areOver: Bool { self.byID.withLock { rows in rows.values.allSatisfy(\.isOver) } }
+        /// The names of those who have not answered the offer.
+        var awaited: [String] { self.byID.withLock { rows in rows.values.filter { $0.state == .offered }.map(\.peerName) } }
         var running: [String] { self.byID.withLock { rows in rows.values.filter { !$0.isOver }.map(\.id) } }
 
         func update(_ resource: ControlAPI.Resource) {
@@ -83,7 +85,10 @@ struct FileUpload: Sendable {
             made.forEach(rows.update)
             let ids = Set(made.map(\.id))
             self.draw(rows)
-            if !rows.areOver {
+            try await self.sayingWhoIsAwaited {
+                rows.awaited
+            } _: {
+                guard !rows.areOver else { return }
                 try await events.forEach { event in
                     if let resource = event.value.resource, ids.contains(resource.id) {
                         rows.update(resource)
@@ -97,6 +102,31 @@ struct FileUpload: Sendable {
                 }
             }
             return rows.byID.withLock { rows in made.compactMap { rows[$0.id] } }.map(Result.init)
+        }
+    }
+
+    /// How long an answer may take before the sender says that it waits.
+    private static let patience: Duration = .seconds(1)
+
+    /// Does `operation`, and says once for whom it waits, if it has to.
+    private func sayingWhoIsAwaited<Value: Sendable>(
+        _ awaited: @escaping @Sendable () async -> [String], _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await operation() }
+            group.addTask {
+                try await Task.sleep(for: Self.patience)
+                for name in await awaited() where !Task.isCancelled {
+                    ProgressLine.leave()
+                    Standard.note("waiting for \(name.escapedForDisplay) to accept \(self.file.name.escapedForDisplay)")
+                }
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let result = try await group.next() {
+                if let result { return result }
+            }
+            throw CancellationError()
         }
     }
 
@@ -143,7 +173,13 @@ struct FileUpload: Sendable {
         }
         size.withLock { $0 = total }
         guard let length = Int64(exactly: total) else { throw CommandFailure(.data, "\(self.file.path.escapedForDisplay) is too large") }
-        let answer = try await self.client.sendResource(to: recipient, name: name, size: length, content: bytes)
+        let answer = try await self.sayingWhoIsAwaited {
+            let resources = (try? await self.client.resources().value.resources) ?? []
+            // The row is not known yet: the newest of the name is this one's.
+            return resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name == name }.map { [$0.peerName] } ?? []
+        } _: {
+            try await self.client.sendResource(to: recipient, name: name, size: length, content: bytes)
+        }
         guard let resource = answer.value.resources.first else {
             throw ControlError.malformed("the daemon's answer names no resource")
         }

@@ -42,6 +42,7 @@ struct ReloadService: Service {
         do throws(SettingsError) {
             let loaded = try self.loader.anew().load()
             _ = try loaded.settings.groupID()
+            try loaded.settings.checkReceiveDirectory()
             await self.apply(loaded, to: &running)
         } catch {
             self.logger.error("the settings were not reloaded, the ones before stay: \(error)")

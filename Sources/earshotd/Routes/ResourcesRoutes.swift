@@ -1,5 +1,6 @@
 internal import Earshot
 internal import EarshotControl
+internal import EarshotSafety
 internal import EarshotWire
 internal import HTTPTypes
 internal import Hummingbird
@@ -33,6 +34,7 @@ struct ResourcesRoutes: Sendable {
                 guard let cancelled = try await self.api.node.removeResource(id) else { return .noContent }
                 return try .json(ControlAPI.Resource(cancelled))
             },
+            Route(.post, "/v1/resources/:id/response", self.respond),
             Route(.get, "/v1/resources/:id/content", self.content),
             Route(.delete, "/v1/resources/:id/content") { _, context in
                 let id: ResourceID = try context.identifier("a resource")
@@ -40,6 +42,19 @@ struct ResourcesRoutes: Sendable {
                 return .noContent
             },
         ]
+    }
+
+    private func respond(_ request: Request, _ context: APIContext) async throws -> Response {
+        let id: ResourceID = try context.identifier("a resource")
+        let decision: Resource.Decision
+        switch try await request.json(ControlAPI.ResourceResponse.self).decision {
+        case .known(.accept): decision = .accept
+        // An invitation's word for it will do too.
+        case .known(.refuse), .known(.reject): decision = .refuse
+        case .unknown(let word):
+            throw APIProblem(.invalidParameter, "`decision` is accept or refuse, not \(word.escapedForDisplay)")
+        }
+        return try .json(ControlAPI.Resource(try await self.api.node.respond(to: id, decision)))
     }
 
     /// The daemon opens the file itself, with its own rights: only for a caller that has the same.
@@ -72,7 +87,8 @@ struct ResourcesRoutes: Sendable {
             guard try !query.flag("queue") else { throw Self.noQueue }
             let length = request.headers[.contentLength].flatMap { UInt64($0) }
             guard let size = try query.number("size", 0...WireLimits.resourceSize) ?? length else {
-                throw APIProblem(.invalidParameter, "the size is unknown; send a Content-Length, or 'size' in the query")
+                throw APIProblem(
+                    .invalidParameter, "the size is unknown; send a Content-Length, or 'size' in the query", status: .lengthRequired)
             }
             guard length == nil || length == size else {
                 throw APIProblem(.invalidParameter, "'size' in the query and the Content-Length differ; send one of them")

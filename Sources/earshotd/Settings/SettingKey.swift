@@ -16,6 +16,9 @@ enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case messagesInboxLimit = "messages.inbox_limit"
     case messagesInboxSize = "messages.inbox_size"
     case messagesInboxAge = "messages.inbox_age"
+    case resourcesAccept = "resources.accept"
+    case resourcesDirectory = "resources.directory"
+    case resourcesOnConflict = "resources.on_conflict"
     case resourcesMaximumSize = "resources.max_size"
     case resourcesQuota = "resources.quota"
     case resourcesReserve = "resources.reserve"
@@ -34,7 +37,6 @@ enum SettingKey: String, Sendable, Hashable, CaseIterable {
     private static let later: [String: Set<String>] = [
         "identity.certificate": [], "identity.private_key": [], "identity.authorities": [],
         "messages.outbox_age": ["7d", "168h"], "messages.receipts": ["yes", "true", "on", "1"],
-        "resources.accept": ["session"], "resources.directory": [], "resources.on_conflict": ["rename"],
     ]
 
     /// Lets a later key pass that holds its default, and says of every other that it would have no effect.

@@ -29,6 +29,9 @@ extension Settings {
         case .messagesInboxLimit: "\(self.inboxLimit)"
         case .messagesInboxSize: "\(self.inboxSize)"
         case .messagesInboxAge: "\(self.inboxAge)"
+        case .resourcesAccept: self.acceptResources.rawValue
+        case .resourcesDirectory: self.receiveDirectory?.text ?? ""
+        case .resourcesOnConflict: self.onNameConflict.rawValue
         case .resourcesMaximumSize: self.maximumResourceSize.map { "\($0)" } ?? ""
         case .resourcesQuota: "\(self.quota)"
         case .resourcesReserve: "\(self.reserve)"
@@ -65,7 +68,8 @@ extension Settings {
         case .controlGroup: self.group = running.group
         case .peerName, .peerEncryption, .discoveryBackend, .discoveryAdvertise, .discoveryBrowse, .discoveryPeers, .invitationsFromUnknown,
             .invitationsFromTrusted, .invitationsTimeout, .messagesInboxLimit, .messagesInboxSize, .messagesInboxAge,
-            .resourcesMaximumSize, .resourcesQuota, .resourcesReserve, .logLevel:
+            .resourcesAccept, .resourcesDirectory, .resourcesOnConflict, .resourcesMaximumSize, .resourcesQuota, .resourcesReserve,
+            .logLevel:
             // Taken up at once.
             break
         }
@@ -98,6 +102,9 @@ extension Node.Configuration {
         self.inboxLimit = settings.inboxLimit
         self.inboxSize = settings.inboxSize
         self.inboxAge = settings.inboxAge
+        self.acceptResources = settings.acceptResources
+        self.receiveDirectory = settings.receiveDirectory?.text
+        self.onNameConflict = settings.onNameConflict
         self.quota = settings.quota
         self.reserve = settings.reserve
         self.maximumResourceSize = settings.maximumResourceSize

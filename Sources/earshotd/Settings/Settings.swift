@@ -24,6 +24,10 @@ struct Settings: Sendable {
     /// Bytes.
     var inboxSize: UInt64 = 256 << 20
     var inboxAge: Duration = .seconds(30 * 86_400)
+    var acceptResources = OfferPolicy.session
+    /// With its place, for when files cannot be put there.
+    var receiveDirectory: SettingValue?
+    var onNameConflict = NameConflictPolicy.rename
     /// Bytes; no limit of its own where `nil`.
     var maximumResourceSize: UInt64?
     /// Bytes.
@@ -58,6 +62,16 @@ struct Settings: Sendable {
         return id
     }
 
+    /// Whether received files can be put where they are to go.
+    func checkReceiveDirectory() throws(SettingsError) {
+        guard let directory = self.receiveDirectory else { return }
+        do throws(EarshotError) {
+            try Publisher.check(directory.text)
+        } catch {
+            throw SettingsError(directory.origin, error.message)
+        }
+    }
+
     private mutating func apply(_ key: SettingKey, _ value: SettingValue) throws(SettingsError) {
         switch key {
         case .peerName:
@@ -82,6 +96,11 @@ struct Settings: Sendable {
         case .messagesInboxLimit: self.inboxLimit = Int(truncatingIfNeeded: try value.number(1...1_000_000_000))
         case .messagesInboxSize: self.inboxSize = try value.size()
         case .messagesInboxAge: self.inboxAge = try value.duration(.zero ... .seconds(Int64(Int32.max)))
+        case .resourcesAccept: self.acceptResources = try value.choice(OfferPolicy.allCases)
+        case .resourcesDirectory:
+            _ = try Self.absolutePath(value)
+            self.receiveDirectory = value
+        case .resourcesOnConflict: self.onNameConflict = try value.choice(NameConflictPolicy.allCases)
         case .resourcesMaximumSize: self.maximumResourceSize = try value.size()
         case .resourcesQuota: self.quota = try value.size()
         case .resourcesReserve: self.reserve = try value.percentage()

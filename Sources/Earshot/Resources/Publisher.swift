@@ -1,0 +1,166 @@
+package import EarshotSafety
+
+internal import Crypto
+internal import Glibc
+
+/// Puts received content, whole and checked, into the directory that a person chose for it, under the name that its sender gave.
+///
+/// The name is a `SafeName`, everything happens below the directory's descriptor, and the content appears at once or not at all: as a
+/// hard link where the spool is on the same file system, else as a copy that is on disk before it gets its name. Either way the spool
+/// keeps its own until the caller has recorded where the content is, so that no moment exists in which it is nowhere.
+///
+/// The directory is opened anew for each file: it may have been mounted, replaced or reconfigured since the last one. The work is long
+/// (a copy, an fsync of gigabytes), hence a thread of its own: the spool goes on meanwhile.
+package actor Publisher {
+    /// How content is put in place.
+    package struct Destination: Sendable, Hashable {
+        /// The directory, as it was configured.
+        package let directory: String
+        /// What to do when a name is taken there.
+        package let conflict: SafeDirectory.Conflict
+        /// The part of its file system that is left free, 0 to 1.
+        package let reserve: Double
+
+        /// A destination from its parts.
+        package init(directory: String, conflict: SafeDirectory.Conflict, reserve: Double) {
+            self.directory = directory
+            self.conflict = conflict
+            self.reserve = reserve
+        }
+    }
+
+    /// Where a resource's content lies in the spool.
+    package struct Content: Sendable {
+        let directory: SafeDirectory
+        let name: SafeName
+        let size: UInt64
+    }
+
+    /// How much is copied at once, in bytes.
+    private static let copySize = 1024 * 1024
+
+    private let executor: ThreadExecutor
+
+    /// The publisher's own thread.
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    /// Starts the thread.
+    package init() throws(EarshotError) {
+        self.executor = try ThreadExecutor(name: "earshot-publish")
+    }
+
+    deinit {
+        self.executor.stop()
+    }
+
+    /// Whether files can be put into the directory, for the start.
+    /// - Throws: `invalid-parameter` where it is missing, no directory, or not to be written to.
+    package static func check(_ directory: String) throws(EarshotError) {
+        do throws(FileError) {
+            try SafeDirectory(path: directory).checkWritable()
+        } catch {
+            throw EarshotError(
+                .invalidParameter, "received files cannot be put there: \(error); make the directory, or let this user write to it",
+                underlying: error)
+        }
+    }
+
+    /// Says what stands in the way of a file before its first byte; what comes in between shows when it is published.
+    /// - Throws: `conflict` where the name is taken and nothing is to be replaced or renamed; `no-space`; `storage`.
+    package func check(_ name: SafeName, size: UInt64, spool: SafeDirectory, _ destination: Destination) throws(EarshotError) {
+        do {
+            let directory = try SafeDirectory(path: destination.directory)
+            if destination.conflict == .skip, try directory.has(name) { throw Self.taken(name) }
+            // On the spool's own file system the space is reserved there.
+            guard try directory.status().device != spool.status().device else { return }
+            let usable = try directory.space().usable(reserve: destination.reserve)
+            guard size <= usable else {
+                throw EarshotError(.noSpace, "\(size) bytes do not fit where received files go: \(usable) are free beyond the reserve")
+            }
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    /// Gives the content its name, durably; returns the path, or `nil` where the name is taken and nothing is to be replaced or renamed.
+    ///
+    /// Who may read the directory may read the file: its permissions are the directory's, without the right to execute.
+    /// - Throws: `no-space`, `storage`; nothing has appeared then.
+    package func publish(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
+        do {
+            let directory = try SafeDirectory(path: destination.directory)
+            let published: SafeName?
+            do {
+                let file = try TemporaryFile(in: directory, linking: content.name, of: content.directory)
+                try Self.prepare(file.file, for: directory)
+                published = try file.publish(as: name, onConflict: destination.conflict)
+            } catch let error where TemporaryFile.linkFailures.contains(error.code) {
+                let file = try Self.copy(content, into: directory)
+                published = try file.publish(as: name, onConflict: destination.conflict)
+            }
+            return published.map(directory.subject)
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    private static func copy(_ content: Content, into directory: SafeDirectory) throws(FileError) -> TemporaryFile {
+        let source = try content.directory.open(content.name)
+        let copy = try TemporaryFile(in: directory, mode: 0o600)
+        try copy.file.reserve(content.size)
+        var offset: UInt64 = 0
+        while offset < content.size {
+            let bytes = try source.bytes(at: offset, count: Self.copySize)
+            guard !bytes.isEmpty else { throw FileError("read", source.subject, code: EIO) }
+            try copy.file.write(bytes, at: offset)
+            offset += UInt64(bytes.count)
+        }
+        try Self.prepare(copy.file, for: directory)
+        return copy
+    }
+
+    private static func prepare(_ file: OpenFile, for directory: SafeDirectory) throws(FileError) {
+        let status = try directory.status()
+        file.setGroup(status.group)
+        try file.setMode(status.mode & 0o666 | 0o600)
+    }
+
+    /// Waits until the content of a file is on disk.
+    package func sync(_ file: OpenFile) throws(FileError) {
+        try file.sync(dataOnly: true)
+    }
+
+    /// The SHA-256 of the first `size` bytes of a file.
+    package func sha256(_ file: OpenFile, size: UInt64) throws(FileError) -> [UInt8] {
+        var hash = SHA256()
+        var offset: UInt64 = 0
+        while offset < size {
+            let chunk = try file.bytes(at: offset, count: Self.copySize)
+            guard !chunk.isEmpty else { break }
+            hash.update(data: chunk)
+            offset += UInt64(chunk.count)
+        }
+        return Array(hash.finalize())
+    }
+
+    /// What the sender is told too: without the path.
+    package static func taken(_ name: SafeName) -> EarshotError {
+        EarshotError(.conflict, "a file \"\(name.description.escapedForDisplay)\" is there already; send it under another name")
+    }
+
+    private static func error(_ error: any Error) -> EarshotError {
+        switch error {
+        case let error as EarshotError: error
+        case let error as FileError: EarshotError(error.isNoSpace ? .noSpace : .storage, "\(error)", underlying: error)
+        default: EarshotError(.storage, "a received file could not be put in place", underlying: error)
+        }
+    }
+}
+
+extension SafeDirectory.Space {
+    /// What may be taken when a part of the whole, 0 to 1, stays free; in bytes.
+    func usable(reserve: Double) -> UInt64 {
+        let kept = UInt64(Double(self.total) * min(max(reserve, 0), 1))
+        return self.free > kept ? self.free - kept : 0
+    }
+}

@@ -1,0 +1,91 @@
+import EarshotControl
+import EarshotSafety
+import Glibc
+import NIOCore
+
+/// One received file on its way from where the daemon has it to where a person wants it.
+struct FileDownload: Sendable {
+    let resource: ControlAPI.Resource
+    let client: ControlClient
+
+    /// Into the directory under its own name or a numbered one; it leaves the spool when it is safely on disk.
+    func save(in directory: SafeDirectory) async throws -> SafeName {
+        let name = try self.name()
+        let file = try TemporaryFile(in: directory)
+        var written: UInt64 = 0
+        try await self.forEach { piece in
+            let offset = written
+            try piece.withUnsafeReadableBytes { (bytes) throws(FileError) in try file.file.write(bytes, at: offset) }
+            written += UInt64(piece.readableBytes)
+            ProgressLine.draw(name: self.resource.name, transferred: written, size: self.resource.size, rate: 0)
+        }
+        ProgressLine.leave()
+        try self.check(written)
+        guard let published = try file.publish(as: name, onConflict: .rename) else {
+            throw CommandFailure(.cannotCreate, "cannot create \(directory.subject(name).escapedForDisplay)")
+        }
+        try await self.leaveSpool()
+        return published
+    }
+
+    /// To standard output; it leaves the spool when all of it was taken.
+    func print() async throws {
+        var written: UInt64 = 0
+        try await self.forEach { piece in
+            try Standard.write(Array(piece.readableBytesView))
+            written += UInt64(piece.readableBytes)
+        }
+        try self.check(written)
+        try await self.leaveSpool()
+    }
+
+    private func name() throws -> SafeName {
+        do {
+            return try SafeName(self.resource.name)
+        } catch {
+            throw CommandFailure(
+                .data, error.description,
+                hint: "or write it under a name of your own: earshot file get \(Words.short(self.resource.id)) -o - > FILE"
+            )
+        }
+    }
+
+    /// The bytes: from the daemon, or where it has put the file, with this user's own rights.
+    private func forEach(_ body: (ByteBuffer) async throws -> Void) async throws {
+        guard let path = self.resource.publishedPath else {
+            return try await self.client.content(of: self.resource.id).forEach(body)
+        }
+        let file = try Self.open(path)
+        var offset: UInt64 = 0
+        while case let bytes = try file.bytes(at: offset, count: SourceFile.pieceSize), !bytes.isEmpty {
+            offset += UInt64(bytes.count)
+            try await body(ByteBuffer(bytes: bytes))
+        }
+    }
+
+    private static func open(_ path: String) throws -> OpenFile {
+        // Not blocking: whatever stands there now need not be the file any more.
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            throw CommandFailure(.noInput, FileError("open", path).description, hint: "that is where it was put when it arrived")
+        }
+        let file = OpenFile(descriptor: descriptor, subject: path)
+        guard try file.status().kind == .regular else {
+            throw CommandFailure(.noInput, "\(path.escapedForDisplay) is not a file any more")
+        }
+        return file
+    }
+
+    private func check(_ written: UInt64) throws {
+        // A published file is the person's own, who may have changed it since.
+        guard self.resource.publishedPath != nil || written == self.resource.size else {
+            throw CommandFailure(
+                .io, "\(self.resource.name.escapedForDisplay) came out \(written) bytes long instead of \(self.resource.size)",
+                hint: "it is still with the daemon; try again")
+        }
+    }
+
+    private func leaveSpool() async throws {
+        if self.resource.publishedPath == nil { try await self.client.dropContent(of: self.resource.id) }
+    }
+}
