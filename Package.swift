@@ -145,7 +145,9 @@ let package = Package(
             name: "EarshotDiscoveryTests",
             dependencies: ["EarshotDiscovery", "Earshot", .product(name: "Logging", package: "swift-log")],
             swiftSettings: settings),
-        .testTarget(name: "EarshotControlTests", dependencies: ["EarshotControl"], swiftSettings: settings),
+        // The API's OpenAPI document, which tests hold answers and models to.
+        .target(name: "APIDocument", path: "Tests/APIDocument", swiftSettings: settings),
+        .testTarget(name: "EarshotControlTests", dependencies: ["EarshotControl", "APIDocument"], swiftSettings: settings),
         .testTarget(
             name: "earshotTests",
             dependencies: [
@@ -159,15 +161,16 @@ let package = Package(
         .testTarget(
             name: "earshotdTests",
             dependencies: [
-                "earshotd", "Earshot", "EarshotControl", "EarshotDiscovery", "EarshotWire",
+                "earshotd", "Earshot", "EarshotControl", "EarshotDiscovery", "EarshotWire", "APIDocument",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "LANTests", dependencies: ["EarshotControl"], path: "Tests/LAN",
+            name: "LANTests", dependencies: ["EarshotControl", "APIDocument"], path: "Tests/LAN",
             exclude: ["lab", "machine"], swiftSettings: settings),
     ]
 )

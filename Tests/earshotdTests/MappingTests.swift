@@ -62,14 +62,14 @@ import Testing
 
     @Test func eventsCarryTheirPayload() throws {
         let event = NodeEvent(sequence: 7, time: self.time, kind: .messageReceived(self.message(.incoming)))
-        let lines = try EventsRoutes.Format.lines.buffer(ControlAPI.Event(event, epoch: "e"))
+        let lines = try EventFormat.lines.buffer(ControlAPI.Event(event, epoch: "e"))
         let text = String(buffer: lines)
         #expect(text.hasPrefix(#"{"epoch":"e","message":{"#) && text.hasSuffix("\"type\":\"message.received\"}\n"))
         let gap = ControlAPI.Event(NodeEvent(sequence: 9, time: self.time, kind: .gap(3...9)), epoch: "e")
         #expect(gap.from == 3 && gap.to == 9 && gap.seq == 9 && gap.type == .gap)
-        let sent = String(buffer: try EventsRoutes.Format.serverSent.buffer(gap))
-        #expect(sent.hasPrefix("id: 9\nevent: gap\ndata: {") && sent.hasSuffix("}\n\n"))
-        #expect(EventsRoutes.Format(accept: "text/event-stream") == .serverSent)
-        #expect(EventsRoutes.Format(accept: "*/*") == .lines)
+        let sent = String(buffer: try EventFormat.serverSent.buffer(gap))
+        #expect(sent.hasPrefix("id: e:9\nevent: gap\ndata: {") && sent.hasSuffix("}\n\n"))
+        #expect(EventFormat(accept: "text/event-stream") == .serverSent)
+        #expect(EventFormat(accept: "*/*") == .lines)
     }
 }

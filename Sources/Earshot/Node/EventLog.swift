@@ -49,8 +49,13 @@ public final class EventLog: Sendable {
 
     /// Ends every subscription after what it has still to read.
     package func finish() {
-        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            state.isFinished = true
+        self.state.withLock { $0.isFinished = true }
+        self.wakeReaders()
+    }
+
+    /// Has every reader that waits in ``Subscription/step()`` come back, although nothing has happened.
+    public func wakeReaders() {
+        let waiters = self.state.withLock { state in
             defer { state.waiters.removeAll() }
             return Array(state.waiters.values)
         }
@@ -59,13 +64,15 @@ public final class EventLog: Sendable {
 
     /// The events after the one numbered `since`, or from now on where that is `nil` or of another epoch.
     ///
-    /// A `since` of another epoch means that the reader missed an unknown number: it gets a gap over all of this run's events.
+    /// A `since` of another epoch means that the reader missed an unknown number: it gets a gap over all of this run's events. So does one
+    /// that has not been reached in this run: it can only be of another.
     public func subscribe(since: UInt64? = nil, epoch: String? = nil) -> Subscription {
         let last = self.state.withLock { $0.lastSequence }
-        if let epoch, epoch != self.epoch, last > 0 {
-            return Subscription(log: self, position: last, pendingGap: 1...last)
+        let isOfAnotherRun = epoch.map { $0 != self.epoch } ?? false
+        guard !isOfAnotherRun, since.map({ $0 <= last }) ?? true else {
+            return Subscription(log: self, position: last, pendingGap: last > 0 ? 1...last : nil)
         }
-        return Subscription(log: self, position: min(since ?? last, last), pendingGap: nil)
+        return Subscription(log: self, position: since ?? last, pendingGap: nil)
     }
 
     /// One reader's events, in order.
@@ -84,24 +91,47 @@ public final class EventLog: Sendable {
         /// The subscription is its own iterator.
         public func makeAsyncIterator() -> Subscription { self }
 
+        /// What a reader finds when it looks.
+        public enum Step: Sendable {
+            /// The next event.
+            case event(NodeEvent)
+            /// Nothing has happened; ``EventLog/wakeReaders()`` was called.
+            case idle
+            /// The log has ended, or the reader's task is cancelled.
+            case ended
+        }
+
         /// The next event, once there is one; `nil` when the log has ended or the reader's task is cancelled.
         public mutating func next() async -> NodeEvent? {
+            while true {
+                switch await self.step() {
+                case .event(let event): return event
+                case .idle: continue
+                case .ended: return nil
+                }
+            }
+        }
+
+        /// Waits until there is an event, or somebody wakes the readers.
+        public mutating func step() async -> Step {
             if let gap = self.pendingGap {
                 self.pendingGap = nil
-                return NodeEvent(sequence: gap.upperBound, time: Date(), kind: .gap(gap))
+                return .event(NodeEvent(sequence: gap.upperBound, time: Date(), kind: .gap(gap)))
             }
-            while !Task.isCancelled {
+            for isFirst in [true, false] where !Task.isCancelled {
                 switch self.log.read(after: self.position) {
                 case .event(let event):
                     self.position = event.sequence
-                    return event
+                    return .event(event)
                 case .finished:
-                    return nil
-                case .nothingYet:
+                    return .ended
+                case .nothingYet where isFirst:
                     await self.log.wait(after: self.position)
+                case .nothingYet:
+                    return .idle
                 }
             }
-            return nil
+            return .ended
         }
     }
 

@@ -77,6 +77,7 @@ extension Node {
     // MARK: Telling
 
     func tell(_ kind: NodeEvent.Kind, cost: Int = 512) {
+        self.counters.count(kind)
         self.events.append(kind, at: Date(), cost: cost)
     }
 

@@ -70,6 +70,9 @@ public actor Node {
     // Resources
     var transfers: OrderedDictionary<ResourceID, Transfer> = [:]
 
+    /// How much there has been in this run.
+    var counters = NodeMetrics.Counters()
+
     // The store's queue
     var storeQueue: Deque<StoreWork> = []
     var isStorePumpRunning = false

@@ -55,7 +55,7 @@ struct Transfer {
 
 extension Resource.State {
     /// Whether nothing will move any more.
-    var isFinal: Bool {
+    package var isFinal: Bool {
         switch self {
         case .offered, .transferring, .paused: false
         case .completed, .cancelled, .failed: true

@@ -20,6 +20,7 @@ package final class Transport: Sendable {
     private let logger: Logger
     private let emit: @Sendable (ConnectionEvent) -> Void
     private let unproven = UnprovenConnections()
+    let handshakeFailures = HandshakeFailures()
     private let listener = Mutex<(any Channel)?>(nil)
     /// Dials that have not come to a proven peer yet; `nil` once they are to stop.
     private let dials = Mutex<[ObjectIdentifier: any Channel]?>([:])
@@ -141,9 +142,14 @@ package final class Transport: Sendable {
             nonce: (0..<WireLimits.nonceLength).map { _ in UInt8.random(in: .min ... .max, using: &generator) },
             serviceType: configuration.serviceType, displayName: configuration.displayName, encryption: configuration.encryption)
         let identity = self.identity
+        let failures = self.handshakeFailures
         return ConnectionHandler.Settings(
             role: role, hello: hello, expectedPeer: expected, dialledAddress: dialled, sign: { try identity.sign($0) },
-            emit: self.emit, settled: settled)
+            emit: self.emit,
+            settled: { result in
+                if case .failure(let error) = result { failures.count(error.code) }
+                settled(result)
+            })
     }
 
     /// Ends the dials under way, and lets no other begin: a stop does not wait for a peer that does not answer.

@@ -16,14 +16,18 @@ struct ControlChannel: ServerChildChannel {
     /// How long an idle connection is kept: clients that poll reconnect at once on a local socket.
     private static let idleTimeout: TimeAmount = .seconds(60)
 
-    private let configuration = HTTP1Channel.Configuration(
-        additionalChannelHandlers: [ParserErrorHandler()], idleTimeout: Self.idleTimeout, httpDecoderConfiguration: Self.headLimits)
+    private let configuration: HTTP1Channel.Configuration
     private let responder: RouterResponder<APIContext>
     private let policy: CallerPolicy
+    private let requests: RequestCounts
 
-    init(responder: RouterResponder<APIContext>, policy: CallerPolicy) {
+    init(responder: RouterResponder<APIContext>, policy: CallerPolicy, requests: RequestCounts) {
         self.responder = responder
         self.policy = policy
+        self.requests = requests
+        self.configuration = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [ParserErrorHandler(requests: requests)], idleTimeout: Self.idleTimeout,
+            httpDecoderConfiguration: Self.headLimits)
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
@@ -69,12 +73,21 @@ struct ControlChannel: ServerChildChannel {
             if request.headers[.expect]?.lowercased() == "100-continue" {
                 try await writer.writeInformationalHead(HTTPResponse(status: .continue))
             }
-            response = try await self.responder.respond(to: request, context: context)
+            response = try await self.responder.respond(to: Self.routed(request), context: context)
         } catch {
             try await self.write(Self.problem(for: error, request, context), request, context, writer)
             return
         }
-        try await writer.write(response: response.head, body: response.body)
+        self.requests.count(response.status.code)
+        try await writer.write(response: response.head, body: request.method == .head ? .init() : response.body)
+    }
+
+    /// HEAD is answered as GET is, less the body (RFC 9110 section 9.3.2).
+    private static func routed(_ request: Request) -> Request {
+        guard request.method == .head else { return request }
+        var head = request.head
+        head.method = .get
+        return Request(head: head, body: request.body)
     }
 
     private static func problem(for error: any Error, _ request: Request, _ context: APIContext) -> APIProblem {
@@ -94,7 +107,8 @@ struct ControlChannel: ServerChildChannel {
         // Without a body there is nothing to be rid of, and the connection may serve on.
         problem.closesConnection = problem.closesConnection && hasBody
         let (head, body) = ProblemResponse.make(problem)
-        try await writer.write(response: head, body: .init(byteBuffer: body))
+        self.requests.count(head.status.code)
+        try await writer.write(response: head, body: request.method == .head ? .init() : .init(byteBuffer: body))
         guard problem.closesConnection else { return }
         // The rest of a body that nobody wants is read for a moment, so that the client sees the answer and not a reset.
         let channel = context.channel

@@ -29,8 +29,8 @@ enum ControlRouter {
     /// Every call, by resource.
     static func routes(_ api: ControlAPIServices) -> [Route] {
         StatusRoutes(api).routes + PeersRoutes(api).routes + InvitationsRoutes(api).routes + SessionsRoutes(api).routes
-            + MessagesRoutes(api).routes + ResourcesRoutes(api).routes + EventsRoutes(api).routes + OpenAPIRoutes.routes
-            + LaterRoutes.routes
+            + MessagesRoutes(api).routes + ResourcesRoutes(api).routes + EventsRoutes(api).routes + MetricsRoutes(api).routes
+            + OpenAPIRoutes.routes + LaterRoutes.routes
     }
 
     /// The router over them.
@@ -44,7 +44,9 @@ enum ControlRouter {
     /// What to say to a request that no route took.
     static func unmatched(_ method: HTTPRequest.Method, _ path: String, among routes: [Route]) -> APIProblem {
         let segments = path.split(separator: "/")
-        let methods = Set(routes.filter { $0.matches(segments) }.map(\.method.rawValue)).sorted()
+        var found = Set(routes.filter { $0.matches(segments) }.map(\.method.rawValue))
+        if found.contains(HTTPRequest.Method.get.rawValue) { found.insert(HTTPRequest.Method.head.rawValue) }
+        let methods = found.sorted()
         guard !methods.isEmpty else {
             return APIProblem(.notFound, "there is no such call; the calls begin with /v1, such as GET /v1/status", closesConnection: true)
         }

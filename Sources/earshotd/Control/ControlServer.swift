@@ -19,7 +19,9 @@ struct ControlServer: Service {
     let onReady: @Sendable () async -> Void
 
     func run() async throws {
-        let channel = ControlChannel(responder: ControlRouter.build(ControlRouter.routes(self.api)).buildResponder(), policy: self.policy)
+        let channel = ControlChannel(
+            responder: ControlRouter.build(ControlRouter.routes(self.api)).buildResponder(), policy: self.policy,
+            requests: self.api.requests)
         // Hummingbird's own notice of the start repeats ours.
         var quietLogger = self.logger
         quietLogger.logLevel = max(.notice, self.logger.logLevel)
@@ -38,6 +40,25 @@ struct ControlServer: Service {
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             logger: quietLogger)
         defer { self.socket.remove() }
-        try await server.run()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let readers = self.api.readers
+            let events = self.api.node.events
+            group.addTask { try await Self.repeatedly(every: EventReaders.sweepInterval) { readers.dropStalled() } }
+            group.addTask { try await Self.repeatedly(every: EventReaders.heartbeatInterval) { events.wakeReaders() } }
+            defer { group.cancelAll() }
+            try await withGracefulShutdownHandler {
+                try await server.run()
+            } onGracefulShutdown: {
+                readers.stop()
+                events.wakeReaders()
+            }
+        }
+    }
+
+    private static func repeatedly(every interval: Duration, _ work: @Sendable () -> Void) async throws {
+        while true {
+            try await Task.sleep(for: interval)
+            work()
+        }
     }
 }

@@ -14,9 +14,12 @@ final class ParserErrorHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
+    private let requests: RequestCounts
     /// Requests whose response has not ended.
     private var requestsInProgress = 0
     private var hasAnswered = false
+
+    init(requests: RequestCounts) { self.requests = requests }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !self.hasAnswered else { return }
@@ -37,6 +40,7 @@ final class ParserErrorHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard !self.hasAnswered, context.channel.isActive else { return }
         self.hasAnswered = true
         let response = ProblemResponse.make(Self.problem(for: error))
+        self.requests.count(response.head.status.code)
         context.write(self.wrapOutboundOut(.head(response.head)), promise: nil)
         context.write(self.wrapOutboundOut(.body(response.body)), promise: nil)
         let loopBound = NIOLoopBound(context, eventLoop: context.eventLoop)

@@ -11,7 +11,6 @@ enum LaterRoutes {
         (.get, "/v1/streams", "streams"),
         (.get, "/v1/streams/:id/content", "streams"),
         (.delete, "/v1/streams/:id", "streams"),
-        (.get, "/v1/metrics", "metrics"),
     ]
 
     static var routes: [Route] {

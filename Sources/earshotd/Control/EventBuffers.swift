@@ -1,0 +1,49 @@
+internal import Earshot
+internal import EarshotControl
+internal import NIOCore
+internal import Synchronization
+
+/// The last events as they stand in the stream: with a thousand readers each is written a thousand times, and encoded once.
+final class EventBuffers: Sendable {
+    /// Events that are kept, and their bytes: readers at the present are rarely further apart.
+    static let countLimit = 32
+    static let byteLimit = 2 * 1024 * 1024
+
+    private struct Entry {
+        let sequence: UInt64
+        let format: EventFormat
+        let buffer: ByteBuffer
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var bytes = 0
+    }
+
+    private let epoch: String
+    private let state = Mutex(State())
+
+    /// For one run of the daemon.
+    init(epoch: String) {
+        self.epoch = epoch
+    }
+
+    /// The event in the format, made at need. A gap is one reader's own and never kept.
+    func buffer(_ event: NodeEvent, _ format: EventFormat) throws -> ByteBuffer {
+        if case .gap = event.kind { return try format.buffer(ControlAPI.Event(event, epoch: self.epoch)) }
+        let known = self.state.withLock { state in
+            state.entries.last { $0.sequence == event.sequence && $0.format == format }?.buffer
+        }
+        if let known { return known }
+        let buffer = try format.buffer(ControlAPI.Event(event, epoch: self.epoch))
+        self.state.withLock { state in
+            guard !state.entries.contains(where: { $0.sequence == event.sequence && $0.format == format }) else { return }
+            state.entries.append(Entry(sequence: event.sequence, format: format, buffer: buffer))
+            state.bytes += buffer.readableBytes
+            while state.entries.count > Self.countLimit || state.bytes > Self.byteLimit {
+                state.bytes -= state.entries.removeFirst().buffer.readableBytes
+            }
+        }
+        return buffer
+    }
+}

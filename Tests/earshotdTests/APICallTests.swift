@@ -1,0 +1,220 @@
+import APIDocument
+import Earshot
+import EarshotControl
+import Foundation
+import HTTPTypes
+import NIOCore
+import Testing
+
+@testable import earshotd
+
+/// Every call of the API, made against two real nodes and held to the document.
+@Suite struct APICallTests {
+    /// The document has what the router has, and the other way round.
+    @Test func theDocumentHasEveryRoute() async throws {
+        try await APIServer.with { server in
+            let services = ControlAPIServices(node: server.node, policy: CallerPolicy(owner: 0, group: nil))
+            let routes = ControlRouter.routes(services).map { route in
+                let path = route.path.split(separator: "/").map { $0.hasPrefix(":") ? "{\($0.dropFirst())}" : String($0) }
+                return APIDocument.Operation(method: route.method.rawValue, path: "/" + path.joined(separator: "/"))
+            }
+            #expect(routes.count == Set(routes).count)
+            #expect(Set(routes) == APIDocument.shared.operations)
+            #expect(APIDocument.shared.operations.count > 25)
+        }
+    }
+
+    @Test func theDocumentHasEveryWord() throws {
+        func words(_ schema: String, _ property: String? = nil) throws -> [String] {
+            let value = try #require(APIDocument.shared.schema(schema))
+            let place = try #require(property.map { value["properties"]?[$0] } ?? value)
+            return try #require(place["x-extensible-enum"] ?? place["enum"]).elements.compactMap(\.string)
+        }
+        func all<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> [String] { type.allCases.map(\.rawValue) }
+        #expect(try words("Code") == all(EarshotError.Code.self))
+        #expect(try words("Peer", "presence") == all(ControlAPI.Peer.Presence.self))
+        #expect(try words("Peer", "state") == all(ControlAPI.MemberState.self))
+        #expect(try words("Member", "state") == all(ControlAPI.MemberState.self))
+        #expect(try words("Peer", "trust") == all(ControlAPI.Trust.self))
+        #expect(try words("TrustRequest", "trust") == all(ControlAPI.Trust.self))
+        #expect(try words("Peer", "protection") == all(ControlAPI.Protection.self))
+        #expect(try words("Invitation", "state") == all(ControlAPI.Invitation.State.self))
+        #expect(try words("InvitationResponse", "decision") == all(ControlAPI.InvitationResponse.Decision.self))
+        #expect(try words("Message", "mode") == all(ControlAPI.Message.Mode.self))
+        #expect(try words("MessageRequest", "mode") == all(ControlAPI.Message.Mode.self))
+        #expect(try words("Message", "state") == all(ControlAPI.Message.State.self))
+        #expect(try words("Recipient", "status") == all(ControlAPI.DeliveryStatus.self))
+        #expect(try words("Resource", "kind") == all(ControlAPI.Resource.Kind.self))
+        #expect(try words("Resource", "state") == all(ControlAPI.Resource.State.self))
+        let events = try APIDocument.shared.schemaNames.filter { $0.hasSuffix("Event") && $0 != "Event" }.flatMap { name in
+            try #require(APIDocument.shared.schema(name)?["properties"]?["type"]?["enum"]).elements.compactMap(\.string)
+        }
+        #expect(Set(all(ControlAPI.Event.Kind.self)).isSubset(of: events))
+        #expect(events.count == Set(events).count)
+    }
+
+    /// Everything that a caller can do, in one run; each answer is held to the document, and no call and no success is left out.
+    @Test(.timeLimit(.minutes(5))) func everyCall() async throws {
+        let seen = SeenAnswers()
+        try await APIServer.pair { alice, bob in
+            let api = APICaller(path: alice.path, seen: seen)
+            try await Self.look(api)
+            try await Self.agree(api, with: bob)
+            try await Self.exchangeMessages(api, with: bob)
+            try await Self.exchangeFiles(api, with: bob)
+            try await Self.part(api)
+            try await Self.answer(alice, bob, seen)
+            try await Self.readEvents(alice, seen)
+        }
+        let document = APIDocument.shared
+        let expected = document.operations.flatMap { operation in
+            document.statuses(operation).filter { $0 < 300 || $0 == 501 }.map { (operation, $0) }
+        }
+        let missing = expected.filter { operation, status in
+            let isPartOfACall = status == 501 && document.statuses(operation).contains { $0 < 300 }
+            return !isPartOfACall && !seen.all.contains("\(operation.method) \(operation.path) \(status)")
+        }
+        #expect(missing.map { "\($0.0.method) \($0.0.path) \($0.1)" }.sorted() == [])
+    }
+
+    private static func look(_ api: APICaller) async throws {
+        #expect(try await api.call("GET", "/v1/status").json["name"]?.string == "alice")
+        #expect(try await api.call("GET", "/v1/peers").status == 200)
+        #expect(try await api.call("GET", "/v1/peers/bob").json["name"]?.string == "bob")
+        #expect(try await api.call("GET", "/v1/peers/nobody").code == "unknown-peer")
+        #expect(try await api.call("GET", "/v1/openapi.json").json["openapi"]?.string == "3.1.0")
+        let metrics = try await api.call("GET", "/v1/metrics")
+        #expect(metrics.status == 200 && metrics.text.contains("\nearshot_peers 1\n"))
+        for (method, path) in [
+            ("POST", "/v1/peers/bob/verification"), ("GET", "/v1/peers/bob/verification"), ("DELETE", "/v1/peers/bob/verification"),
+            ("GET", "/v1/streams"), ("POST", "/v1/streams?to=bob&name=x"), ("GET", "/v1/streams/\(Self.someID)/content"),
+            ("DELETE", "/v1/streams/\(Self.someID)"), ("POST", "/v1/resources/\(Self.someID)/response"),
+        ] where APIDocument.shared.statuses(.init(method: method, path: APIDocument.shared.template(path) ?? "")).contains(501) {
+            #expect(try await api.call(method, path, json: method == "POST" ? #"{"decision":"accept"}"# : nil).status == 501)
+        }
+    }
+
+    static let someID = "0b0e8f6e-4f0e-4c6b-9d0c-6f1f6a2b7a11"
+
+    private static func agree(_ api: APICaller, with bob: APIServer) async throws {
+        let trusted = try await api.call("PUT", "/v1/peers/bob/trust", json: #"{"trust":"trusted"}"#)
+        #expect(try trusted.json["trust"]?.string == "trusted")
+        _ = try await api.call("PUT", "/v1/peers/bob/trust", json: #"{"trust":"unknown"}"#)
+        #expect(try await api.call("POST", "/v1/messages", json: #"{"to":["bob"],"body":"x"}"#).code == "not-connected")
+        let accepted = try await api.call("POST", "/v1/invitations?wait=true", json: #"{"peer":"bob","context":"aGk="}"#)
+        #expect(accepted.status == 200)
+        let id = try #require(try accepted.json["id"]?.string)
+        #expect(try await api.call("GET", "/v1/invitations/\(id)").json["state"]?.string == "accepted")
+        #expect(try await api.call("GET", "/v1/invitations?state=all").json["invitations"]?.elements.count == 1)
+        #expect(try await api.call("DELETE", "/v1/invitations/\(id)").code == "conflict")
+        #expect(try await api.call("GET", "/v1/invitations/\(Self.someID)").status == 404)
+        #expect(try await api.call("GET", "/v1/sessions").json["sessions"]?.elements.count == 1)
+    }
+
+    private static func exchangeMessages(_ api: APICaller, with bob: APIServer) async throws {
+        let receipt = try await api.call("POST", "/v1/messages", json: #"{"to":["bob"],"body":"hello"}"#)
+        #expect(try receipt.json["recipients"]?.elements.first?["status"]?.string == "delivered")
+        let id = try #require(try receipt.json["message_id"]?.string)
+        #expect(try await api.call("GET", "/v1/messages/\(id)").json["direction"]?.string == "outgoing")
+        _ = try await bob.node.send(to: ["alice"], contentType: "application/x", body: .init(bytes: [0, 255]))
+        let listed = try await api.call("GET", "/v1/messages?state=unread&from=bob&limit=5")
+        let incoming = try #require(try listed.json["messages"]?.elements.first)
+        #expect(incoming["body_base64"]?.string == "AP8=")
+        let incomingID = try #require(incoming["id"]?.string)
+        #expect(try await api.call("POST", "/v1/messages/\(incomingID)/read?from=bob").json["state"]?.string == "read")
+        #expect(try await api.call("GET", "/v1/messages?from=&limit=").json["messages"]?.elements.count == 0)
+    }
+
+    private static func exchangeFiles(_ api: APICaller, with bob: APIServer) async throws {
+        let content = Array("a file\n".utf8)
+        let type = "Content-Type: application/octet-stream"
+        let sent = try await api.call("POST", "/v1/resources?to=bob&name=note.txt", [type], body: content)
+        #expect(sent.status == 200)
+        let path = "\(bob.place)/from-bob.txt"
+        try Data(content).write(to: URL(fileURLWithPath: path))
+        _ = try await bob.node.sendResource(to: ["alice"], path: path)
+        let id = try #require(try await Self.incoming("offered", api)["id"]?.string)
+        let accepted = try await api.call("POST", "/v1/resources/\(id)/response", json: #"{"decision":"accept"}"#)
+        #expect(accepted.status == 200)
+        _ = try await Self.incoming("completed", api)
+        #expect(try await api.call("GET", "/v1/resources/\(id)").json["name"]?.string == "from-bob.txt")
+        #expect(try await api.call("GET", "/v1/resources/\(id)/content").body == content)
+        #expect(try await api.call("DELETE", "/v1/resources/\(id)/content").status == 204)
+        #expect(try await api.call("GET", "/v1/resources/\(id)/content").code == "conflict")
+        #expect(try await api.call("DELETE", "/v1/resources/\(id)").status == 204)
+        #expect(try await api.call("DELETE", "/v1/resources/\(id)").status == 404)
+        // One that the receiver cannot have finished yet is cancelled.
+        let large = "\(bob.place)/large"
+        #expect(FileManager.default.createFile(atPath: large, contents: nil))
+        let handle = try #require(FileHandle(forWritingAtPath: large))
+        try handle.truncate(atOffset: 8 << 30)
+        let offered = try await api.call("POST", "/v1/resources", json: #"{"to":["bob"],"path":"\#(large)"}"#)
+        #expect(offered.status == 202)
+        let running = try #require(try offered.json["resources"]?.elements.first?["id"]?.string)
+        let cancelled = try await api.call("DELETE", "/v1/resources/\(running)")
+        #expect(try cancelled.json["state"]?.string == "cancelled")
+    }
+
+    /// The incoming resource, once it has the state.
+    private static func incoming(_ state: String, _ api: APICaller) async throws -> JSONValue {
+        while true {
+            let rows = try await api.call("GET", "/v1/resources").json["resources"]?.elements ?? []
+            if let row = rows.first(where: { $0["direction"]?.string == "incoming" && $0["state"]?.string == state }) { return row }
+        }
+    }
+
+    private static func part(_ api: APICaller) async throws {
+        let sessions = try await api.call("GET", "/v1/sessions").json["sessions"]
+        let session = try #require(sessions?.elements.first?["id"]?.string)
+        #expect(try await api.call("DELETE", "/v1/sessions/\(session)").status == 204)
+        #expect(try await api.call("DELETE", "/v1/sessions/\(session)").status == 404)
+    }
+
+    /// bob asks, alice answers; alice asks and thinks better of it.
+    private static func answer(_ alice: APIServer, _ bob: APIServer, _ seen: SeenAnswers) async throws {
+        let subscription = alice.node.events.subscribe()
+        _ = try await bob.node.invite("alice", context: [1], timeout: nil)
+        var invitation: Invitation?
+        for await event in subscription {
+            if case .invitationReceived(let received) = event.kind {
+                invitation = received
+                break
+            }
+        }
+        let id = try #require(invitation).id
+        let api = APICaller(path: alice.path, seen: seen)
+        let wrong = try await api.call("POST", "/v1/invitations/\(id)/response", json: #"{"decision":"maybe"}"#)
+        #expect(wrong.code == "invalid-parameter")
+        let answered = try await api.call("POST", "/v1/invitations/\(id)/response", json: #"{"decision":"reject"}"#)
+        #expect(try answered.json["state"]?.string == "declined")
+        let again = try await api.call("POST", "/v1/invitations/\(id)/response", json: #"{"decision":"accept"}"#)
+        #expect(again.code == "conflict")
+        // Whom alice asks now does not decide by itself.
+        let known = try [ConfiguredPeer("127.0.0.1:\(alice.port)")]
+        try await APIServer.with("carol", configure: { $0.configuredPeers = known }) { _ in
+            let events = alice.node.events.subscribe(since: 0)
+            for await event in events {
+                if case .peerFound(let peer) = event.kind, peer.name == "carol" { break }
+            }
+            let asked = try await api.call("POST", "/v1/invitations", json: #"{"peer":"carol"}"#)
+            #expect(asked.status == 201)
+            let id = try #require(try asked.json["id"]?.string)
+            #expect(try await api.call("DELETE", "/v1/invitations/\(id)").json["state"]?.string == "cancelled")
+        }
+    }
+
+    private static func readEvents(_ alice: APIServer, _ seen: SeenAnswers) async throws {
+        for accept in ["application/x-ndjson", "text/event-stream"] {
+            try await APIConnection.with(alice.path, seen: seen) { call in
+                try await call.ask("GET", "/v1/events?since=0", ["Accept: \(accept)"])
+                let (status, fields) = try await call.head()
+                var body: [UInt8] = []
+                while body.split(separator: UInt8(ascii: "\n")).count < 12 { body += try #require(try await call.chunk()) }
+                let faults = APIDocument.shared.faults(
+                    "GET", "/v1/events", .init(status: status, contentType: fields["content-type"], allow: nil, body: body))
+                #expect(faults == [])
+                seen.insert("GET", "/v1/events", status)
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Earshot
+import EarshotControl
+import EarshotWire
+import Foundation
+import Logging
+import Synchronization
+import Testing
+
+@testable import earshotd
+
+/// A time that a test moves.
+final class ManualTime: Sendable {
+    private let offset = Mutex(Duration.zero)
+    private let start = ContinuousClock.now
+
+    var now: ContinuousClock.Instant { self.start + self.offset.withLock { $0 } }
+
+    func advance(by duration: Duration) { self.offset.withLock { $0 += duration } }
+}
+
+/// A node with its control API on a socket of its own, in this process.
+final class APIServer: Sendable {
+    let node: Node
+    let readers: EventReaders
+    /// The control socket.
+    let path: String
+    /// Gone with the server.
+    let place: String
+    let port: UInt16
+    private let tasks: [Task<Void, Never>]
+
+    /// `peers` are reached without discovery; `owner` is whom the API takes for the daemon's own user.
+    private init(
+        _ name: String, peers: [String] = [], readers: EventReaders = EventReaders(), owner: uid_t = geteuid(),
+        configure: (inout Node.Configuration) -> Void = { _ in }
+    ) async throws {
+        let template = "/tmp/earshot-api-XXXXXX"
+        var bytes = Array(template.utf8CString)
+        self.place = try #require(mkdtemp(&bytes).map { String(cString: $0) })
+        self.path = "\(self.place)/socket"
+        var configuration = Node.Configuration(
+            displayName: try DisplayName(name), serviceType: try ServiceType("earshot"), stateDirectory: "\(self.place)/state")
+        configuration.port = 0
+        configuration.configuredPeers = try peers.map { try ConfiguredPeer($0) }
+        configure(&configuration)
+        var logger = Logger(label: name)
+        logger.logLevel = .critical
+        let node = try await Node(configuration: configuration, discovery: nil, logger: logger)
+        try await node.start()
+        self.node = node
+        self.readers = readers
+        self.port = await node.status().port
+        let policy = CallerPolicy(owner: owner, group: nil)
+        let (isReady, ready) = AsyncStream<Void>.makeStream()
+        let server = ControlServer(
+            socket: try ControlSocket.claim(self.path), policy: policy,
+            api: ControlAPIServices(node: node, policy: policy, readers: readers), logger: logger, onReady: { ready.finish() })
+        self.tasks = [
+            Task { await node.run() },
+            Task {
+                try? await server.run()
+                ready.finish()
+            },
+        ]
+        for await _ in isReady {}
+    }
+
+    /// Runs a test against one server.
+    static func with(
+        _ name: String = "alice", readers: EventReaders = EventReaders(), owner: uid_t = geteuid(),
+        configure: (inout Node.Configuration) -> Void = { _ in }, _ body: (APIServer) async throws -> Void
+    ) async throws {
+        let server = try await APIServer(name, readers: readers, owner: owner, configure: configure)
+        try await Self.ending([server]) { try await body(server) }
+    }
+
+    /// Runs a test against two servers whose nodes see each other; bob accepts every invitation, alice is asked about every file.
+    static func pair(_ body: (_ alice: APIServer, _ bob: APIServer) async throws -> Void) async throws {
+        let alice = try await APIServer("alice") { $0.acceptResources = .ask }
+        let bob = try await APIServer("bob", peers: ["127.0.0.1:\(alice.port)"]) { $0.fromUnknown = .accept }
+        try await Self.ending([alice, bob]) {
+            let events = alice.node.events.subscribe(since: 0)
+            // The configured peer's connection makes bob known to alice.
+            for await event in events {
+                if case .peerFound(let peer) = event.kind, peer.id == bob.node.id { break }
+                if case .peerChanged(let peer) = event.kind, peer.id == bob.node.id { break }
+            }
+            try await body(alice, bob)
+        }
+    }
+
+    private static func ending(_ servers: [APIServer], _ body: () async throws -> Void) async throws {
+        let result: Result<Void, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        for server in servers {
+            for task in server.tasks { task.cancel() }
+            for task in server.tasks { await task.value }
+            try? FileManager.default.removeItem(atPath: server.place)
+        }
+        try result.get()
+    }
+}
