@@ -14,6 +14,7 @@
 #include <avahi-core/log.h>
 #include <avahi-core/lookup.h>
 #include <avahi-core/publish.h>
+#include <avahi-core/rr.h>
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -34,11 +35,14 @@
     X(avahi_, entry_group_free)                 \
     X(avahi_, entry_group_commit)               \
     X(avahi_, entry_group_get_client)           \
+    X(avahi_, entry_group_is_empty)             \
     X(avahi_, entry_group_add_service_strlst)   \
     X(avahi_, service_browser_new)              \
     X(avahi_, service_browser_free)             \
     X(avahi_, service_resolver_new)             \
-    X(avahi_, service_resolver_free)
+    X(avahi_, service_resolver_free)            \
+    X(avahi_, record_browser_new)               \
+    X(avahi_, record_browser_free)
 
 #define EARSHOT_AVAHI_CORE(X)                   \
     X(avahi_, server_config_init)               \
@@ -55,6 +59,10 @@
     X(avahi_, s_service_browser_free)           \
     X(avahi_, s_service_resolver_new)           \
     X(avahi_, s_service_resolver_free)          \
+    X(avahi_, s_record_browser_new)             \
+    X(avahi_, s_record_browser_free)            \
+    X(avahi_, key_new)                          \
+    X(avahi_, key_unref)                        \
     X(avahi_, set_log_function)
 
 /// libavahi-client's functions, named without their `avahi_`.

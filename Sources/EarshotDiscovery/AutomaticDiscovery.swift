@@ -79,6 +79,8 @@ extension AutomaticDiscovery {
                         self.logger.notice("avahi-daemon answers: leaving the embedded responder for it")
                         runs.stopAll()
                     }
+                case .unanswered(let silence, let generation):
+                    if runs.isCurrent(generation) { chooser.avahiFellSilent(now: now - silence) }
                 case .status(let status, let generation):
                     if runs.isCurrent(generation) { _ = self.output.emit(.status(status)) }
                 case .stopped(let generation):
@@ -129,6 +131,7 @@ extension AutomaticDiscovery {
 private struct BackendRuns {
     enum Input: Sendable {
         case reachable(Bool, generation: Int)
+        case unanswered(for: Duration, generation: Int)
         case status(DiscoveryStatus, generation: Int)
         case stopped(generation: Int)
         case timer
@@ -159,6 +162,8 @@ private struct BackendRuns {
             switch report {
             case .reachable(let isReachable):
                 if tellsReachable { sender.yield(.reachable(isReachable, generation: generation)) }
+            case .unanswered(let silence):
+                if tellsReachable { sender.yield(.unanswered(for: silence, generation: generation)) }
             case .event(.status(let status)):
                 if !isProbe { sender.yield(.status(status, generation: generation)) }
             case .event(let event):

@@ -10,6 +10,11 @@ final class AvahiClientLink: AvahiLink {
     private var group: OpaquePointer?
     private var browser: OpaquePointer?
     private var resolvers: [Sighting.Key: OpaquePointer] = [:]
+    private var addressBrowsers: [Sighting.Key: OpaquePointer] = [:]
+    /// Which instance an address browser is for: its callback names only the host.
+    private var addressKeys: [OpaquePointer: Sighting.Key] = [:]
+    /// Holds nothing: what the sign of life is asked of.
+    private var pulse: OpaquePointer?
 
     /// `nil` where libavahi-client cannot be loaded.
     init?(loop: AvahiLoop) {
@@ -59,6 +64,9 @@ final class AvahiClientLink: AvahiLink {
         self.group = nil
         self.browser = nil
         self.resolvers.removeAll()
+        self.addressBrowsers.removeAll()
+        self.addressKeys.removeAll()
+        self.pulse = nil
         self.signals.removeAll()
     }
 
@@ -127,12 +135,12 @@ final class AvahiClientLink: AvahiLink {
         let proto = self.proto(of: key)
         let resolver = self.avahi.service_resolver_new(
             client, key.interfaceIndex, proto, key.instanceName, type, nil, proto, AVAHI_LOOKUP_USE_MULTICAST,
-            { _, interface, proto, event, name, _, _, _, address, port, txt, _, context in
+            { _, interface, proto, event, name, _, _, host, address, port, txt, _, context in
                 guard let link = AvahiClientLink.link(context), let name else { return }
                 let key = Sighting.Key(
                     instanceName: String(cString: name), interfaceIndex: interface, overIPv6: proto == AvahiProtocol(AVAHI_PROTO_INET6))
                 let strings = TXTRecord.strings(of: txt, lastFirst: false)
-                link.signals.append(link.signal(for: event, key: key, address: address, port: port, txt: strings))
+                link.signals.append(link.signal(for: event, key: key, host: host, address: address, port: port, txt: strings))
             }, self.context)
         guard let resolver else { throw self.failure("resolve a peer") }
         self.resolvers[key] = resolver
@@ -140,6 +148,38 @@ final class AvahiClientLink: AvahiLink {
 
     func closeResolver(_ key: Sighting.Key) {
         if let resolver = self.resolvers.removeValue(forKey: key) { _ = self.avahi.service_resolver_free(resolver) }
+    }
+
+    func openAddresses(_ key: Sighting.Key, host: String) throws(AvahiFailure) {
+        self.closeAddresses(key)
+        guard let client = self.client else { throw self.failure("resolve a peer") }
+        let browser = self.avahi.record_browser_new(
+            client, key.interfaceIndex, self.proto(of: key), host, UInt16(AVAHI_DNS_CLASS_IN), self.addressType(of: key),
+            AVAHI_LOOKUP_USE_MULTICAST,
+            { browser, _, _, event, _, _, _, data, size, _, context in
+                guard let link = AvahiClientLink.link(context), let browser, let key = link.addressKeys[browser] else { return }
+                if let signal = link.signal(for: event, key: key, bytes: UnsafeRawBufferPointer(start: data, count: size)) {
+                    link.signals.append(signal)
+                }
+            }, self.context)
+        guard let browser else { throw self.failure("resolve a peer") }
+        self.addressBrowsers[key] = browser
+        self.addressKeys[browser] = key
+    }
+
+    func closeAddresses(_ key: Sighting.Key) {
+        guard let browser = self.addressBrowsers.removeValue(forKey: key) else { return }
+        self.addressKeys[browser] = nil
+        _ = self.avahi.record_browser_free(browser)
+    }
+
+    /// Of the calls that change nothing, one that libavahi-client does not answer out of its own memory.
+    func ping() throws(AvahiFailure) {
+        guard let client = self.client else { throw self.failure("reach avahi-daemon") }
+        self.pulse = self.pulse ?? self.avahi.entry_group_new(client, { _, _, _ in }, nil)
+        guard let pulse = self.pulse, self.avahi.entry_group_is_empty(pulse) >= 0 else {
+            throw AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
+        }
     }
 
     func refresh() {}

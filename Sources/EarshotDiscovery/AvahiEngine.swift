@@ -16,6 +16,8 @@ enum BackendReport: Sendable, Hashable {
     case event(DiscoveryEvent)
     /// Whether there is an Avahi at the other end, however well it does.
     case reachable(Bool)
+    /// It is there and says nothing, for that long already.
+    case unanswered(for: Duration)
 }
 
 /// Drives one `AvahiLink`: keeps it connected, the service published and the peers resolved.
@@ -23,7 +25,7 @@ enum BackendReport: Sendable, Hashable {
 /// Runs on the link's thread. `work` takes the link's signals and the passing of time and says when it wants to be called again at the
 /// latest; it never blocks for anything but Avahi itself.
 final class AvahiEngine {
-    private enum Connection {
+    enum Connection {
         case disconnected(retryAt: Duration)
         case connecting, paused, up
     }
@@ -39,19 +41,19 @@ final class AvahiEngine {
         case refused(String)
     }
 
-    private enum Browsing: Equatable {
+    enum Browsing: Equatable {
         case idle, running
         case failed(String, retryAt: Duration)
     }
 
-    private let backend: DiscoveryStatus.Backend
-    private let plan: DiscoveryPlan
-    private let link: any AvahiLink
-    private let logger: Logger
+    let backend: DiscoveryStatus.Backend
+    let plan: DiscoveryPlan
+    let link: any AvahiLink
+    let logger: Logger
     /// False when there was no room for the report.
     private let report: (BackendReport) -> Bool
 
-    private var connection = Connection.disconnected(retryAt: .zero)
+    var connection = Connection.disconnected(retryAt: .zero)
     /// Why there is no connection, and how often in a row there was none.
     private var connectionError: String?
     private var attempts = 0
@@ -59,17 +61,20 @@ final class AvahiEngine {
     private var publication = Publication.idle
     private var instanceName = ""
     private var renames = 0
-    private var browsing = Browsing.idle
-    private var schedule = ResolverSchedule()
+    var browsing = Browsing.idle
+    var schedule = ResolverSchedule()
     /// Ours, of this connection: not peers. A name can be ours and another's for a moment, so that its loss is counted here first.
-    private var own: Set<Sighting.Key> = []
-    private var sightings: [Sighting.Key: Sighting] = [:]
+    var own: Set<Sighting.Key> = []
+    var sightings: [Sighting.Key: Sighting] = [:]
+    /// Where instances live, as far as that is followed.
+    var hosts: [Sighting.Key: InstanceHost] = [:]
     /// Instances whose TXT record changed, and when they are resolved from scratch.
-    private var resolveAnewAt: [Sighting.Key: Duration] = [:]
-    private var interfaces = InterfaceCache()
+    var resolveAnewAt: [Sighting.Key: Duration] = [:]
+    var interfaces = InterfaceCache()
     private var status: DiscoveryStatus?
     private var refreshAt = Duration.zero
-    private var turnAt: Duration?
+    private var pingAt = Duration.zero
+    var turnAt: Duration?
     /// Since when the reader lacks something that did not fit.
     private var resendAt: Duration?
 
@@ -98,6 +103,7 @@ final class AvahiEngine {
             self.link.refresh()
             self.refreshAt = now + DiscoveryLimits.addressPoll
         }
+        self.ping(now: now)
         // Constructors above may have signalled at once.
         self.takeSignals(now: now)
         self.updateStatus()
@@ -114,8 +120,9 @@ final class AvahiEngine {
         var next = now + .seconds(60)
         switch self.connection {
         case .disconnected(let retryAt): next = min(next, retryAt)
-        case .up: next = min(next, self.refreshAt)
-        case .connecting, .paused: break
+        case .up: next = min(next, self.refreshAt, self.pingAt)
+        case .paused: next = min(next, self.pingAt)
+        case .connecting: break
         }
         switch self.publication {
         case .registering(let since): next = min(next, since + DiscoveryLimits.registering)
@@ -147,6 +154,7 @@ final class AvahiEngine {
         self.schedule = ResolverSchedule()
         self.own.removeAll()
         self.sightings.removeAll()
+        self.hosts.removeAll()
         self.resolveAnewAt.removeAll()
         self.browsing = .idle
         self.publication = .idle
@@ -155,6 +163,27 @@ final class AvahiEngine {
         self.reachable(false)
         self.connection = .disconnected(retryAt: now + (self.attempts == 0 ? DiscoveryLimits.firstReconnect : DiscoveryLimits.reconnect))
         self.attempts = min(self.attempts + 1, 1_000)
+    }
+
+    /// A daemon that hangs is noticed by asking it; whoever watches this thread sees how long the answer takes.
+    private func ping(now: Duration) {
+        switch self.connection {
+        case .disconnected, .connecting: return
+        case .paused, .up: break
+        }
+        guard self.pingAt <= now else { return }
+        self.pingAt = now + DiscoveryLimits.pulse
+        do throws(AvahiFailure) {
+            try self.link.ping()
+        } catch {
+            self.disconnected(error, now: now)
+        }
+    }
+
+    /// The thread is back from a call that had been given up: what was said of it meanwhile is put right.
+    func sayAgain() {
+        self.status = nil
+        if let isReachable = self.isReachable { _ = self.report(.reachable(isReachable)) }
     }
 
     private func reachable(_ isReachable: Bool) {
@@ -203,8 +232,9 @@ final class AvahiEngine {
             self.browsing = .failed(failure.message, retryAt: now + DiscoveryLimits.retry)
         case .resolved(let key, let instance): self.resolved(key, instance, now: now)
         case .resolvingFailed(let key):
-            if self.schedule.failed(key, now: now) { self.link.closeResolver(key) }
+            if self.schedule.failed(key, now: now) { self.closeResolver(key) }
             self.turnAt = self.schedule.nextTurn(now: now)
+        case .address(let key, let address, let isPresent): self.addressChanged(key, address, isPresent: isPresent)
         }
     }
 
@@ -273,86 +303,6 @@ final class AvahiEngine {
         }
     }
 
-    // MARK: Browsing
-
-    private func maintainBrowsing(now: Duration) {
-        guard case .up = self.connection, let type = self.plan.serviceType else { return }
-        switch self.browsing {
-        case .running: return
-        case .failed(_, let retryAt) where retryAt > now: return
-        case .idle, .failed: break
-        }
-        do {
-            try self.link.browse(type: "_\(type)._tcp")
-            self.browsing = .running
-        } catch {
-            self.browsing = .failed(error.message, retryAt: now + DiscoveryLimits.retry)
-        }
-    }
-
-    private func appeared(_ key: Sighting.Key, isOwn: Bool, now: Duration) {
-        if isOwn {
-            self.own.insert(key)
-            return
-        }
-        switch self.schedule.appeared(key, now: now) {
-        case .open: self.openResolver(key, now: now)
-        case .wait: self.turnAt = self.schedule.nextTurn(now: now)
-        case .known: break
-        case .refuse(let isFirst):
-            guard isFirst else { break }
-            self.logger.warning("more than \(DiscoveryLimits.sightings) instances are advertised on this network, the rest is ignored")
-        }
-    }
-
-    private func disappeared(_ key: Sighting.Key) {
-        guard self.own.remove(key) == nil else { return }
-        self.resolveAnewAt[key] = nil
-        if self.schedule.disappeared(key) == .close { self.link.closeResolver(key) }
-        if self.sightings.removeValue(forKey: key) != nil { self.emit(.lost(self.backend, key)) }
-    }
-
-    private func openResolver(_ key: Sighting.Key, now: Duration) {
-        guard let type = self.plan.serviceType else { return }
-        do {
-            try self.link.openResolver(key, type: "_\(type)._tcp")
-        } catch {
-            _ = self.schedule.failed(key, now: now)
-            self.turnAt = self.schedule.nextTurn(now: now)
-        }
-    }
-
-    private func resolved(_ key: Sighting.Key, _ instance: ResolvedInstance, now: Duration) {
-        guard self.schedule.resolved(key, now: now) else { return }
-        // An interface that went in the meantime: its instances will be reported as gone.
-        guard let interface = self.interfaces.interface(key.interfaceIndex, now: now) else { return }
-        let sighting = Sighting(
-            key: key, interfaceName: interface.name, isLoopback: interface.isLoopback, addresses: [instance.address], port: instance.port,
-            txt: instance.txt)
-        let previous = self.sightings.updateValue(sighting, forKey: key)
-        guard previous != sighting else { return }
-        if let previous, previous.txt != sighting.txt, self.resolveAnewAt[key] == nil {
-            self.resolveAnewAt[key] = now + DiscoveryLimits.resolveAnew
-        }
-        self.emit(.found(self.backend, sighting))
-    }
-
-    private func resolveAnew(now: Duration) {
-        guard case .up = self.connection, !self.resolveAnewAt.isEmpty else { return }
-        for (key, due) in self.resolveAnewAt where due <= now {
-            self.resolveAnewAt[key] = nil
-            if self.schedule.isOpen(key) { self.openResolver(key, now: now) }
-        }
-    }
-
-    private func rotateResolvers(now: Duration) {
-        guard case .up = self.connection, let turnAt = self.turnAt, turnAt <= now else { return }
-        let (close, open) = self.schedule.rotate(now: now)
-        for key in close { self.link.closeResolver(key) }
-        for key in open { self.openResolver(key, now: now) }
-        self.turnAt = self.schedule.nextTurn(now: now)
-    }
-
     // MARK: Reports
 
     private func updateStatus() {
@@ -376,7 +326,7 @@ final class AvahiEngine {
         }
     }
 
-    private func emit(_ event: DiscoveryEvent) {
+    func emit(_ event: DiscoveryEvent) {
         // While something is missing nothing more is sent: the whole view follows instead.
         guard self.resendAt == nil else { return }
         if !self.report(.event(event)) { self.resendAt = .zero }

@@ -19,10 +19,14 @@ enum AvahiSignal: Equatable {
     case browsingFailed(AvahiFailure)
     case resolved(Sighting.Key, ResolvedInstance)
     case resolvingFailed(Sighting.Key)
+    /// The instance's host has this address on its interface and protocol, or has it no more.
+    case address(Sighting.Key, String, isPresent: Bool)
 }
 
 /// What a resolver found.
 struct ResolvedInstance: Equatable {
+    let host: String
+    /// One of the host's addresses: a resolver tells no others.
     let address: String
     let port: UInt16
     let txt: [TXTPair]
@@ -42,6 +46,8 @@ struct AvahiFailure: Error, Equatable {
         switch self.code {
         case Int32(AVAHI_ERR_DBUS_ERROR):
             "cannot \(self.attempt): the system bus does not answer; start dbus and avahi-daemon, or set the discovery backend to embedded"
+        case Int32(AVAHI_ERR_TIMEOUT):
+            "cannot \(self.attempt): avahi-daemon does not answer; restart it, or set the discovery backend to embedded"
         case Int32(AVAHI_ERR_DISCONNECTED), Int32(AVAHI_ERR_NO_DAEMON):
             "cannot \(self.attempt): avahi-daemon is not running; start it, or set the discovery backend to embedded"
         case Int32(AVAHI_ERR_NOT_PERMITTED):
@@ -71,6 +77,11 @@ protocol AvahiLink: AnyObject {
     func browse(type: String) throws(AvahiFailure)
     func openResolver(_ key: Sighting.Key, type: String) throws(AvahiFailure)
     func closeResolver(_ key: Sighting.Key)
+    /// Follows the addresses of an instance's host, on the instance's interface and protocol.
+    func openAddresses(_ key: Sighting.Key, host: String) throws(AvahiFailure)
+    func closeAddresses(_ key: Sighting.Key)
+    /// Asks for a sign of life, and blocks for it.
+    func ping() throws(AvahiFailure)
     /// Called every `DiscoveryLimits.addressPoll` while up.
     func refresh()
 }
@@ -94,11 +105,25 @@ extension AvahiLink {
 
     /// The signal for a resolver's event.
     func signal(
-        for event: AvahiResolverEvent, key: Sighting.Key, address: UnsafePointer<AvahiAddress>?, port: UInt16,
+        for event: AvahiResolverEvent, key: Sighting.Key, host: UnsafePointer<CChar>?, address: UnsafePointer<AvahiAddress>?, port: UInt16,
         txt: [[UInt8]]
     ) -> AvahiSignal {
-        guard event == AVAHI_RESOLVER_FOUND, let address, let text = self.text(of: address) else { return .resolvingFailed(key) }
-        return .resolved(key, ResolvedInstance(address: text, port: port, txt: TXTRecord.pairs(of: txt)))
+        guard event == AVAHI_RESOLVER_FOUND, let host, let address, let text = self.text(of: address) else { return .resolvingFailed(key) }
+        return .resolved(key, ResolvedInstance(host: String(cString: host), address: text, port: port, txt: TXTRecord.pairs(of: txt)))
+    }
+
+    /// The signal for an event of a browser of address records; `nil` for those that mean nothing to us.
+    func signal(for event: AvahiBrowserEvent, key: Sighting.Key, bytes: UnsafeRawBufferPointer) -> AvahiSignal? {
+        guard event == AVAHI_BROWSER_NEW || event == AVAHI_BROWSER_REMOVE, bytes.count == (key.overIPv6 ? 16 : 4) else { return nil }
+        var address = AvahiAddress()
+        address.proto = self.proto(of: key)
+        withUnsafeMutableBytes(of: &address.data) { $0.copyMemory(from: bytes) }
+        return self.text(of: &address).map { .address(key, $0, isPresent: event == AVAHI_BROWSER_NEW) }
+    }
+
+    /// The type of the record that holds an address of the sighting's protocol (RFC 1035, RFC 3596).
+    func addressType(of key: Sighting.Key) -> UInt16 {
+        UInt16(key.overIPv6 ? AVAHI_DNS_TYPE_AAAA : AVAHI_DNS_TYPE_A)
     }
 
     private func text(of address: UnsafePointer<AvahiAddress>) -> String? {
@@ -115,7 +140,7 @@ extension [AvahiSignal] {
         self.removeAll { signal in
             switch signal {
             case .published, .publicationCollided, .publicationFailed: true
-            case .connecting, .up, .paused, .down, .appeared, .disappeared, .browsingFailed, .resolved, .resolvingFailed: false
+            case .connecting, .up, .paused, .down, .appeared, .disappeared, .browsingFailed, .resolved, .resolvingFailed, .address: false
             }
         }
     }

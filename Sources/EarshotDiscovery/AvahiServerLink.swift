@@ -16,6 +16,9 @@ final class AvahiServerLink: AvahiLink {
     private var group: OpaquePointer?
     private var browser: OpaquePointer?
     private var resolvers: [Sighting.Key: OpaquePointer] = [:]
+    private var addressBrowsers: [Sighting.Key: OpaquePointer] = [:]
+    /// Which instance an address browser is for: its callback names only the host.
+    private var addressKeys: [OpaquePointer: Sighting.Key] = [:]
     /// One group an address, so that one that goes leaves the others alone.
     private var addresses: [NetworkInterface.LocalAddress: OpaquePointer] = [:]
 
@@ -73,6 +76,7 @@ final class AvahiServerLink: AvahiLink {
 
     func disconnect() {
         for key in Array(self.resolvers.keys) { self.closeResolver(key) }
+        for key in Array(self.addressBrowsers.keys) { self.closeAddresses(key) }
         if let browser = self.browser { self.avahi.s_service_browser_free(browser) }
         if let group = self.group { self.avahi.s_entry_group_free(group) }
         for group in self.addresses.values { self.avahi.s_entry_group_free(group) }
@@ -150,12 +154,12 @@ final class AvahiServerLink: AvahiLink {
         let proto = self.proto(of: key)
         let resolver = self.avahi.s_service_resolver_new(
             server, key.interfaceIndex, proto, key.instanceName, type, nil, proto, AVAHI_LOOKUP_USE_MULTICAST,
-            { _, interface, proto, event, name, _, _, _, address, port, txt, _, context in
+            { _, interface, proto, event, name, _, _, host, address, port, txt, _, context in
                 guard let link = AvahiServerLink.link(context), let name else { return }
                 let key = Sighting.Key(
                     instanceName: String(cString: name), interfaceIndex: interface, overIPv6: proto == AvahiProtocol(AVAHI_PROTO_INET6))
                 let strings = TXTRecord.strings(of: txt, lastFirst: true)
-                link.signals.append(link.signal(for: event, key: key, address: address, port: port, txt: strings))
+                link.signals.append(link.signal(for: event, key: key, host: host, address: address, port: port, txt: strings))
             }, self.context)
         guard let resolver else { throw self.failure("resolve a peer") }
         self.resolvers[key] = resolver
@@ -164,6 +168,36 @@ final class AvahiServerLink: AvahiLink {
     func closeResolver(_ key: Sighting.Key) {
         if let resolver = self.resolvers.removeValue(forKey: key) { self.avahi.s_service_resolver_free(resolver) }
     }
+
+    func openAddresses(_ key: Sighting.Key, host: String) throws(AvahiFailure) {
+        self.closeAddresses(key)
+        guard let server = self.server,
+            let record = self.avahi.key_new(host, UInt16(AVAHI_DNS_CLASS_IN), self.addressType(of: key))
+        else { throw self.failure("resolve a peer") }
+        defer { self.avahi.key_unref(record) }
+        let browser = self.avahi.s_record_browser_new(
+            server, key.interfaceIndex, self.proto(of: key), record, AVAHI_LOOKUP_USE_MULTICAST,
+            { browser, _, _, event, record, _, context in
+                guard let link = AvahiServerLink.link(context), let browser, let record, let key = link.addressKeys[browser] else { return }
+                let signal =
+                    key.overIPv6
+                    ? withUnsafeBytes(of: &record.pointee.data.aaaa.address) { link.signal(for: event, key: key, bytes: $0) }
+                    : withUnsafeBytes(of: &record.pointee.data.a.address) { link.signal(for: event, key: key, bytes: $0) }
+                if let signal { link.signals.append(signal) }
+            }, self.context)
+        guard let browser else { throw self.failure("resolve a peer") }
+        self.addressBrowsers[key] = browser
+        self.addressKeys[browser] = key
+    }
+
+    func closeAddresses(_ key: Sighting.Key) {
+        guard let browser = self.addressBrowsers.removeValue(forKey: key) else { return }
+        self.addressKeys[browser] = nil
+        self.avahi.s_record_browser_free(browser)
+    }
+
+    /// It lives in this process: where we do, it does.
+    func ping() throws(AvahiFailure) {}
 
     /// Publishes the addresses that are new and withdraws those that are gone.
     func refresh() {

@@ -11,8 +11,10 @@ enum AvahiThread {
     /// The result is why the work ended without having been asked to, `nil` where it was.
     ///
     /// A daemon that hangs can hold `body` in a D-Bus call for 25 s. Nobody waits that long for the end: past
-    /// `DiscoveryLimits.farewell` the thread is left to finish by itself.
-    static func run(_ body: @escaping @Sendable (AvahiLoop) -> String?) async -> String? {
+    /// `DiscoveryLimits.farewell`, or at once where it is known to hang, the thread is left to finish by itself.
+    static func run(
+        isHung: @escaping @Sendable () -> Bool = { false }, _ body: @escaping @Sendable (AvahiLoop) -> String?
+    ) async -> String? {
         let stop = StopSignal()
         let outcome = Outcome()
         return await withTaskCancellationHandler {
@@ -28,6 +30,8 @@ enum AvahiThread {
             }
         } onCancel: {
             stop.stop()
+            // There is no goodbye to wait for.
+            if isHung() { return outcome.set(nil) }
             // Should this thread not start either, the end only comes later.
             _ = self.start {
                 sleep(DiscoveryLimits.farewell)

@@ -38,18 +38,24 @@ struct BackendRunner: Sendable {
     ) async {
         var lastError: String?
         while !Task.isCancelled {
-            let error = await AvahiThread.run { loop in
-                guard let link = makeLink(loop) else { return missing }
-                let clock = ContinuousClock()
-                let start = clock.now
-                // A thread that was left behind in a call must not speak afterwards.
-                let engine = AvahiEngine(backend: backend, plan: plan, link: link, logger: logger) { loop.isStopped || report($0) }
-                defer { engine.stop() }
-                while !loop.isStopped {
-                    let next = engine.work(now: start.duration(to: clock.now))
-                    guard loop.wait(atMost: next - start.duration(to: clock.now)) else { return "discovery's poll loop failed" }
+            let pulse = SharedPulse()
+            let error = await self.watching(pulse, backend: backend, report: report) {
+                await AvahiThread.run(isHung: { pulse.isSilent }) { loop in
+                    guard let link = makeLink(loop) else { return missing }
+                    // A thread that was left behind in a call must not speak afterwards.
+                    let engine = AvahiEngine(backend: backend, plan: plan, link: link, logger: logger) { loop.isStopped || report($0) }
+                    defer { engine.stop() }
+                    while !loop.isStopped {
+                        pulse.began()
+                        var next = engine.work(now: pulse.now)
+                        if pulse.ended() {
+                            engine.sayAgain()
+                            next = .zero
+                        }
+                        guard loop.wait(atMost: next - pulse.now) else { return "discovery's poll loop failed" }
+                    }
+                    return nil
                 }
-                return nil
             }
             guard let error, !Task.isCancelled else { continue }
             if error != lastError { logger.error("\(error)") }
@@ -58,6 +64,27 @@ struct BackendRunner: Sendable {
             _ = report(.event(.reset(backend)))
             _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: error))))
             try? await Task.sleep(for: DiscoveryLimits.reconnect)
+        }
+    }
+
+    /// Tells of a thread that does not come back from a call, for as long as `work` lasts.
+    private static func watching(
+        _ pulse: SharedPulse, backend: DiscoveryStatus.Backend, report: @escaping Report, _ work: @escaping @Sendable () async -> String?
+    ) async -> String? {
+        await withTaskGroup(of: String?.self) { group in
+            group.addTask {
+                while !Task.isCancelled {
+                    try? await Task.sleep(for: DiscoveryLimits.callPatience)
+                    guard !Task.isCancelled, let silence = pulse.check() else { continue }
+                    let failure = AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
+                    _ = report(.unanswered(for: silence))
+                    _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: failure.message))))
+                }
+                return nil
+            }
+            let error = await work()
+            group.cancelAll()
+            return error
         }
     }
 }

@@ -11,7 +11,10 @@ enum DiscoveryLimits {
 
     /// Instances remembered over all interfaces and protocols; more are ignored. About two a peer and link for 2,048 peers.
     static let sightings = 4_096
-    /// Resolvers held open, so that changes of TXT and address are told: avahi-daemon allows 1,024 objects a client in all.
+    /// Addresses kept of one instance on one interface and protocol.
+    static let addresses = 16
+    /// Resolvers held open, so that changes of TXT and address are told: avahi-daemon allows 1,024 objects a client in all,
+    /// and each resolver has a browser of its host's addresses beside it.
     static let openResolvers = 256
     /// Open resolvers that give way each second to instances that wait for their turn, once every instance has been resolved.
     static let rotatedResolvers = 16
@@ -28,6 +31,10 @@ enum DiscoveryLimits {
     /// The first wait before the daemon is tried again, and all later ones: re-advertised within 5 s of its return.
     static let firstReconnect: Duration = .seconds(1)
     static let reconnect: Duration = .seconds(2)
+    /// How often avahi-daemon is asked for a sign of life: one that hangs says nothing by itself.
+    static let pulse: Duration = .seconds(4)
+    /// How long a call may take until avahi-daemon counts as not answering. libdbus itself would wait for 25 s.
+    static let callPatience: Duration = .seconds(2)
     /// The wait after a publication or a browser was refused.
     static let retry: Duration = .seconds(2)
     /// An entry group may stick in REGISTERING when an interface flaps; it is committed anew after this long.
@@ -47,7 +54,7 @@ enum DiscoveryLimits {
     /// How often a view that did not fit is tried again.
     static let resend: Duration = .seconds(1)
 
-    /// How long `auto` waits for Avahi before it starts the embedded responder.
+    /// How long `auto` waits for Avahi before it starts the embedded responder, from the last time that it answered.
     static let avahiPatience: Duration = .seconds(10)
     /// How long after the return to Avahi what the embedded responder saw is still believed: Avahi needs 1 to 2 s to see the same.
     static let embeddedMemory: Duration = .seconds(5)

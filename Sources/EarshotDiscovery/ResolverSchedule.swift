@@ -19,6 +19,10 @@ struct ResolverSchedule {
         var failures = 0
     }
 
+    /// Instances remembered, and how many of them have a resolver open.
+    var count: Int { self.entries.count }
+    var openResolvers: Int { self.openCount }
+
     /// What to do with an instance that appeared.
     enum Appearance: Equatable {
         case open, wait, known

@@ -125,6 +125,60 @@ private final class FakeBackend: Sendable {
         #expect(!self.embedded.isRunning)
     }
 
+    /// One that hangs counts as not answering from its last answer on.
+    @Test func anAvahiThatHangsIsLeftTenSecondsAfterItsLastAnswer() async throws {
+        let discovery = self.discovery(avahiIsConceivable: true)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await discovery.run(advertising: nil, browsing: "earshot") }
+            var avahiRuns = self.avahi.runs.makeAsyncIterator()
+            var embeddedRuns = self.embedded.runs.makeAsyncIterator()
+            var events = discovery.events.makeAsyncIterator()
+
+            let first = try #require(await avahiRuns.next())
+            let running = DiscoveryStatus(backend: .avahi, state: .running)
+            _ = first.report(.reachable(true))
+            _ = first.report(.event(.status(running)))
+            #expect(await events.next() == .status(running))
+            self.clock.advance(to: .seconds(100))
+            _ = first.report(.unanswered(for: .seconds(6)))
+            let hung = DiscoveryStatus(backend: .avahi, state: .unavailable, error: "hangs")
+            _ = first.report(.event(.status(hung)))
+            #expect(await events.next() == .status(hung))
+            self.clock.advance(to: .milliseconds(103_999))
+            // Whatever came due has been dealt with once a later report has.
+            let still = DiscoveryStatus(backend: .avahi, state: .unavailable, error: "still hangs")
+            _ = first.report(.event(.status(still)))
+            #expect(await events.next() == .status(still))
+            #expect(!self.embedded.isRunning)
+            self.clock.advance(to: .seconds(104))
+            _ = try #require(await embeddedRuns.next())
+            _ = try #require(await avahiRuns.next())
+            group.cancelAll()
+        }
+    }
+
+    /// It came back before its time was up.
+    @Test func anAvahiThatAnswersAgainIsKept() async throws {
+        let discovery = self.discovery(avahiIsConceivable: true)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await discovery.run(advertising: nil, browsing: "earshot") }
+            var avahiRuns = self.avahi.runs.makeAsyncIterator()
+            var events = discovery.events.makeAsyncIterator()
+            let first = try #require(await avahiRuns.next())
+            _ = first.report(.reachable(true))
+            _ = first.report(.unanswered(for: .seconds(6)))
+            _ = first.report(.reachable(true))
+            let running = DiscoveryStatus(backend: .avahi, state: .running)
+            _ = first.report(.event(.status(running)))
+            #expect(await events.next() == .status(running))
+            self.clock.advance(to: .seconds(100))
+            _ = first.report(.event(.status(running)))
+            #expect(await events.next() == .status(running))
+            #expect(!self.embedded.isRunning)
+            group.cancelAll()
+        }
+    }
+
     @Test func startsEmbeddedAtOnceWithoutABus() async throws {
         let discovery = self.discovery(avahiIsConceivable: false)
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -10,6 +10,7 @@ private enum ErrorCode {
     static let collision: Int32 = -8
     static let dbus: Int32 = -22
     static let disconnected: Int32 = -23
+    static let timeout: Int32 = -15
 }
 
 /// A link that does what a test says.
@@ -37,6 +38,18 @@ private final class FakeLink: AvahiLink {
     func browse(type: String) throws(AvahiFailure) { self.calls.append("browse \(type)") }
     func openResolver(_ key: Sighting.Key, type: String) throws(AvahiFailure) { self.calls.append("open \(key.instanceName)") }
     func closeResolver(_ key: Sighting.Key) { self.calls.append("close \(key.instanceName)") }
+    var addressError: AvahiFailure?
+    var pingError: AvahiFailure?
+    func openAddresses(_ key: Sighting.Key, host: String) throws(AvahiFailure) {
+        self.calls.append("follow \(host)")
+        if let error = self.addressError { throw error }
+    }
+    func closeAddresses(_ key: Sighting.Key) { self.calls.append("unfollow \(key.instanceName)") }
+    func ping() throws(AvahiFailure) {
+        self.pings += 1
+        if let error = self.pingError { throw error }
+    }
+    var pings = 0
     func refresh() {}
 
     func takeCalls() -> [String] {
@@ -101,8 +114,8 @@ private final class Reports: Sendable {
         return engine
     }
 
-    private func resolved(_ address: String = "127.0.0.1", txt: [TXTPair] = []) -> AvahiSignal {
-        .resolved(self.bob, ResolvedInstance(address: address, port: 1, txt: txt))
+    private func resolved(_ address: String = "127.0.0.1", host: String = "bob.local", txt: [TXTPair] = []) -> AvahiSignal {
+        .resolved(self.bob, ResolvedInstance(host: host, address: address, port: 1, txt: txt))
     }
 
     @Test func publishesAndBrowsesOnceUp() {
@@ -236,7 +249,7 @@ private final class Reports: Sendable {
         self.link.signals = [.disappeared(self.bob), .disappeared(self.bob), self.resolved()]
         _ = engine.work(now: .zero)
         #expect(self.reports.takeEvents() == [.lost(.avahi, self.bob)])
-        #expect(self.link.takeCalls() == ["close bob"])
+        #expect(self.link.takeCalls() == ["follow bob.local", "close bob", "unfollow bob"])
     }
 
     @Test func aNameThatChangedHandsIsResolvedFromScratch() {
@@ -245,7 +258,7 @@ private final class Reports: Sendable {
         _ = engine.work(now: .zero)
         self.link.signals = [self.resolved(txt: [TXTPair(key: "id", value: [2])])]
         #expect(engine.work(now: .zero) == DiscoveryLimits.resolveAnew)
-        #expect(self.link.takeCalls() == [])
+        #expect(self.link.takeCalls() == ["follow bob.local"])
         _ = engine.work(now: DiscoveryLimits.resolveAnew)
         #expect(self.link.takeCalls() == ["open bob"])
     }
@@ -265,9 +278,105 @@ private final class Reports: Sendable {
         let engine = self.upWithBob()
         self.link.signals = [.resolvingFailed(self.bob)]
         _ = engine.work(now: .zero)
-        #expect(self.link.takeCalls() == ["close bob"])
+        #expect(self.link.takeCalls() == ["close bob", "unfollow bob"])
         _ = engine.work(now: DiscoveryLimits.resolverRetry)
         #expect(self.link.takeCalls() == ["open bob"])
+    }
+
+    private func foundAddresses() -> [[String]] {
+        self.reports.takeEvents().compactMap { event in
+            if case .found(_, let sighting) = event { sighting.addresses } else { nil }
+        }
+    }
+
+    @Test func allAddressesOfAHostAreToldAndFollowed() {
+        let engine = self.upWithBob()
+        func now(_ signals: AvahiSignal...) -> [[String]] {
+            self.link.signals = signals
+            _ = engine.work(now: .zero)
+            return self.foundAddresses()
+        }
+        // The resolver's one until more is heard.
+        #expect(now(self.resolved("10.0.0.7")) == [["10.0.0.7"]])
+        #expect(now(.address(self.bob, "10.0.0.7", isPresent: true)) == [])
+        #expect(now(.address(self.bob, "10.0.0.6", isPresent: true)) == [["10.0.0.6", "10.0.0.7"]])
+        #expect(now(.address(self.bob, "10.0.0.7", isPresent: false)) == [["10.0.0.6"]])
+        // A TXT record that changes keeps them; another host has its own.
+        #expect(now(self.resolved("10.0.0.7", txt: [TXTPair(key: "k", value: [])])) == [["10.0.0.6"]])
+        #expect(self.link.takeCalls() == ["follow bob.local"])
+        #expect(now(self.resolved("10.0.0.9", host: "bob-2.local")) == [["10.0.0.9"]])
+        #expect(self.link.takeCalls() == ["follow bob-2.local"])
+        #expect(now(.disappeared(self.bob), .address(self.bob, "10.0.0.8", isPresent: true)) == [])
+    }
+
+    @Test func aHostThatCannotBeFollowedHasTheResolversAddress() {
+        let engine = self.upWithBob()
+        self.link.addressError = AvahiFailure(code: ErrorCode.dbus, attempt: "resolve")
+        self.link.signals = [self.resolved("10.0.0.7"), self.resolved("10.0.0.8")]
+        _ = engine.work(now: .zero)
+        #expect(self.foundAddresses() == [["10.0.0.7"], ["10.0.0.8"]])
+    }
+
+    @Test func addresses() throws {
+        var host = InstanceHost(name: "bob.local", resolved: "10.0.0.1", isFollowed: true)
+        for number in 0..<DiscoveryLimits.addresses { host.note("10.0.1.\(number)", isPresent: true) }
+        #expect(host.addresses.count == DiscoveryLimits.addresses)
+        host.note("10.0.2.1", isPresent: true)
+        #expect(host.addresses.count == DiscoveryLimits.addresses)
+        host.note("10.0.1.0", isPresent: false)
+        host.note("10.0.2.1", isPresent: true)
+        #expect(host.addresses.contains("10.0.2.1"))
+    }
+
+    /// Ten thousand forged instances: as many are remembered as the limit says, and those that were there first stay.
+    @Test func sightings() {
+        let engine = self.upWithBob()
+        self.link.signals = [self.resolved("10.0.0.7")]
+        _ = engine.work(now: .zero)
+        let forged = (0..<10_000).map { Sighting.Key(instanceName: "forged \($0)", interfaceIndex: 1, overIPv6: false) }
+        var time = Duration.zero
+        for start in stride(from: 0, to: forged.count, by: 500) {
+            self.link.signals = forged[start..<start + 500].map { .appeared($0, isOwn: false) }
+            time += .seconds(1)
+            _ = engine.work(now: time)
+        }
+        #expect(engine.schedule.count == DiscoveryLimits.sightings)
+        #expect(engine.schedule.openResolvers <= DiscoveryLimits.openResolvers)
+        #expect(engine.sightings[self.bob] != nil)
+        #expect(!self.reports.takeEvents().contains(.lost(.avahi, self.bob)))
+        // What goes makes room.
+        self.link.signals = [.disappeared(forged[0]), .appeared(forged[9_999], isOwn: false)]
+        _ = engine.work(now: time)
+        #expect(engine.schedule.count == DiscoveryLimits.sightings)
+    }
+
+    @Test func pulse() {
+        let engine = self.upWithBob()
+        let before = self.link.pings
+        _ = engine.work(now: DiscoveryLimits.pulse - .milliseconds(1))
+        #expect(self.link.pings == before)
+        #expect(engine.work(now: DiscoveryLimits.pulse) <= DiscoveryLimits.pulse * 2)
+        #expect(self.link.pings == before + 1)
+        self.link.pingError = AvahiFailure(code: ErrorCode.timeout, attempt: "discover peers")
+        _ = self.reports.take()
+        _ = engine.work(now: DiscoveryLimits.pulse * 2)
+        #expect(self.link.takeCalls() == ["disconnect"])
+        let message = "cannot discover peers: avahi-daemon does not answer; restart it, or set the discovery backend to embedded"
+        #expect(self.reports.take().contains(.event(self.status(.unavailable, message))))
+        // Nobody is asked while there is no connection.
+        let pings = self.link.pings
+        self.link.connectError = AvahiFailure(code: ErrorCode.dbus, attempt: "reach avahi-daemon")
+        _ = engine.work(now: DiscoveryLimits.pulse * 4)
+        #expect(self.link.pings == pings)
+    }
+
+    @Test func afterASilenceItSaysAgainWhereItStands() {
+        let engine = self.upWithBob()
+        _ = engine.work(now: .zero)
+        _ = self.reports.take()
+        engine.sayAgain()
+        _ = engine.work(now: .zero)
+        #expect(self.reports.take() == [.reachable(true), .event(self.status(.running))])
     }
 
     @Test func aReaderTooFarBehindGetsTheViewAnew() {
