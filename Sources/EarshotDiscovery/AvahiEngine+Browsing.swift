@@ -86,7 +86,8 @@ extension AvahiEngine {
 
     func addressChanged(_ key: Sighting.Key, _ address: String, isPresent: Bool) {
         self.hosts[key]?.note(address, isPresent: isPresent)
-        guard let sighting = self.sightings[key], let addresses = self.hosts[key]?.addresses, addresses != sighting.addresses else { return }
+        guard let sighting = self.sightings[key], let addresses = self.hosts[key]?.addresses, addresses != sighting.addresses
+        else { return }
         let changed = Sighting(
             key: key, interfaceName: sighting.interfaceName, isLoopback: sighting.isLoopback, addresses: addresses, port: sighting.port,
             txt: sighting.txt)

@@ -1,0 +1,94 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    /// `auto`: which backend it uses while the system under it changes.
+    @Suite struct Backends {
+        /// A daemon that hangs says nothing, not even that it is gone.
+        @Test func avahiThatHangsCountsAsNone() async throws {
+            try await Laboratory.run { laboratory in
+                try await laboratory.ownHost("dave", "10.77.0.104")
+                let dave = try await laboratory.daemon("dave")
+                try await Self.await(dave, "avahi", "running")
+                let events = try dave.begin(["events", "--json"])
+                let alice = try await laboratory.daemon("alice")
+                try await dave.awaitPeer(alice)
+                try await laboratory.lab("avahi", "dave", "pause")
+                let paused = ContinuousClock.now
+                try await Self.await(dave, "avahi", "unavailable")
+                #expect(try await dave.status().discovery.error?.contains("does not answer") == true)
+                try await Self.await(dave, "embedded", "running")
+                measured("a hung avahi-daemon is left for the embedded responder", ContinuousClock.now - paused)
+                // Nobody has heard of dave yet, so whoever sees dave sees what is advertised now.
+                let bob = try await laboratory.daemon("bob")
+                try await bob.awaitPeer(dave)
+                #expect(try await dave.peers().contains { $0.name == "alice" && $0.presence == .nearby }, "what was seen is not lost meanwhile")
+
+                try await laboratory.lab("avahi", "dave", "resume")
+                let back = ContinuousClock.now
+                try await Self.await(dave, "avahi", "running")
+                measured("advertised again after a hung avahi-daemon goes on", ContinuousClock.now - back)
+                try await dave.awaitPeer(bob)
+                let id = try await dave.id()
+                for observer in [alice, bob] {
+                    #expect(try await observer.peers().filter { $0.id == id }.map(\.presence) == [.known(.nearby)], "one row all along")
+                }
+                events.signal(SIGKILL)
+                let told = try await events.outcome().output.split(separator: "\n")
+                    .map { try ControlJSON.decode(ControlAPI.Event.self, from: $0.utf8) }
+                let backends = told.filter { $0.type == .discoveryChanged }.compactMap(\.discovery).map { "\($0.backend) \($0.state)" }
+                #expect(
+                    backends.filter { !$0.hasSuffix("starting") } == ["avahi unavailable", "embedded running", "avahi running"], "\(backends)")
+                #expect(!told.contains { $0.type == .peerLost })
+            }
+        }
+
+        @Test func theBusAndAvahiStartLate() async throws {
+            try await Laboratory.run { laboratory in
+                try await laboratory.ownHost("dave", "10.77.0.104", "--no-bus")
+                let dave = try await laboratory.daemon("dave")
+                // In a container nobody waits in vain.
+                try await Self.await(dave, "embedded", "running")
+                let alice = try await laboratory.daemon("alice")
+                try await alice.awaitPeer(dave)
+                try await laboratory.lab("bus", "dave", "start")
+                try await laboratory.lab("avahi", "dave", "start")
+                let there = ContinuousClock.now
+                try await Self.await(dave, "avahi", "running")
+                measured("advertised by an avahi-daemon that started late", ContinuousClock.now - there)
+                try await dave.awaitPeer(alice)
+                let bob = try await laboratory.daemon("bob")
+                try await bob.awaitPeer(dave)
+                try await bob.expect(0, "trust", dave.id())
+            }
+        }
+
+        @Test func noneFindsNobodyAndReachesConfiguredPeers() async throws {
+            try await Laboratory.run { laboratory in
+                let bob = try await laboratory.daemon("bob", arguments: ["--port", "4747"])
+                let address = try #require(try await bob.status().addresses.first { $0.hasPrefix("10.77.0.") })
+                let wrong = String(repeating: "A", count: 52)
+                let alice = try await laboratory.daemon(
+                    "alice", arguments: ["--discovery", "none"],
+                    environment: ["EARSHOT_DISCOVERY_PEERS": "\(wrong)@\(address), nobody.invalid:1"])
+                let status = try await alice.status()
+                #expect(status.discovery.backend == "none" && status.discovery.state == "off")
+                // Another key than the configured one is shown, and never taken for it.
+                try await eventually("the mismatch is shown") { try await alice.peers().first?.error?.code == "identity-mismatch" }
+                let listed = try await alice.expect(0, "peers")
+                #expect(listed.output.contains(wrong.prefix(12)) && listed.errors.contains(wrong.prefix(12)), "\(listed)")
+                try await alice.expect(76, "invite", wrong)
+                #expect(try await bob.invitations().isEmpty)
+                #expect(try await alice.peers().map(\.id) == [wrong], "nobody is found")
+            }
+        }
+
+        private static func await(_ daemon: Daemon, _ backend: String, _ state: String) async throws {
+            try await eventually(within: .seconds(40), "\(daemon.name)'s discovery is \(backend), \(state)") {
+                let discovery = try await daemon.status().discovery
+                return discovery.backend == backend && discovery.state == state
+            }
+        }
+    }
+}

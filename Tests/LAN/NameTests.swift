@@ -1,0 +1,61 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    /// Whom a name means when somebody else takes it.
+    @Suite struct Names {
+        @Test func anImpostorGetsNothing() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let id = try await bob.id()
+                try await alice.expect(0, "trust", "bob")
+                #expect(try await bob.stop() == 0)
+                // While bob is away, mallory calls itself bob, and invites too.
+                let mallory = try await laboratory.daemon(
+                    "bob", on: "carol", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
+                try await alice.awaitPeer(mallory)
+                #expect(try await alice.decode(ControlAPI.PeerList.self, "peers").peers.filter { $0.name == "bob" }.count == 2)
+                try await alice.expect(75, "send", "bob", "for bob alone", "--timeout", "1")
+                let asked = try mallory.begin(["invite", try await alice.id()])
+                try await alice.awaitInvitation(from: mallory)
+                let refused = try await alice.expect(65, "accept", "bob")
+                #expect(refused.errors.contains("no pending invitation"), "\(refused)")
+                #expect(try await mallory.sessions().isEmpty)
+
+                // Agreed with by its id it is no stranger any more, and the name is a person's to tell apart.
+                try await alice.expect(0, "accept", mallory.id())
+                #expect(await asked.outcome().status == 0)
+                let ambiguous = try await alice.expect(65, "send", "bob", "for whom?")
+                for candidate in [id, try await mallory.id()] { #expect(ambiguous.errors.contains(candidate), "\(ambiguous)") }
+
+                // Back again, both are there and known: still nothing goes anywhere by mistake. By id it goes.
+                try await bob.start()
+                try await bob.awaitConnected(to: alice)
+                try await alice.expect(65, "send", "bob", "for whom?")
+                try await alice.expect(0, "send", String(id.prefix(8)), "for bob alone")
+                #expect(try await bob.receive(1).map { String(decoding: $0.body, as: UTF8.self) } == ["for bob alone"])
+                #expect(try await mallory.receive(1, seconds: 1).isEmpty)
+            }
+        }
+
+        @Test func anyNameNames() async throws {
+            try await Laboratory.run { laboratory in
+                let names = ["two words 🦊", "b\u{202E}b\u{200B}", "a/b?c%20#d"]
+                let alice = try await laboratory.daemon("alice")
+                for name in names {
+                    let peer = try await laboratory.daemon(name, on: "bob")
+                    try await alice.awaitPeer(peer)
+                    let pending = try alice.begin(["invite", name])
+                    try await peer.awaitInvitation(from: alice)
+                    pending.signal(SIGINT)
+                    #expect(await pending.outcome().status == 130)
+                    #expect(try await alice.peers().contains { $0.name == name }, "kept as it came")
+                    await peer.kill()
+                }
+                let shown = try await alice.expect(0, "peers")
+                #expect(!(shown.output.contains("\u{202E}") || shown.output.contains("\u{200B}")), "shown escaped")
+            }
+        }
+    }
+}
