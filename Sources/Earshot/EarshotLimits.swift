@@ -65,9 +65,9 @@ package enum EarshotLimits {
     package static let messageTimeout: Duration = .seconds(10)
     /// The longest time a message may be retried without being queued: a day.
     package static let messageTimeoutLimit: Duration = .seconds(86_400)
-    /// Bytes of messages queued for one peer before `send` waits.
+    /// Bytes of messages that are on their way to one peer, or read from the outbox for it; more wait for its answers.
     package static let queuedMessageBytes = 4 * 1024 * 1024
-    /// What a message costs beyond its body, for the bounds on bytes: so that empty ones are not free.
+    /// What a message costs beyond its body, for the bounds on bytes: about what its row and indices take, so that empty ones are not free.
     package static let messageOverhead = 256
     /// Messages committed to the inbox in one transaction.
     package static let deliveryBatch = 1024
@@ -75,8 +75,24 @@ package enum EarshotLimits {
     package static let outgoingHistory = 1024
     /// Bytes of their bodies.
     package static let outgoingHistoryBytes = 8 * 1024 * 1024
-    /// Recipients of one message.
+    /// Recipients of one message that are named; "all" may be more.
     package static let recipients = 256
+    /// Messages that wait in the outbox on disk.
+    package static let outboxMessages = 10_000
+    /// Bytes of them, each with `messageOverhead`.
+    package static let outboxBytes = 256 * 1024 * 1024
+    /// The longest time for which a message may wait in the outbox: what receivers remember messages for is a little longer.
+    package static let outboxAgeLimit: Duration = .seconds(90 * 86_400)
+    /// Pauses before a queued message that its receiver had no room for is tried again, the last one from then on.
+    package static let refusedDelays: [Duration] = [.seconds(1), .seconds(2), .seconds(5), .seconds(15), .seconds(60)]
+    /// How often a trusted peer without a session is invited for what is queued for it, while it is seen.
+    package static let queueInvitationInterval: Duration = .seconds(60)
+    /// Bytes of unreliable messages that may be on their way to one peer's socket; what comes beyond is dropped.
+    package static let unreliableBytes = 2 * 1024 * 1024
+    /// Read messages of which their senders are still to take note; the oldest give way.
+    package static let pendingReceipts = 10_000
+    /// How long notes of receipts gather before they cost a commit.
+    package static let noteDelay: Duration = .seconds(1)
 
     // Resources
     /// What a receiver lets a sender be ahead of its disk, in bytes.

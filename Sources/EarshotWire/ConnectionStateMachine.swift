@@ -100,6 +100,9 @@ package struct ConnectionStateMachine: Sendable {
     private mutating func received(_ message: MessageFrame) -> ReceivedAction {
         switch message.mode {
         case .unreliable: return .deliver
+        case .resumed:
+            self.lastSequence = message.sequence
+            return .deliver
         case .reliable:
             if let lastSequence, message.sequence <= lastSequence {
                 return .violation(.outOfOrder(.message, why: "the sequence of reliable messages only rises"))

@@ -179,6 +179,8 @@ package struct MessageFrame: Sendable, Hashable {
     package enum Mode: UInt8, Sendable, Hashable {
         case reliable = 1
         case unreliable = 2
+        /// Reliable, and the sender has had every refusal of what it sent before on this connection: see "Messages" in the DocC article.
+        case resumed = 3
     }
     package var session: SessionID
     package var id: MessageID
@@ -211,6 +213,8 @@ package struct MessageReceipt: Sendable, Hashable {
         case inboxFull = 3
         /// The receiver knows no such session, or cannot store it now.
         case refused = 4
+        /// The other way round: the message's sender has taken note of `read`.
+        case noted = 5
     }
     package var id: MessageID
     package var outcome: Outcome

@@ -259,5 +259,5 @@ import Testing
 
 extension Node {
     func queuedBytes(for peer: PeerID) -> Int { self.records[peer]?.outbox.bytes ?? 0 }
-    func waitingSenders(for peer: PeerID) -> Int { self.records[peer]?.outbox.roomWaiters.count ?? 0 }
+    func waitingSenders(for peer: PeerID) -> Int { self.records[peer]?.outbox.waitingIDs.count ?? 0 }
 }

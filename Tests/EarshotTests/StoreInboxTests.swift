@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct StoreInboxTests {
     private static let time = Date(timeIntervalSince1970: 1_700_000_001)
-    private static let weight = InboxLimits.overhead + 8
+    private static let weight = UInt64(EarshotLimits.messageOverhead) + 8
 
     private func store(_ directory: StateDirectory, count: Int = 1000, bytes: UInt64 = 1 << 20) throws -> Store {
         try Store(directory: directory.path, inbox: InboxLimits(count: count, bytes: bytes))
@@ -87,9 +87,9 @@ import Testing
         ]
         let outcomes = try await store.deliver(batch, receivedAt: Self.time)
         #expect(outcomes.map(\.isStored) == [true, true, true, true, false])
-        #expect(outcomes[4] == .inboxFull)
+        #expect(outcomes[4] == .refused(.inboxFull))
         // A repeat is still a repeat, not a refusal.
-        #expect(try await store.deliver([batch[0], batch[4]], receivedAt: Self.time) == [.duplicate, .inboxFull])
+        #expect(try await store.deliver([batch[0], batch[4]], receivedAt: Self.time) == [.duplicate, .refused(.inboxFull)])
         _ = try await store.markRead(id: batch[0].id, from: nil)
         #expect(try await store.deliver([batch[4], inboxMessage(6, from: 6)], receivedAt: Self.time).map(\.isStored) == [true, false])
     }
@@ -103,7 +103,7 @@ import Testing
         #expect(try await store.deliver([inboxMessage(0, from: 2)], receivedAt: Self.time).map(\.isStored) == [true])
         let small = try StateDirectory()
         let bytes = try self.store(small, bytes: Self.weight * UInt64(part))
-        #expect(try await bytes.deliver((0..<UInt64(part)).map { inboxMessage($0) }, receivedAt: Self.time).last == .inboxFull)
+        #expect(try await bytes.deliver((0..<UInt64(part)).map { inboxMessage($0) }, receivedAt: Self.time).last == .refused(.inboxFull))
         let tiny = try StateDirectory()
         let undivided = try self.store(tiny, count: 3)
         #expect(
@@ -121,9 +121,9 @@ import Testing
             #expect(try await store.deliver(batch, receivedAt: Self.time).map(\.isStored) == [true, true, true, true, false])
         }
         let store = try self.store(directory, bytes: limit)
-        #expect(try await store.deliver([inboxMessage(1, from: 9)], receivedAt: Self.time) == [.inboxFull])
+        #expect(try await store.deliver([inboxMessage(1, from: 9)], receivedAt: Self.time) == [.refused(.inboxFull)])
         _ = try await store.markRead(id: inboxMessage(1, from: 1).id, from: nil)
-        #expect(try await store.deliver([inboxMessage(1, from: 9, size: 16)], receivedAt: Self.time) == [.inboxFull])
+        #expect(try await store.deliver([inboxMessage(1, from: 9, size: 16)], receivedAt: Self.time) == [.refused(.inboxFull)])
         #expect(try await store.deliver([inboxMessage(2, from: 9, size: 15)], receivedAt: Self.time).map(\.isStored) == [true])
     }
 

@@ -76,9 +76,12 @@ enum Fixtures {
                 name: "message unreliable and empty", note: "unreliable, sequence 0, no body",
                 frame: .message(self.message(sequence: 0, mode: .unreliable, contentType: "x", body: ByteBuffer()))),
             NamedFrame(
-                name: "message receipts", note: "one of each outcome: delivered, read, inbox full, refused",
+                name: "message resumed", note: "reliable after a refusal, sequence 3",
+                frame: .message(self.message(sequence: 3, mode: .resumed, contentType: "x", body: ByteBuffer(string: "x")))),
+            NamedFrame(
+                name: "message receipts", note: "one of each outcome: delivered, read, inbox full, refused, noted",
                 frame: .messageReceipts(
-                    [.delivered, .read, .inboxFull, .refused].map { MessageReceipt(id: self.message, outcome: $0) })),
+                    [.delivered, .read, .inboxFull, .refused, .noted].map { MessageReceipt(id: self.message, outcome: $0) })),
             NamedFrame(
                 name: "resource offer", note: "a file of 1234567 bytes named 'notes.txt'",
                 frame: .resourceOffer(

@@ -29,7 +29,7 @@ struct Edge: Sendable, CustomTestStringConvertible {
         Edge(type: .invite, field: "context", range: 0...8192) { raw(run(16) + [0, 0, 0, 1] + word16($0) + run($0), []) },
         Edge(type: .inviteAnswer, field: "decision", range: 1...3) { raw(run(16) + word8($0), run($0 == 1 ? 16 : 0)) },
         Edge(type: .inviteWithdraw, field: "reason", range: 1...2) { raw(run(16) + word8($0), []) },
-        Edge(type: .message, field: "mode", range: 1...2) { raw(run(32) + word8($0) + run(16) + [1, 0x61, 0, 0, 0, 0], []) },
+        Edge(type: .message, field: "mode", range: 1...3) { raw(run(32) + word8($0) + run(16) + [1, 0x61, 0, 0, 0, 0], []) },
         Edge(type: .message, field: "content_type", range: 1...255) {
             raw(run(32) + [1] + run(16) + word8($0) + run($0), [0, 0, 0, 0])
         },
@@ -37,7 +37,7 @@ struct Edge: Sendable, CustomTestStringConvertible {
             raw(run(32) + [1] + run(16) + [1, 0x61] + word32($0), run($0))
         },
         Edge(type: .messageReceipts, field: "receipts", range: 1...1024) { raw(word16($0), run($0 * 17, of: 1)) },
-        Edge(type: .messageReceipts, field: "outcome", range: 1...4) { raw([0, 1] + run(16) + word8($0), []) },
+        Edge(type: .messageReceipts, field: "outcome", range: 1...5) { raw([0, 1] + run(16) + word8($0), []) },
         Edge(type: .resourceOffer, field: "kind", range: 1...2) { raw(run(32) + word8($0) + run(8, of: 0) + [0, 0], []) },
         Edge(type: .resourceOffer, field: "size", range: 0...UInt64(Int64.max)) { raw(run(32) + [1] + word64($0) + [0, 0], []) },
         Edge(type: .resourceOffer, field: "name", range: 0...1024) {

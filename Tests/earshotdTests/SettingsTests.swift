@@ -115,6 +115,8 @@ private func load(file text: String) throws -> Settings {
         inbox_limit = 7
         inbox_size = 512K
         inbox_age = 2h
+        outbox_age = 90d
+        receipts = no
         [resources]
         accept = ask
         directory = /srv/received files
@@ -159,6 +161,8 @@ private func load(file text: String) throws -> Settings {
         #expect(settings.acceptResources == .ask)
         #expect(settings.receiveDirectory?.text == "/srv/received files")
         #expect(settings.onNameConflict == .skip)
+        #expect(settings.outboxAge == EarshotLimits.outboxAgeLimit)
+        #expect(!settings.receipts)
         #expect(settings.maximumResourceSize == 1_073_741_824)
         #expect(settings.quota == 3)
         #expect(settings.reserve == 0.025)
@@ -188,11 +192,10 @@ private func load(file text: String) throws -> Settings {
         ("[peer]\nencryption = tls", 2, "'tls' is not required"),
         ("[identity]\ncertificate = /x", 2, "'certificate = /x' in [identity] is not supported by this version"),
         ("[identity]\nkey = /x", 2, "unknown key 'key' in [identity]; there are authorities, certificate, private_key"),
-        ("[messages]\nreceipts = no", 2, "not supported by this version"),
-        ("[messages]\noutbox_age = 8d", 2, "not supported by this version"),
         ("[resources]\naccept = all", 2, "one of session, ask"),
         ("[resources]\nquota = 1G\ndirectory = received", 3, "an absolute path"),
         ("[resources]\non_conflict = replace", 2, "one of rename, overwrite, skip"),
+        ("[messages]\noutbox_age = 91d", 2, "90d"), ("[messages]\noutbox_age = 0", 2, "1s"), ("[messages]\nreceipts = maybe", 2, "yes"),
         ("[discovery]\nbackend = bonjour", 2, "one of auto, avahi, embedded, none"),
         ("[discovery]\nadvertise = maybe", 2, "'maybe' is not yes or no"),
         ("[discovery]\npeers = nowhere", 2, "nowhere"),

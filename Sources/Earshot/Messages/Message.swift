@@ -12,6 +12,14 @@ public struct Message: Sendable, Hashable, Identifiable {
         case unreliable
     }
 
+    /// Whom an outgoing message is for.
+    public enum Recipients: Sendable, Hashable {
+        /// Each in any form of naming a peer.
+        case peers([String])
+        /// Every peer with a session, connected or not, at the time of the call.
+        case all
+    }
+
     /// Whether an incoming message was read.
     public enum ReadState: String, Sendable, Hashable, Codable, CaseIterable {
         case unread, read

@@ -11,6 +11,8 @@ public final class EventLog: Sendable {
     private struct Entry {
         let event: NodeEvent
         let cost: Int
+        /// Only for those who were reading when it happened.
+        let isLive: Bool
     }
 
     private struct State {
@@ -20,6 +22,20 @@ public final class EventLog: Sendable {
         var nextWaiter: UInt64 = 0
         var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
         var isFinished = false
+        /// Subscriptions that somebody holds.
+        var readers = 0
+    }
+
+    /// Counted while a subscription, or a copy of it, is held.
+    fileprivate final class Presence: Sendable {
+        private let log: EventLog
+
+        init(_ log: EventLog) {
+            self.log = log
+            log.state.withLock { $0.readers += 1 }
+        }
+
+        deinit { self.log.state.withLock { $0.readers -= 1 } }
     }
 
     /// Names this run of the node: sequence numbers of different epochs do not compare.
@@ -30,10 +46,13 @@ public final class EventLog: Sendable {
         self.epoch = epoch
     }
 
-    package func append(_ kind: NodeEvent.Kind, at time: Date, cost: Int = 512) {
+    /// Adds an event; one that `isLive` is dropped where nobody reads, and a gap for those who come later.
+    package func append(_ kind: NodeEvent.Kind, at time: Date, cost: Int = 512, isLive: Bool = false) {
         let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            guard !isLive || state.readers > 0 else { return [] }
             state.lastSequence += 1
-            state.backlog.append(Entry(event: NodeEvent(sequence: state.lastSequence, time: time, kind: kind), cost: cost))
+            let event = NodeEvent(sequence: state.lastSequence, time: time, kind: kind)
+            state.backlog.append(Entry(event: event, cost: cost, isLive: isLive))
             state.bytes += cost
             while state.backlog.count > EarshotLimits.eventBacklog
                 || (state.bytes > EarshotLimits.eventBacklogBytes && state.backlog.count > 1)
@@ -67,24 +86,30 @@ public final class EventLog: Sendable {
     /// A `since` of another epoch means that the reader missed an unknown number: it gets a gap over all of this run's events. So does one
     /// that has not been reached in this run: it can only be of another.
     public func subscribe(since: UInt64? = nil, epoch: String? = nil) -> Subscription {
+        let presence = Presence(self)
         let last = self.state.withLock { $0.lastSequence }
         let isOfAnotherRun = epoch.map { $0 != self.epoch } ?? false
         guard !isOfAnotherRun, since.map({ $0 <= last }) ?? true else {
-            return Subscription(log: self, position: last, pendingGap: last > 0 ? 1...last : nil)
+            return Subscription(log: self, presence: presence, position: last, start: last, pendingGap: last > 0 ? 1...last : nil)
         }
-        return Subscription(log: self, position: since ?? last, pendingGap: nil)
+        return Subscription(log: self, presence: presence, position: since ?? last, start: last, pendingGap: nil)
     }
 
     /// One reader's events, in order.
     public struct Subscription: AsyncSequence, AsyncIteratorProtocol, Sendable {
         private let log: EventLog
+        private let presence: Presence
         /// The last sequence number that was read.
         private var position: UInt64
+        /// The last sequence number before it began.
+        private let start: UInt64
         private var pendingGap: ClosedRange<UInt64>?
 
-        fileprivate init(log: EventLog, position: UInt64, pendingGap: ClosedRange<UInt64>?) {
+        fileprivate init(log: EventLog, presence: Presence, position: UInt64, start: UInt64, pendingGap: ClosedRange<UInt64>?) {
             self.log = log
+            self.presence = presence
             self.position = position
+            self.start = start
             self.pendingGap = pendingGap
         }
 
@@ -119,7 +144,7 @@ public final class EventLog: Sendable {
                 return .event(NodeEvent(sequence: gap.upperBound, time: Date(), kind: .gap(gap)))
             }
             for isFirst in [true, false] where !Task.isCancelled {
-                switch self.log.read(after: self.position) {
+                switch self.log.read(after: self.position, start: self.start) {
                 case .event(let event):
                     self.position = event.sequence
                     return .event(event)
@@ -141,7 +166,7 @@ public final class EventLog: Sendable {
         case finished
     }
 
-    private func read(after position: UInt64) -> Reading {
+    private func read(after position: UInt64, start: UInt64) -> Reading {
         self.state.withLock { state in
             guard position < state.lastSequence, let oldest = state.backlog.first?.event.sequence else {
                 return state.isFinished ? .finished : .nothingYet
@@ -150,7 +175,15 @@ public final class EventLog: Sendable {
                 let missed = (position + 1)...(oldest - 1)
                 return .event(NodeEvent(sequence: missed.upperBound, time: Date(), kind: .gap(missed)))
             }
-            return .event(state.backlog[Int(position + 1 - oldest)].event)
+            var index = Int(position + 1 - oldest)
+            let first = state.backlog[index]
+            guard first.isLive, first.event.sequence <= start else { return .event(first.event) }
+            // It was for those who were there.
+            while index + 1 < state.backlog.count, state.backlog[index + 1].isLive, state.backlog[index + 1].event.sequence <= start {
+                index += 1
+            }
+            let last = state.backlog[index].event.sequence
+            return .event(NodeEvent(sequence: last, time: Date(), kind: .gap(first.event.sequence...last)))
         }
     }
 

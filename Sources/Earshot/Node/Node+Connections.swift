@@ -115,6 +115,7 @@ extension Node {
         record.isProven = true
         record.lastSeen = Date()
         record.isAttached = false
+        record.hasSentMessage = false
         record.redial.attempts = 0
         record.redial.lastError = nil
         record.redial.timer?.cancel()
@@ -124,6 +125,7 @@ extension Node {
         self.noteName(connection.peer.displayName.description, of: id)
         self.noteConfigured(id, connection)
         if let session = record.session { connection.send([.sessionResume(session.id)]) }
+        self.inviteForQueue(id)
         self.sendInvitations(to: id)
         self.publishPeer(id)
         self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
@@ -230,6 +232,7 @@ extension Node {
                 self.schedule(.blockedAnswer(invite.id, connection), after: .milliseconds(delay))
             case .sessionResume(let session): connection.send([.sessionEnd(session)])
             case .message(let message):
+                guard message.mode != .unreliable else { break }
                 connection.send([.messageReceipts([MessageReceipt(id: message.id, outcome: .refused)])])
             case .resourceOffer(let offer):
                 let refusal = Refusal(code: .notConnected, explanation: "")

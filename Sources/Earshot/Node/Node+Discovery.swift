@@ -52,6 +52,7 @@ extension Node {
         self.records[info.id] = record
         self.sightedPeers[key] = info.id
         self.publishPeer(info.id)
+        self.inviteForQueue(info.id)
         self.ensureConnection(info.id, now: true)
     }
 
@@ -76,9 +77,9 @@ extension Node {
 
     // MARK: Telling
 
-    func tell(_ kind: NodeEvent.Kind, cost: Int = 512) {
+    func tell(_ kind: NodeEvent.Kind, cost: Int = 512, isLive: Bool = false) {
         self.counters.count(kind)
-        self.events.append(kind, at: Date(), cost: cost)
+        self.events.append(kind, at: Date(), cost: cost, isLive: isLive)
     }
 
     func isInviting(_ id: PeerID) -> Bool {

@@ -69,6 +69,9 @@ extension Node {
         current.stored = stored
         self.records[id] = current
         if let ended, current.session?.id == ended.id { self.sessionEnded(id, tellPeer: true) }
+        if trust != .trusted, self.records[id]?.session == nil {
+            self.failOutbox(of: id, EarshotError(.notConnected, "\(current.name) is not trusted any more"), queuedToo: true)
+        }
         if trust == .blocked {
             self.declineInvitations(of: id)
             self.muteConnection(of: id)

@@ -1,5 +1,6 @@
 public import EarshotWire
 import FoundationEssentials
+import NIOCore
 import OrderedCollections
 
 /// Sessions belong to keys: they are kept on disk, and attach to whichever connection both sides name them on.
@@ -36,7 +37,7 @@ extension Node {
         self.records[id]?.session = nil
         self.records[id]?.isAttached = false
         if tellPeer { record.connection?.send([.sessionEnd(session.id)]) }
-        self.failOutbox(of: id, EarshotError(.notConnected, "the session with \(record.name) has ended"))
+        self.failOutbox(of: id, EarshotError(.notConnected, "the session with \(record.name) has ended"), queuedToo: true)
         self.interruptTransfers(of: id, .notConnected, "the session has ended")
         self.tell(.sessionChanged(record.endedSession(session), ended: true))
         self.publishPeer(id)
@@ -50,6 +51,7 @@ extension Node {
     /// Both sides have named the session on this connection.
     private func attached(_ id: PeerID) {
         self.flushOutbox(id)
+        self.sendReceipts(to: id)
         self.resumeWaiters(of: id)
     }
 
@@ -57,6 +59,8 @@ extension Node {
     func detached(_ id: PeerID) {
         self.interruptTransfers(of: id, .unavailable, "the connection was lost; send it again")
         self.records[id]?.outbox.connectionLost()
+        self.records[id]?.outboxRetry?.cancel()
+        self.records[id]?.outboxRetry = nil
         self.tellSession(id)
     }
 

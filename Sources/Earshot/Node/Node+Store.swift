@@ -11,6 +11,8 @@ enum StoreWork {
     case apply([StoreChange], then: (Result<Void, EarshotError>) -> Void)
     /// A message for the inbox; those that wait together are committed together.
     case deliver(InboxMessage, from: Connection, weight: Int)
+    /// Changes of the outbox; those that wait together are committed together.
+    case outbox([OutboxChange], then: (Result<Void, EarshotError>) -> Void)
 }
 
 /// The store's queue: changes in the order in which they were decided, bursts of messages in few transactions.
@@ -50,9 +52,41 @@ extension Node {
                     self.storeQueue.removeFirst()
                 }
                 await self.deliver(batch)
+            case .outbox(let changes, let then):
+                var batch = [(changes, then)]
+                while batch.count < EarshotLimits.deliveryBatch, case .outbox(let more, let then)? = self.storeQueue.first {
+                    batch.append((more, then))
+                    self.storeQueue.removeFirst()
+                }
+                await self.change(batch)
             }
         }
         self.isStorePumpRunning = false
+    }
+
+    /// Queues changes of the outbox, for callers that wait until they are on disk.
+    func change(_ changes: [OutboxChange]) async throws(EarshotError) {
+        guard !self.isStopping else { throw Self.stopping }
+        let result = await withCheckedContinuation { continuation in
+            self.enqueue(.outbox(changes) { continuation.resume(returning: $0) })
+        }
+        try result.get()
+    }
+
+    /// One transaction for all; where that fails, one for each, so that what does not fit costs the others nothing.
+    private func change(_ batch: [(changes: [OutboxChange], then: (Result<Void, EarshotError>) -> Void)]) async {
+        do throws(EarshotError) {
+            try await self.store.change(batch.flatMap(\.changes))
+            for entry in batch { entry.then(.success(())) }
+            return
+        } catch {
+            guard batch.count > 1 else {
+                self.logger.error("cannot keep what is queued", metadata: ["error": "\(error)"])
+                for entry in batch { entry.then(.failure(error)) }
+                return
+            }
+        }
+        for entry in batch { await self.change([entry]) }
     }
 
     /// What is left of the queue when the node stops: decisions are kept, unacknowledged messages will be sent again.
@@ -60,6 +94,7 @@ extension Node {
         while let work = self.storeQueue.popFirst() {
             switch work {
             case .apply(let changes, let then): await self.apply(changes, then)
+            case .outbox(let changes, let then): await self.change([(changes, then)])
             case .deliver: break
             }
         }
@@ -92,8 +127,8 @@ extension Node {
                 self.tell(.messageReceived(message), cost: message.body.readableBytes + 512)
                 outcome = .delivered
             case .duplicate?: outcome = .delivered
-            case .inboxFull?: outcome = .inboxFull
-            case nil: outcome = .refused
+            case .refused(.inboxFull)?: outcome = .inboxFull
+            case .refused(.storage)?, nil: outcome = .refused
             }
             receipts[entry.message.senderID, default: []].append(MessageReceipt(id: entry.message.id, outcome: outcome))
             entry.connection.processed(entry.weight)

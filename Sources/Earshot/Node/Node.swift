@@ -66,6 +66,11 @@ public actor Node {
     var finishedOutgoingBytes = 0
     var messageExpiry: (at: ContinuousClock.Instant, timer: Scheduled<Void>)?
     var nextSequence: UInt64
+    /// What waits in the outbox on disk.
+    var queueUsage = QueueUsage()
+    /// Receipts of ours that their senders have noted, to be forgotten together.
+    var notes: [PeerID: [MessageID]] = [:]
+    var isNoting = false
 
     // Resources
     var transfers: OrderedDictionary<ResourceID, Transfer> = [:]
@@ -141,6 +146,7 @@ public actor Node {
             }
         }
         try await self.loadTransfers(state.resources)
+        self.loadOutbox(try await self.store.outbox())
         self.unreadMessages = await self.store.unreadCount()
     }
 
@@ -178,6 +184,8 @@ public actor Node {
         self.beginDiscovery()
         for peer in self.configuration.configuredPeers { self.addConfigured(peer) }
         for id in self.records.keys { self.ensureConnection(id) }
+        self.expireMessages()
+        self.inviteForQueues()
         self.schedulePruning(after: EarshotLimits.firstPruning)
     }
 
@@ -201,7 +209,7 @@ public actor Node {
 
     /// Nobody waits for a node that has stopped.
     private func releaseWaiters() {
-        for id in self.records.keys { self.failOutbox(of: id, Self.stopping) }
+        for id in self.records.keys { self.failOutbox(of: id, Self.stopping, queuedToo: false) }
         for id in self.invitations.keys {
             guard let record = self.invitations[id] else { continue }
             self.invitations[id]?.waiters = []
@@ -232,6 +240,9 @@ public actor Node {
         case .blockedAnswer(let id, let connection): self.answerBlocked(id, on: connection)
         case .messages: self.expireMessages()
         case .transfer(let id, let limit): self.transferExpired(id, limit)
+        case .outbox(let peer): self.retryOutbox(peer)
+        case .queueInvitations: self.inviteForQueues()
+        case .notes: self.keepNotes()
         case .pruneInbox: self.pruneInbox()
         }
     }

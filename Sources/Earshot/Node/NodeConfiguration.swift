@@ -108,6 +108,10 @@ extension Node {
         public var receiveDirectory: String?
         /// For received files whose name is taken there.
         public var onNameConflict: NameConflictPolicy = .rename
+        /// How long a message waits in the outbox, at most `EarshotLimits.outboxAgeLimit`.
+        public var outboxAge: Duration = .seconds(7 * 86_400)
+        /// Whether senders are told when their messages were read.
+        public var receipts = true
         /// Bytes that the spool may hold.
         public var quota: UInt64 = 20 * 1024 * 1024 * 1024
         /// The part of the file system that the spool leaves free, 0 to 1.

@@ -30,5 +30,11 @@ enum NodeTimer: Sendable {
     case blockedAnswer(InvitationID?, Connection)
     case messages
     case transfer(ResourceID, Transfer.Limit)
+    /// A refused message may be tried again.
+    case outbox(PeerID)
+    /// Trusted peers may be invited for what is queued for them.
+    case queueInvitations
+    /// Notes of receipts are to be kept.
+    case notes
     case pruneInbox
 }

@@ -2,74 +2,222 @@ import DequeModule
 import EarshotWire
 import NIOCore
 
-/// The reliable messages that one peer has not acknowledged yet, in the sender's order. A value without a clock or a socket.
+/// The reliable messages that one peer has not acknowledged yet, in the sender's order. A value without a clock, a disk or a socket.
 ///
 /// A message goes out once a connection; when the connection is lost all that is unacknowledged goes out again on the next, in
-/// the same order and with the same sequence, and the receiver drops the repeats.
+/// the same order and with the same sequence, and the receiver drops the repeats. What is on its way is bounded; the rest waits, the
+/// queued ones with their bodies on disk.
+///
+/// A receiver that refuses a message refuses all that follows until it is told that we know (`resumed`), so that nothing overtakes.
+/// Messages that somebody waits for fail then; queued ones stay and are tried again one by one, until one is taken.
 struct Outbox {
     struct Entry {
         let id: MessageID
         let sequence: UInt64
         let contentType: String
-        let body: ByteBuffer
+        /// Of the body, in bytes.
+        let size: Int
+        /// `nil` while it is on disk alone.
+        var body: ByteBuffer?
         let sentAtMilliseconds: Int64
+        /// Whether it waits on disk, until its deadline.
+        let isQueued: Bool
+        fileprivate(set) var isInFlight = false
 
-        var cost: Int { self.body.readableBytes + EarshotLimits.messageOverhead }
-
-        func frame(in session: SessionID) -> Frame {
-            .message(
-                MessageFrame(
-                    session: session, id: self.id, mode: .reliable, sequence: self.sequence,
-                    sentAtMilliseconds: self.sentAtMilliseconds, contentType: self.contentType, body: self.body))
+        init(
+            id: MessageID, sequence: UInt64, contentType: String, size: Int, body: ByteBuffer?, sentAtMilliseconds: Int64, isQueued: Bool
+        ) {
+            self.id = id
+            self.sequence = sequence
+            self.contentType = contentType
+            self.size = size
+            self.body = body
+            self.sentAtMilliseconds = sentAtMilliseconds
+            self.isQueued = isQueued
         }
+
+        var cost: Int { self.size + EarshotLimits.messageOverhead }
+    }
+
+    /// What is to go out now.
+    struct Batch {
+        /// In order, each with its body.
+        var entries: [Entry] = []
+        /// Whether the first one is the first after a refusal.
+        var isResumed = false
+        /// The next ones, whose bodies are to be read first.
+        var missing: [MessageID] = []
+    }
+
+    private enum State {
+        /// The receiver takes what comes.
+        case open
+        /// It has refused something, and refuses what is on its way. Nothing goes out before all that is answered.
+        case refused
+        /// The first message after a refusal is on its way, alone.
+        case probing
     }
 
     private var entries: [UInt64: Entry] = [:]
     private var sequences: [MessageID: UInt64] = [:]
     /// What has not gone out on this connection, in order; may name what was removed since.
     private var unsent: Deque<UInt64> = []
+    /// Whether something has come back that is not in `unsent` yet.
+    private var isStale = false
+    private var state = State.open
+    private var inFlight = 0
+    /// Bytes that are on their way.
     private(set) var bytes = 0
-    /// Callers that wait for room, in order.
-    var roomWaiters: Deque<CheckedContinuation<Void, Never>> = []
-
-    var isEmpty: Bool { self.entries.isEmpty }
-    var hasRoom: Bool { self.bytes < EarshotLimits.queuedMessageBytes }
-    var ids: [MessageID] { Array(self.sequences.keys) }
+    /// Bytes of queued messages that are in memory.
+    private(set) var loadedBytes = 0
+    /// Whether a queued message was refused and waits for its next try.
+    private(set) var isPaused = false
+    /// How often that has happened since the receiver last took something.
+    private(set) var refusals = 0
     /// Whether a flush is on its way already.
     var isFlushing = false
+    /// Whether bodies are being read.
+    var isLoading = false
 
-    /// Appends a message; its sequence is above all earlier ones.
+    var isEmpty: Bool { self.entries.isEmpty }
+    var hasQueued: Bool { self.entries.values.contains(where: \.isQueued) }
+    var hasRoom: Bool { self.bytes < EarshotLimits.queuedMessageBytes }
+    /// In order.
+    var ids: [MessageID] { self.entries.keys.sorted().compactMap { self.entries[$0]?.id } }
+    var unqueuedIDs: [MessageID] { self.entries.values.filter { !$0.isQueued }.map(\.id) }
+    /// Those that somebody waits for and that have not gone out, in order.
+    var waitingIDs: [MessageID] {
+        self.entries.values.filter { !$0.isQueued && !$0.isInFlight }.sorted { $0.sequence < $1.sequence }.map(\.id)
+    }
+
+    /// Appends a message; its sequence is above all earlier ones. The body of a queued one is kept in memory only where there is room.
     mutating func append(_ entry: Entry) {
+        var entry = entry
+        if entry.isQueued, entry.body != nil {
+            if self.loadedBytes + entry.cost <= EarshotLimits.queuedMessageBytes {
+                self.loadedBytes += entry.cost
+            } else {
+                entry.body = nil
+            }
+        }
         self.entries[entry.sequence] = entry
         self.sequences[entry.id] = entry.sequence
         self.unsent.append(entry.sequence)
-        self.bytes += entry.cost
     }
 
     /// What is to go out now, in order; each is given once a connection.
-    mutating func takeUnsent() -> [Entry] {
-        defer { self.unsent.removeAll() }
-        return self.unsent.compactMap { self.entries[$0] }
+    mutating func takeUnsent() -> Batch {
+        var batch = Batch()
+        if self.isStale { self.renew() }
+        guard !self.isPaused, self.state == .open || (self.state == .refused && self.inFlight == 0) else { return batch }
+        while let sequence = self.unsent.first, self.hasRoom {
+            guard var entry = self.entries[sequence] else {
+                self.unsent.removeFirst()
+                continue
+            }
+            guard entry.body != nil else {
+                batch.missing = self.nextMissing()
+                break
+            }
+            self.unsent.removeFirst()
+            entry.isInFlight = true
+            self.entries[sequence] = entry
+            self.inFlight += 1
+            self.bytes += entry.cost
+            batch.entries.append(entry)
+            if self.state == .refused {
+                self.state = .probing
+                batch.isResumed = true
+                break
+            }
+        }
+        return batch
     }
 
-    /// Takes out an acknowledged or given-up message; `false` where it is not there.
-    mutating func remove(_ id: MessageID) -> Bool {
-        guard let sequence = self.sequences.removeValue(forKey: id), let entry = self.entries.removeValue(forKey: sequence) else {
-            return false
+    private func nextMissing() -> [MessageID] {
+        var ids: [MessageID] = []
+        var cost = self.loadedBytes
+        for entry in self.unsent.lazy.compactMap({ self.entries[$0] }) {
+            guard entry.isQueued, entry.body == nil else { continue }
+            cost += entry.cost
+            guard ids.isEmpty || cost <= EarshotLimits.queuedMessageBytes else { break }
+            ids.append(entry.id)
         }
-        self.bytes -= entry.cost
+        return ids
+    }
+
+    /// A body was read from disk.
+    mutating func loaded(_ id: MessageID, _ body: ByteBuffer) {
+        guard let sequence = self.sequences[id], let entry = self.entries[sequence], entry.body == nil else { return }
+        self.entries[sequence]?.body = body
+        self.loadedBytes += entry.cost
+    }
+
+    /// The receiver has it; `false` where it is not there.
+    mutating func acknowledged(_ id: MessageID) -> Bool {
+        guard self.take(id) != nil else { return false }
+        if self.state == .probing { self.state = .open }
+        self.refusals = 0
         return true
     }
 
-    /// Everything unacknowledged is to go out again.
-    mutating func connectionLost() {
-        self.unsent = Deque(self.entries.keys.sorted())
+    /// Takes out a message that is given up; `false` where it is not there.
+    mutating func remove(_ id: MessageID) -> Bool {
+        guard self.take(id) != nil else { return false }
+        // Whatever its receiver says of it, the next one begins anew.
+        if self.state == .probing, self.inFlight == 0 { self.state = .refused }
+        return true
     }
 
-    /// Whoever may go on now that there is room; `evenFull` where they are to look whether they still want it.
-    mutating func takeRoomWaiters(evenFull: Bool) -> [CheckedContinuation<Void, Never>] {
-        guard self.hasRoom || evenFull else { return [] }
-        defer { self.roomWaiters.removeAll() }
-        return Array(self.roomWaiters)
+    private mutating func take(_ id: MessageID) -> Entry? {
+        guard let sequence = self.sequences.removeValue(forKey: id), let entry = self.entries.removeValue(forKey: sequence) else {
+            return nil
+        }
+        if entry.isInFlight { self.landed(entry) }
+        if entry.isQueued, entry.body != nil { self.loadedBytes -= entry.cost }
+        return entry
+    }
+
+    private mutating func landed(_ entry: Entry) {
+        self.inFlight -= 1
+        self.bytes -= entry.cost
+    }
+
+    /// The receiver has not taken it. A queued one stays, and all wait for the next try; another one is taken out.
+    ///
+    /// Gives the entry, or `nil` where it is not there or was not on its way.
+    mutating func refused(_ id: MessageID) -> Entry? {
+        guard let sequence = self.sequences[id], var entry = self.entries[sequence], entry.isInFlight else { return nil }
+        self.state = .refused
+        guard entry.isQueued else { return self.take(id) }
+        self.landed(entry)
+        entry.isInFlight = false
+        self.entries[sequence] = entry
+        if !self.isPaused { self.refusals += 1 }
+        self.isPaused = true
+        self.isStale = true
+        return entry
+    }
+
+    /// It is time for the next try.
+    mutating func resume() { self.isPaused = false }
+
+    /// Everything unacknowledged is to go out again on the next connection.
+    mutating func connectionLost() {
+        for (sequence, entry) in self.entries {
+            self.entries[sequence]?.isInFlight = false
+            if entry.isQueued { self.entries[sequence]?.body = nil }
+        }
+        self.inFlight = 0
+        self.bytes = 0
+        self.loadedBytes = 0
+        self.state = .open
+        self.isPaused = false
+        self.renew()
+    }
+
+    private mutating func renew() {
+        self.isStale = false
+        self.unsent = Deque(self.entries.values.lazy.filter { !$0.isInFlight }.map(\.sequence).sorted())
     }
 }

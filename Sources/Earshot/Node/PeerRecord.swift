@@ -59,6 +59,10 @@ struct PeerRecord {
     let firstSeen: Date
     var lastSeen: Date
     var outbox = Outbox()
+    /// When what it has refused is tried again.
+    var outboxRetry: Scheduled<Void>?
+    /// Whether a reliable message of its has come on this connection: the first begins without a refusal.
+    var hasSentMessage = false
 
     init(id: PeerID, now: Date) {
         self.id = id

@@ -7,7 +7,7 @@ internal import EarshotWire
 package struct InboxLimits: Sendable, Hashable {
     /// Unread messages.
     package var count: Int
-    /// Their bytes, each with `overhead` added.
+    /// Their bytes, each with `EarshotLimits.messageOverhead` added.
     package var bytes: UInt64
 
     /// Limits of at least one message and one byte.
@@ -25,12 +25,10 @@ package struct InboxLimits: Sendable, Hashable {
     /// One in this many messages, and bytes, is kept for other senders.
     package static let partForOthers = 64
 
-    /// What a message counts beyond its body, name and type, in bytes: about what its row and indices take on disk.
-    package static let overhead: UInt64 = 256
     /// Ids of one sender that are remembered after their messages went; the oldest give way. A sender repeats only what is in flight.
     package static let rememberedPerSender = 65_536
-    /// How long they are remembered, in seconds: twice the default of `outbox_age`, the longest time after which a message is sent again.
-    package static let rememberedSeconds: Int64 = 14 * 86_400
+    /// How long they are remembered, in seconds: a day longer than the longest time after which a message is sent again.
+    package static let rememberedSeconds: Int64 = EarshotLimits.outboxAgeLimit.components.seconds + 86_400
 }
 
 /// How full the inbox is: running totals, so that a delivery does not have to count.

@@ -10,6 +10,7 @@ extension Store {
     package func deliver(_ batch: [InboxMessage], receivedAt: Date) throws(EarshotError) -> [DeliveryOutcome] {
         guard !batch.isEmpty else { return [] }
         let usage = self.usage
+        let refusing = self.refusing
         do {
             return try self.attempt { () throws(SQLiteError) in
                 try self.database.transaction { () throws(SQLiteError) in
@@ -21,6 +22,9 @@ extension Store {
             }
         } catch {
             self.usage = usage
+            // None of them was kept, so nothing may overtake them.
+            self.refusing = refusing
+            for message in batch { self.refusing[message.senderID] = .storage }
             throw error
         }
     }
@@ -33,9 +37,14 @@ extension Store {
             SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND sender = ?2)
                 OR EXISTS (SELECT 1 FROM remembered WHERE id = ?1 AND sender = ?2)
             """, [id, sender])
+        if message.isResumed { self.refusing[message.senderID] = nil }
         guard known == 0 else { return .duplicate }
+        if let refusal = self.refusing[message.senderID] { return .refused(refusal) }
         let weight = Self.weight(message)
-        guard self.usage.hasRoom(for: weight, from: message.senderID, limits: self.limits) else { return .inboxFull }
+        guard self.usage.hasRoom(for: weight, from: message.senderID, limits: self.limits) else {
+            self.refusing[message.senderID] = .inboxFull
+            return .refused(.inboxFull)
+        }
         try self.database.run(
             """
             INSERT INTO messages (sender, id, weight, sent_at, received_at, sender_name, content_type, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -53,7 +62,7 @@ extension Store {
     }
 
     private static func weight(_ message: InboxMessage) -> UInt64 {
-        UInt64(message.body.readableBytes + message.contentType.utf8.count + message.senderName.utf8.count) + InboxLimits.overhead
+        UInt64(message.body.readableBytes + message.contentType.utf8.count + message.senderName.utf8.count + EarshotLimits.messageOverhead)
     }
 
     /// Messages of the inbox, oldest first; those of one state or one sender where given, at most `limit`.
@@ -100,8 +109,11 @@ extension Store {
 
     /// Marks a message read and returns it as it is then; `nil` when there is none. The time decides when it is pruned.
     ///
-    /// Throws `conflict` when several senders used the id and none is named.
-    package func markRead(id: MessageID, from sender: PeerID?, at time: Date = Date()) throws(EarshotError) -> Message? {
+    /// With `receipt`, that it was read is kept for the sender too, in the same transaction. Throws `conflict` when several senders used
+    /// the id and none is named.
+    package func markRead(
+        id: MessageID, from sender: PeerID?, at time: Date = Date(), receipt: Bool = false
+    ) throws(EarshotError) -> Message? {
         let found = try self.messages(id: id, from: sender)
         guard found.count <= 1 else {
             throw EarshotError(.conflict, "\(found.count) senders used the message id \(id); name the sender")
@@ -109,11 +121,16 @@ extension Store {
         guard let message = found.first, message.readState == .unread else { return found.first }
         let usage = self.usage
         let remembered = self.remembered
+        let receipts = self.receipts
         do {
             try self.attempt { () throws(SQLiteError) in
-                try self.database.transaction { () throws(SQLiteError) in try self.mark(message, at: time) }
+                try self.database.transaction { () throws(SQLiteError) in
+                    if receipt { try self.keepReceipt(message.id, for: message.senderID) }
+                    try self.mark(message, at: time)
+                }
             }
         } catch {
+            self.receipts = receipts
             self.usage = usage
             self.remembered = remembered
             throw error

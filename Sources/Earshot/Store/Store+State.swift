@@ -25,7 +25,9 @@ extension Store {
         case .putPeer(let peer): try self.put(peer)
         case .removePeer(let id): try self.database.run("DELETE FROM peers WHERE id = ?", [.blob(id.bytes)])
         case .putSession(let session): try self.put(session)
-        case .removeSession(let id): try self.database.run("DELETE FROM sessions WHERE id = ?", [.blob(id.bytes)])
+        case .removeSession(let id):
+            try self.dropReceipts(ofSession: id)
+            try self.database.run("DELETE FROM sessions WHERE id = ?", [.blob(id.bytes)])
         case .putResource(let resource): try self.put(resource)
         case .removeResource(let id): try self.database.run("DELETE FROM resources WHERE id = ?", [.blob(id.bytes)])
         }

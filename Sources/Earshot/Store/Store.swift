@@ -18,6 +18,10 @@ package actor Store {
     var usage: InboxUsage
     /// How many ids are remembered of each sender.
     var remembered: [PeerID: Int]
+    /// How many messages were read whose senders have not taken note.
+    var receipts: Int
+    /// Senders of whom a message was refused, and how: nothing of theirs is to overtake it until they know.
+    var refusing: [PeerID: DeliveryOutcome.Refusal] = [:]
     private let executor: ThreadExecutor
 
     /// The store's own thread.
@@ -45,6 +49,7 @@ package actor Store {
             let database = try Self.open(path)
             self.usage = try Self.countUsage(database)
             self.remembered = try Self.countRemembered(database)
+            self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))
             self.database = database
         } catch {
             throw Self.openError(error, path: path)

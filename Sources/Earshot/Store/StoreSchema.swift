@@ -39,7 +39,23 @@ enum StoreSchema {
         CREATE UNIQUE INDEX remembered_by_id ON remembered (id, sender);
         CREATE INDEX remembered_by_sender ON remembered (sender, place);
         CREATE INDEX remembered_by_time ON remembered (received_at);
+        """,
         """
+        -- Messages of ours that wait for absent peers, in the order in which they were given, and the latest of those that are done with.
+        CREATE TABLE outbox (
+            place INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, fingerprint BLOB NOT NULL, sent_at INTEGER NOT NULL,
+            deadline INTEGER NOT NULL, content_type TEXT NOT NULL, body BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE outbox_recipients (
+            message INTEGER NOT NULL REFERENCES outbox (place) ON DELETE CASCADE, place INTEGER NOT NULL, peer_id BLOB NOT NULL,
+            status TEXT NOT NULL, error TEXT, error_message TEXT, PRIMARY KEY (message, place)
+        ) STRICT, WITHOUT ROWID;
+        -- Messages that were read here and whose senders have not taken note of it, oldest first.
+        CREATE TABLE receipts (
+            place INTEGER PRIMARY KEY, sender BLOB NOT NULL, id BLOB NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX receipts_by_sender ON receipts (sender, id);
+        """,
     ]
 
     /// The layout's version; throws when the file is not ours or not of our time. Changes nothing.

@@ -61,14 +61,19 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
     package let contentType: String
     package let body: ByteBuffer
     package let sentAt: Date
+    /// Whether its sender knows of every refusal before it, so that it may be taken though an earlier one was not.
+    package let isResumed: Bool
 
-    package init(id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sentAt: Date) {
+    package init(
+        id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sentAt: Date, isResumed: Bool = true
+    ) {
         self.id = id
         self.senderID = senderID
         self.senderName = senderName
         self.contentType = contentType
         self.body = body
         self.sentAt = sentAt
+        self.isResumed = isResumed
     }
 }
 
@@ -78,6 +83,14 @@ package enum DeliveryOutcome: Sendable, Hashable {
     case stored(Message)
     /// It is, or was, here already: acknowledge it again, tell nobody.
     case duplicate
-    /// Not kept: answer `inbox-full`.
-    case inboxFull
+    /// Not kept: say why.
+    case refused(Refusal)
+
+    /// Why a message was not kept.
+    package enum Refusal: Sendable, Hashable {
+        /// The inbox, or its sender's part of it, is full.
+        case inboxFull
+        /// It could not be written.
+        case storage
+    }
 }

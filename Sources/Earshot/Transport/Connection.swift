@@ -21,6 +21,8 @@ package final class Connection: Sendable {
     package let provenAt: ContinuousClock.Instant
     /// Where we dialled; `nil` for a connection that came in.
     package let dialledAddress: PeerAddress?
+    /// Bytes of unreliable messages that the socket has not taken.
+    private let unreliableBytes = Mutex(0)
 
     package init(
         channel: any Channel, peer: ProvenPeer, isInitiator: Bool, provenAt: ContinuousClock.Instant, dialledAddress: PeerAddress?
@@ -42,6 +44,22 @@ package final class Connection: Sendable {
     /// Writes frames; what cannot be written any more is lost with the connection, which the node hears about.
     package func send(_ frames: [Frame]) {
         self.channel.writeAndFlush(frames, promise: nil)
+    }
+
+    /// Writes an unreliable message if it can go at once; `false` where it would have to wait.
+    package func sendUnreliable(_ message: MessageFrame) -> Bool {
+        let cost = message.body.readableBytes + EarshotLimits.messageOverhead
+        guard self.channel.isActive, self.channel.isWritable else { return false }
+        let hasRoom = self.unreliableBytes.withLock { bytes in
+            guard bytes + cost <= EarshotLimits.unreliableBytes else { return false }
+            bytes += cost
+            return true
+        }
+        guard hasRoom else { return false }
+        self.channel.writeAndFlush([Frame.message(message)]).whenComplete { _ in
+            self.unreliableBytes.withLock { $0 -= cost }
+        }
+        return true
     }
 
     /// Writes frames; the future is done when the kernel has them.

@@ -5,7 +5,10 @@ import EarshotSafety
 struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "receive", abstract: "Print the messages that nobody has read yet, the oldest first.",
-        discussion: "Without --follow, --count or --timeout it prints what is there and ends.")
+        discussion: """
+            Without --follow, --count or --timeout it prints what is there and ends. While it waits it also prints unreliable messages, which \
+            reach only those who are listening.
+            """)
 
     /// How many messages are asked for at once; each may have 1 MiB.
     static let page = 16
@@ -38,8 +41,10 @@ struct ReceiveCommand: AsyncParsableCommand {
             // With a timeout alone, the first message ends the waiting.
             let wanted = count ?? (follow ? nil : 1)
             let printed = try await reader.wait(client, wanted: wanted, seconds: timeout?.value)
-            guard let wanted, printed < wanted else { return }
-            throw CommandFailure(.temporary, "\(Words.count(printed, "message")) of \(wanted) came in time")
+            if let wanted, printed < wanted {
+                throw CommandFailure(.temporary, "\(Words.count(printed, "message")) of \(wanted) came in time")
+            }
+            if printed == 0 { throw CommandFailure(.temporary, "no message came in time") }
         }
     }
 }

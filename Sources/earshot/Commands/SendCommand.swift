@@ -7,29 +7,58 @@ struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Send a message, and wait until it is safe with the receiver.",
         usage: """
-            earshot send PEER TEXT... [--to PEER]... [--type MIME] [--timeout TIME]
+            earshot send PEER TEXT... [--to PEER]... [--mode MODE] [--type MIME] [--queue] [--timeout TIME]
+            earshot send --all TEXT...
             earshot send PEER - < message
             earshot send PEER --file FILE
             """)
+
+    /// How a message travels, as a person writes it.
+    enum Mode: String, ExpressibleByArgument, CaseIterable {
+        case reliable, unreliable
+    }
 
     /// The longest body, in bytes (design section 1).
     static let bodyLimit = 1024 * 1024
 
     @Argument(help: .peer, completion: .reachablePeer)
-    var peer: String
+    var peer: String?
     @Argument(help: ArgumentHelp("The words of the message, or - for standard input.", valueName: "text"))
     var text: [String] = []
     @Option(name: .long, help: "Send the content of this file as the message.", completion: .file())
     var file: String?
     @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
     var to: [String] = []
+    @Flag(name: .long, help: "Send to every peer in a session, instead of PEER.")
+    var all = false
+    @Option(name: .long, help: "reliable, or unreliable: at once or not at all, to whoever is listening.")
+    var mode = Mode.reliable
     @Option(name: .long, help: ArgumentHelp("The content type; text/plain where it is text.", valueName: "mime"))
     var type: String?
+    @Flag(name: .long, help: "Leave it with the daemon, which delivers it when the peer is back.")
+    var queue = false
     @Option(name: .long, help: ArgumentHelp("How long to try, such as 30, 1.5, 30s or 2min; 10s unless given.", valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 
+    /// The longest time for a message, in seconds.
+    static let timeoutLimit: Double = 86_400
+
     mutating func validate() throws {
+        if self.all {
+            if !self.to.isEmpty { throw ValidationError("give either --all or the peers, not both") }
+            // Nobody is named, so all the words are the message's.
+            self.text = (self.peer.map { [$0] } ?? []) + self.text
+            self.peer = nil
+        } else if self.peer == nil {
+            throw ValidationError("there is nobody to send to; give a PEER or --all")
+        }
+        if self.queue, self.mode == .unreliable {
+            throw ValidationError("an unreliable message does not wait; give either --mode unreliable or --queue")
+        }
+        if let timeout = self.timeout, timeout.value <= 0 || timeout.value > Self.timeoutLimit {
+            throw ValidationError("--timeout is more than 0 and at most 86400 seconds")
+        }
         if self.file != nil, !self.text.isEmpty { throw ValidationError("give either TEXT or --file, not both") }
         if self.file == nil, self.text.isEmpty { throw ValidationError("there is nothing to send; give TEXT, - or --file FILE") }
         if self.text == [""] { throw ValidationError("the text is empty; an empty message can be sent with - or --file") }
@@ -44,13 +73,14 @@ struct SendCommand: AsyncParsableCommand {
         guard body.count <= Self.bodyLimit else {
             throw CommandFailure(
                 .data, "a message is at most \(Self.bodyLimit) bytes, and this one is longer",
-                hint: "send it as a file: earshot file send \(self.peer.escapedForDisplay) PATH")
+                hint: "send it as a file: earshot file send \((self.peer ?? "PEER").escapedForDisplay) PATH")
         }
         // A NUL is valid UTF-8, and in no text.
         let isText = !body.contains(0) && String(validating: body, as: UTF8.self) != nil
         let request = ControlAPI.MessageRequest(
-            to: .peers([self.peer] + self.to), body: body,
-            contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType), timeoutSeconds: self.timeout?.value)
+            to: self.peer.map { .peers([$0] + self.to) } ?? .all, body: body,
+            contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType),
+            mode: self.mode == .reliable ? .reliable : .unreliable, queue: self.queue ? true : nil, timeoutSeconds: self.timeout?.value)
         let peer = self.to.isEmpty ? self.peer : nil
         let receipt = try await options.withClient { client in
             do {
@@ -60,7 +90,7 @@ struct SendCommand: AsyncParsableCommand {
             }
         }
         if options.json { try Standard.write(json: receipt.json) }
-        try Self.judge(receipt.value.recipients)
+        try self.judge(receipt.value)
     }
 
     private func body() throws -> [UInt8] {
@@ -84,12 +114,17 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     /// A line for every recipient that does not have it, and the worst exit code.
-    private static func judge(_ recipients: [ControlAPI.Recipient]) throws {
+    private func judge(_ receipt: ControlAPI.MessageReceipt) throws {
         var statuses: [ExitStatus] = []
-        for recipient in recipients {
+        for recipient in receipt.recipients {
             let code: String
             switch recipient.status {
             case .known(.delivered), .known(.read): continue
+            case .known(.sent) where self.mode == .unreliable: continue
+            case .known(.queued) where self.queue, .known(.sent) where self.queue:
+                let peer = Words.short(recipient.peerID).escapedForDisplay
+                Standard.note("the message \(receipt.messageID.escapedForDisplay) waits for \(peer) with the daemon")
+                continue
             case .known(.unconfirmed), .known(.queued), .known(.sent): code = recipient.error?.code ?? "unconfirmed"
             case .known(.failed), .unknown: code = recipient.error?.code ?? ""
             }

@@ -37,17 +37,31 @@ struct MessageReader: Sendable {
         }
     }
 
+    /// Something to do while waiting. Each means a look at all that is unread, so that none but the newest is needed for that.
+    private enum Wake: Sendable {
+        case look
+        /// It is in no inbox: it is printed now or never.
+        case unreliable(ControlAPI.Message)
+    }
+
+    /// Unreliable messages that may wait for standard output; more are dropped, the oldest first.
+    private static let unprinted = 64
+
     /// Prints what is unread and what comes in, until `wanted` were printed or the time is over; returns how many were.
     func wait(_ client: ControlClient, wanted: Int?, seconds: Double?) async throws -> Int {
         // Subscribed before the first look, so that nothing falls between the two.
         let events = try await client.events()
-        // One wake is as good as many: each leads to a look at all that is unread.
-        let (wakes, waker) = AsyncThrowingStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let sender = try await self.sender(client)
+        let (wakes, waker) = AsyncThrowingStream.makeStream(of: Wake.self, bufferingPolicy: .bufferingNewest(Self.unprinted))
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 do {
                     try await events.forEach { event in
-                        if event.value.type == .messageReceived || event.value.type == .gap { waker.yield() }
+                        if let message = event.value.message, message.mode == .unreliable {
+                            if sender == nil || sender == message.sender.id { waker.yield(.unreliable(message)) }
+                        } else if event.value.type == .messageReceived || event.value.type == .gap {
+                            waker.yield(.look)
+                        }
                         return true
                     }
                 } catch {
@@ -63,11 +77,27 @@ struct MessageReader: Sendable {
             defer { group.cancelAll() }
             var printed = try await self.drain(client, printed: 0)
             if let wanted, printed >= wanted { return printed }
-            for try await _ in wakes {
+            for try await wake in wakes {
+                if case .unreliable(let message) = wake {
+                    try self.write(message)
+                    printed += 1
+                }
+                if let wanted, printed >= wanted { break }
                 printed = try await self.drain(client, printed: printed)
                 if let wanted, printed >= wanted { break }
             }
             return printed
+        }
+    }
+
+    /// The id of the peer whose messages are wanted; a full id need not have been seen.
+    private func sender(_ client: ControlClient) async throws -> String? {
+        guard let from = self.from else { return nil }
+        do throws(ControlError) {
+            return try await client.peer(from).value.id
+        } catch {
+            guard case .problem(let problem) = error, problem.code == "unknown-peer" else { throw error }
+            return from.uppercased()
         }
     }
 }

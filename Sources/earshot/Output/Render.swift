@@ -88,7 +88,8 @@ enum Render {
 
     /// A message with its time and sender; further lines are indented, so that no text can pass for a message of someone else.
     static func message(_ message: ControlAPI.Message) -> String {
-        let head = "\(Words.time(message.receivedAt ?? message.sentAt)) \(message.sender.name.escapedForDisplay): "
+        let mark = message.mode == .unreliable ? " (unreliable)" : ""
+        let head = "\(Words.time(message.receivedAt ?? message.sentAt)) \(message.sender.name.escapedForDisplay)\(mark): "
         guard let text = BodyCoding.text(message.body, contentType: message.contentType) else {
             return head + "<\(Words.count(message.size, "byte")) of \(message.contentType.escapedForDisplay)>\n"
         }

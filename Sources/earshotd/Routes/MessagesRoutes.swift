@@ -37,18 +37,21 @@ struct MessagesRoutes: Sendable {
 
     private func send(_ request: Request, _ context: APIContext) async throws -> Response {
         let body = try await request.json(ControlAPI.MessageRequest.self)
-        guard case .peers(let peers) = body.to else {
-            throw APIProblem(.unsupported, "this version cannot send to all yet; name the peers in `to`")
+        let recipients: Message.Recipients
+        switch body.to {
+        case .all: recipients = .all
+        case .peers(let peers):
+            guard !peers.isEmpty, !peers.contains("") else {
+                throw APIProblem(.invalidParameter, "`to` names no peer; give names, ids or their first 8 characters")
+            }
+            recipients = .peers(peers)
         }
-        guard !peers.isEmpty, !peers.contains("") else {
-            throw APIProblem(.invalidParameter, "`to` names no peer; give names, ids or their first 8 characters")
-        }
+        let mode: Message.Mode
         switch body.mode.known {
-        case .reliable: break
-        case .unreliable: throw APIProblem(.unsupported, "this version has no unreliable messages yet; use the mode reliable")
+        case .reliable: mode = .reliable
+        case .unreliable: mode = .unreliable
         case nil: throw APIProblem(.invalidParameter, "`mode` is reliable or unreliable")
         }
-        guard body.queue != true else { throw APIProblem(.unsupported, "this version cannot queue messages yet; leave `queue` out") }
         let id = try body.messageID.map { text throws(APIProblem) in
             guard let id = MessageID(text) else {
                 throw APIProblem(.invalidParameter, "`message_id` is a UUID such as \(APIContext.exampleID)")
@@ -59,9 +62,13 @@ struct MessagesRoutes: Sendable {
             guard seconds > 0 else { throw APIProblem(.invalidParameter, "`timeout_seconds` is more than 0") }
             return try Duration.request(seconds, field: "timeout_seconds", atMost: EarshotLimits.messageTimeoutLimit)
         }
+        let queue = body.queue ?? false
         let sent = try await self.api.node.send(
-            to: peers, contentType: body.contentType, body: ByteBuffer(bytes: body.body), id: id, timeout: timeout)
+            to: recipients, contentType: body.contentType, body: ByteBuffer(bytes: body.body), mode: mode, id: id, queue: queue,
+            timeout: timeout)
+        // What waits in the outbox is accepted, and no more is known yet (RFC 9110 section 15.3.3).
         return try .json(
-            ControlAPI.MessageReceipt(messageID: sent.id.description, recipients: sent.recipients.map(ControlAPI.Recipient.init)))
+            ControlAPI.MessageReceipt(messageID: sent.id.description, recipients: sent.recipients.map(ControlAPI.Recipient.init)),
+            status: queue ? .accepted : .ok)
     }
 }

@@ -19,6 +19,8 @@ enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case resourcesAccept = "resources.accept"
     case resourcesDirectory = "resources.directory"
     case resourcesOnConflict = "resources.on_conflict"
+    case messagesOutboxAge = "messages.outbox_age"
+    case messagesReceipts = "messages.receipts"
     case resourcesMaximumSize = "resources.max_size"
     case resourcesQuota = "resources.quota"
     case resourcesReserve = "resources.reserve"
@@ -36,7 +38,6 @@ enum SettingKey: String, Sendable, Hashable, CaseIterable {
     /// it stands, and any other value is refused, since an honest error now beats a setting without effect. An empty one is a default too.
     private static let later: [String: Set<String>] = [
         "identity.certificate": [], "identity.private_key": [], "identity.authorities": [],
-        "messages.outbox_age": ["7d", "168h"], "messages.receipts": ["yes", "true", "on", "1"],
     ]
 
     /// Lets a later key pass that holds its default, and says of every other that it would have no effect.

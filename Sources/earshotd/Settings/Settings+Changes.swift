@@ -32,6 +32,8 @@ extension Settings {
         case .resourcesAccept: self.acceptResources.rawValue
         case .resourcesDirectory: self.receiveDirectory?.text ?? ""
         case .resourcesOnConflict: self.onNameConflict.rawValue
+        case .messagesOutboxAge: "\(self.outboxAge)"
+        case .messagesReceipts: "\(self.receipts)"
         case .resourcesMaximumSize: self.maximumResourceSize.map { "\($0)" } ?? ""
         case .resourcesQuota: "\(self.quota)"
         case .resourcesReserve: "\(self.reserve)"
@@ -68,8 +70,8 @@ extension Settings {
         case .controlGroup: self.group = running.group
         case .peerName, .peerEncryption, .discoveryBackend, .discoveryAdvertise, .discoveryBrowse, .discoveryPeers, .invitationsFromUnknown,
             .invitationsFromTrusted, .invitationsTimeout, .messagesInboxLimit, .messagesInboxSize, .messagesInboxAge,
-            .resourcesAccept, .resourcesDirectory, .resourcesOnConflict, .resourcesMaximumSize, .resourcesQuota, .resourcesReserve,
-            .logLevel:
+            .messagesOutboxAge, .messagesReceipts, .resourcesAccept, .resourcesDirectory, .resourcesOnConflict, .resourcesMaximumSize,
+            .resourcesQuota, .resourcesReserve, .logLevel:
             // Taken up at once.
             break
         }
@@ -105,6 +107,8 @@ extension Node.Configuration {
         self.acceptResources = settings.acceptResources
         self.receiveDirectory = settings.receiveDirectory?.text
         self.onNameConflict = settings.onNameConflict
+        self.outboxAge = settings.outboxAge
+        self.receipts = settings.receipts
         self.quota = settings.quota
         self.reserve = settings.reserve
         self.maximumResourceSize = settings.maximumResourceSize

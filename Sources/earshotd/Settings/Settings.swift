@@ -28,6 +28,8 @@ struct Settings: Sendable {
     /// With its place, for when files cannot be put there.
     var receiveDirectory: SettingValue?
     var onNameConflict = NameConflictPolicy.rename
+    var outboxAge: Duration = .seconds(7 * 86_400)
+    var receipts = true
     /// Bytes; no limit of its own where `nil`.
     var maximumResourceSize: UInt64?
     /// Bytes.
@@ -101,6 +103,8 @@ struct Settings: Sendable {
             _ = try Self.absolutePath(value)
             self.receiveDirectory = value
         case .resourcesOnConflict: self.onNameConflict = try value.choice(NameConflictPolicy.allCases)
+        case .messagesOutboxAge: self.outboxAge = try value.duration(.seconds(1)...EarshotLimits.outboxAgeLimit)
+        case .messagesReceipts: self.receipts = try value.boolean()
         case .resourcesMaximumSize: self.maximumResourceSize = try value.size()
         case .resourcesQuota: self.quota = try value.size()
         case .resourcesReserve: self.reserve = try value.percentage()

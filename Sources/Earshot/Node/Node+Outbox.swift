@@ -1,0 +1,275 @@
+import DequeModule
+import EarshotWire
+import FoundationEssentials
+import Logging
+import NIOCore
+import OrderedCollections
+
+/// What is on its way to peers, or waits for them, and what becomes of it.
+extension Node {
+    // MARK: Going out
+
+    /// Lets the callers that are queued on this actor add theirs first: a burst goes out as one write.
+    func scheduleFlush(_ peer: PeerID) {
+        guard let record = self.records[peer], record.isAttached, !record.outbox.isFlushing else { return }
+        self.records[peer]?.outbox.isFlushing = true
+        self.input.yield(.flush(peer))
+    }
+
+    func flushOutbox(_ peer: PeerID) {
+        self.records[peer]?.outbox.isFlushing = false
+        guard let record = self.records[peer], record.isAttached, let connection = record.connection, let session = record.session,
+            let batch = self.records[peer]?.outbox.takeUnsent()
+        else { return }
+        for entry in batch.entries { self.markSent(entry.id, peer) }
+        let frames = batch.entries.enumerated().compactMap { index, entry in
+            entry.body.map { body in
+                Frame.message(
+                    MessageFrame(
+                        session: session.id, id: entry.id, mode: batch.isResumed && index == 0 ? .resumed : .reliable,
+                        sequence: entry.sequence, sentAtMilliseconds: entry.sentAtMilliseconds, contentType: entry.contentType, body: body))
+            }
+        }
+        if !frames.isEmpty { connection.send(frames) }
+        if !batch.missing.isEmpty { self.load(batch.missing, for: peer) }
+    }
+
+    private func markSent(_ id: MessageID, _ peer: PeerID) {
+        guard let index = self.outgoing[id]?.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .queued }) else { return }
+        self.outgoing[id]?.recipients[index].status = .sent
+    }
+
+    /// Reads the bodies of queued messages that are next.
+    private func load(_ ids: [MessageID], for peer: PeerID) {
+        guard self.records[peer]?.outbox.isLoading == false else { return }
+        self.records[peer]?.outbox.isLoading = true
+        self.spawn { [weak self, store] in
+            let result: Result<[MessageID: ByteBuffer], EarshotError>
+            do throws(EarshotError) {
+                result = .success(try await store.outboxBodies(ids))
+            } catch {
+                result = .failure(error)
+            }
+            await self?.loaded(ids, result, for: peer)
+        }
+    }
+
+    private func loaded(_ ids: [MessageID], _ result: Result<[MessageID: ByteBuffer], EarshotError>, for peer: PeerID) {
+        self.records[peer]?.outbox.isLoading = false
+        guard self.records[peer]?.isAttached == true else { return }
+        switch result {
+        case .success(let bodies):
+            for id in ids {
+                if let body = bodies[id] {
+                    self.records[peer]?.outbox.loaded(id, body)
+                } else if self.records[peer]?.outbox.remove(id) == true {
+                    self.settle(id, peer, .failed, EarshotError(.storage, "the message is not in the outbox any more"))
+                }
+            }
+            self.flushOutbox(peer)
+        case .failure(let error):
+            self.logger.error("cannot read the outbox", metadata: ["error": "\(error)"])
+            self.scheduleRetry(peer)
+        }
+    }
+
+    // MARK: Receipts
+
+    func received(_ receipts: [MessageReceipt], from peer: PeerID) {
+        var toNote: [MessageID] = []
+        var noted: [MessageID] = []
+        var hasRead = false
+        for receipt in receipts {
+            switch receipt.outcome {
+            case .delivered:
+                if self.records[peer]?.outbox.acknowledged(receipt.id) == true {
+                    self.settle(receipt.id, peer, .delivered, nil)
+                } else {
+                    self.confirmedLate(receipt.id, peer)
+                }
+            case .read:
+                hasRead = true
+                _ = self.records[peer]?.outbox.acknowledged(receipt.id)
+                if self.wasRead(receipt.id, peer) { toNote.append(receipt.id) }
+            case .inboxFull:
+                self.refused(receipt.id, peer, EarshotError(.inboxFull, "the receiver's inbox is full; try again later"))
+            case .refused:
+                self.refused(receipt.id, peer, EarshotError(.unavailable, "the receiver could not keep the message"))
+            case .noted: noted.append(receipt.id)
+            }
+        }
+        if !toNote.isEmpty { self.note(toNote, to: peer) }
+        if !noted.isEmpty { self.keepNote(noted, by: peer) }
+        // Somebody reads there: there may be room again.
+        if hasRead { self.records[peer]?.outbox.resume() }
+        self.scheduleFlush(peer)
+    }
+
+    private func refused(_ id: MessageID, _ peer: PeerID, _ error: EarshotError) {
+        guard let entry = self.records[peer]?.outbox.refused(id) else { return }
+        guard entry.isQueued else {
+            self.settle(id, peer, .failed, error)
+            return
+        }
+        // What somebody waits for is not held up by what waits on disk, and may not overtake it.
+        for waiting in self.records[peer]?.outbox.waitingIDs ?? [] {
+            guard self.records[peer]?.outbox.remove(waiting) == true else { continue }
+            self.settle(waiting, peer, .failed, error)
+        }
+        if let index = self.outgoing[id]?.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .sent }) {
+            self.outgoing[id]?.recipients[index].status = .queued
+        }
+        self.scheduleRetry(peer)
+    }
+
+    private func scheduleRetry(_ peer: PeerID) {
+        guard let record = self.records[peer], record.outboxRetry == nil else { return }
+        let delays = EarshotLimits.refusedDelays
+        let delay = delays[max(0, min(record.outbox.refusals, delays.count) - 1)]
+        self.records[peer]?.outboxRetry = self.schedule(.outbox(peer), after: delay)
+    }
+
+    func retryOutbox(_ peer: PeerID) {
+        self.records[peer]?.outboxRetry = nil
+        self.records[peer]?.outbox.resume()
+        self.scheduleFlush(peer)
+    }
+
+    /// It was read there; whether the peer may be told at once that we know.
+    private func wasRead(_ id: MessageID, _ peer: PeerID) -> Bool {
+        guard let message = self.outgoing[id], let recipient = message.recipients.first(where: { $0.peerID == peer }) else { return true }
+        switch recipient.status {
+        case .read: return true
+        case .unconfirmed, .failed:
+            self.confirmedLate(id, peer)
+            return true
+        case .queued, .sent, .delivered: break
+        }
+        let read = Message.Recipient(peerID: peer, status: .read)
+        guard message.isQueued else {
+            self.decide(id, read)
+            return true
+        }
+        self.outgoing[id]?.settling.insert(peer)
+        self.enqueue(
+            .outbox([.settle(id, read)]) { result in
+                self.decide(id, read)
+                if case .success = result { self.note([id], to: peer) }
+            })
+        return false
+    }
+
+    private func note(_ ids: [MessageID], to peer: PeerID) {
+        self.records[peer]?.connection?.send([.messageReceipts(ids.map { MessageReceipt(id: $0, outcome: .noted) })])
+    }
+
+    /// The status is final, but whoever asks may know.
+    private func confirmedLate(_ id: MessageID, _ peer: PeerID) {
+        guard let message = self.outgoing[id],
+            let index = message.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .unconfirmed })
+        else { return }
+        self.outgoing[id]?.recipients[index].errorMessage = "\(self.records[peer]?.name ?? "the peer") has it, and confirmed that too late"
+        guard message.isQueued, let recipient = self.outgoing[id]?.recipients[index] else { return }
+        self.enqueue(.outbox([.settle(id, recipient)]) { _ in })
+    }
+
+    // MARK: Outcomes
+
+    /// Decides what became of a message at one recipient; of a queued one, once that is on disk.
+    func settle(_ id: MessageID, _ peer: PeerID, _ status: Message.Status, _ error: EarshotError?) {
+        guard let message = self.outgoing[id], !message.settling.contains(peer),
+            message.recipients.contains(where: { $0.peerID == peer && !$0.status.isFinal })
+        else { return }
+        let recipient = Message.Recipient(peerID: peer, status: status, error: error?.code, errorMessage: error?.message)
+        guard message.isQueued else {
+            self.decide(id, recipient)
+            return
+        }
+        self.outgoing[id]?.settling.insert(peer)
+        // Where the disk has no room for it, it stands all the same: sent again after a restart it would be known for a repeat.
+        self.enqueue(.outbox([.settle(id, recipient)]) { _ in self.decide(id, recipient) })
+    }
+
+    private func decide(_ id: MessageID, _ recipient: Message.Recipient) {
+        guard let message = self.outgoing[id],
+            let index = message.recipients.firstIndex(where: {
+                $0.peerID == recipient.peerID && (!$0.status.isFinal || ($0.status == .delivered && recipient.status == .read))
+            })
+        else { return }
+        self.outgoing[id]?.recipients[index] = recipient
+        self.outgoing[id]?.settling.remove(recipient.peerID)
+        self.tell(.messageStatus(id, recipient))
+        guard !message.isFinal, let decided = self.outgoing[id], decided.isFinal else { return }
+        self.outgoing[id]?.waiters = []
+        if decided.isQueued { self.queueUsage.remove(decided.cost) }
+        self.keepFinished(decided)
+        for waiter in decided.waiters { waiter.resume(returning: decided.result) }
+    }
+
+    /// Finished messages stay for a while, for whoever asks for their statuses.
+    func keepFinished(_ message: OutgoingMessage) {
+        self.finishedOutgoing.append(message.id)
+        self.finishedOutgoingBytes += message.cost
+        while self.finishedOutgoing.count > EarshotLimits.outgoingHistory
+            || self.finishedOutgoingBytes > EarshotLimits.outgoingHistoryBytes,
+            self.finishedOutgoing.count > 1, let oldest = self.finishedOutgoing.popFirst()
+        {
+            guard let gone = self.outgoing.removeValue(forKey: oldest) else { continue }
+            self.finishedOutgoingBytes -= gone.cost
+            if gone.isQueued { self.enqueue(.outbox([.remove(oldest)]) { _ in }) }
+        }
+    }
+
+    // MARK: Ends
+
+    /// A session has attached, or could not be had.
+    func resumeWaiters(of peer: PeerID) {
+        self.resumeTransfers(of: peer)
+    }
+
+    func failOutbox(of peer: PeerID, _ error: EarshotError, queuedToo: Bool) {
+        guard let outbox = self.records[peer]?.outbox, !outbox.isEmpty else { return }
+        for id in queuedToo ? outbox.ids : outbox.unqueuedIDs {
+            guard self.records[peer]?.outbox.remove(id) == true else { continue }
+            self.settle(id, peer, .failed, error)
+        }
+    }
+
+    /// The invitation that messages or files waited for has not been accepted. Queued messages wait on, unless somebody said no.
+    func failWaitingForSession(of peer: PeerID, _ error: EarshotError) {
+        guard self.records[peer]?.session == nil else { return }
+        self.failOutbox(of: peer, error, queuedToo: error.code == .declined)
+        self.interruptTransfers(of: peer, error.code, error.message)
+    }
+
+    /// Has `expireMessages` run at the deadline at the latest.
+    func expireMessages(at deadline: ContinuousClock.Instant) {
+        if let next = self.messageExpiry {
+            guard deadline < next.at else { return }
+            next.timer.cancel()
+        }
+        self.messageExpiry = (deadline, self.schedule(.messages, after: max(deadline - .now, .zero)))
+    }
+
+    /// Tells the senders of what is past its deadline that it is unconfirmed; it is not sent again.
+    func expireMessages() {
+        self.messageExpiry = nil
+        let now = ContinuousClock.now
+        var next: ContinuousClock.Instant?
+        for message in self.outgoing.values where !message.isFinal {
+            guard message.deadline <= now else {
+                next = min(next ?? message.deadline, message.deadline)
+                continue
+            }
+            for recipient in message.recipients where !recipient.status.isFinal {
+                let name = self.records[recipient.peerID]?.name ?? "the peer"
+                _ = self.records[recipient.peerID]?.outbox.remove(message.id)
+                self.settle(
+                    message.id, recipient.peerID, .unconfirmed,
+                    EarshotError(.unconfirmed, "\(name) has not confirmed the message in time; it may or may not have it"))
+                self.scheduleFlush(recipient.peerID)
+            }
+        }
+        if let next { self.expireMessages(at: next) }
+    }
+}

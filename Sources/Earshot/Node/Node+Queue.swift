@@ -1,0 +1,94 @@
+import DequeModule
+import EarshotWire
+import FoundationEssentials
+import Logging
+import NIOCore
+import OrderedCollections
+
+/// The outbox on disk over restarts, and the sessions that it needs.
+extension Node {
+    /// Takes up what was queued when the last run ended, and what became of the rest.
+    func loadOutbox(_ rows: [QueuedMessageRow]) {
+        for row in rows {
+            var message = OutgoingMessage(
+                id: row.id, contentType: row.contentType, size: row.size, body: nil, fingerprint: row.fingerprint, mode: .reliable,
+                isQueued: true, sentAt: row.sentAt, deadline: .now + .seconds(row.deadline.timeIntervalSinceNow), recipients: row.recipients
+            )
+            for index in message.recipients.indices where !message.recipients[index].status.isFinal {
+                message.recipients[index].status = .queued
+            }
+            self.outgoing[row.id] = message
+            guard !message.isFinal else {
+                self.keepFinished(message)
+                continue
+            }
+            self.queueUsage.add(message.cost)
+            for recipient in message.recipients where recipient.status == .queued {
+                let record = self.records[recipient.peerID]
+                if let record, record.session != nil || record.trust == .trusted {
+                    self.append(message, for: recipient.peerID, body: nil)
+                } else {
+                    self.settle(row.id, recipient.peerID, .failed, EarshotError(.notConnected, "the session has ended"))
+                }
+            }
+        }
+    }
+
+    /// Invites a trusted peer that is within reach, where messages are queued for it and there is no session.
+    func inviteForQueue(_ peer: PeerID) {
+        guard !self.isStopping, let record = self.records[peer], record.session == nil, record.trust == .trusted, record.outbox.hasQueued,
+            record.isNearby || !record.configured.isEmpty, !self.isInviting(peer)
+        else { return }
+        _ = self.beginInvitation(to: peer, context: [], timeout: nil)
+    }
+
+    /// Asks again from time to time: who did not answer may be there later.
+    func inviteForQueues() {
+        for peer in self.records.keys { self.inviteForQueue(peer) }
+        self.schedule(.queueInvitations, after: EarshotLimits.queueInvitationInterval)
+    }
+
+    // MARK: Receipts of ours
+
+    /// Tells a peer which of its messages were read here, as far as it has not taken note.
+    func sendReceipts(to peer: PeerID) {
+        guard self.configuration.receipts else { return }
+        self.spawn { [weak self, store, logger] in
+            do throws(EarshotError) {
+                let ids = try await store.receipts(for: peer)
+                await self?.send(read: ids, to: peer)
+            } catch {
+                logger.error("cannot read the receipts", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    func send(read ids: [MessageID], to peer: PeerID) {
+        guard !ids.isEmpty, let record = self.records[peer], record.isAttached, let connection = record.connection else { return }
+        connection.send(
+            stride(from: 0, to: ids.count, by: WireLimits.receiptsPerFrame).map { start in
+                let end = min(start + WireLimits.receiptsPerFrame, ids.count)
+                return .messageReceipts(ids[start..<end].map { MessageReceipt(id: $0, outcome: .read) })
+            })
+    }
+
+    /// The sender knows that these were read: nothing more is to be told. Forgotten together, as nothing is lost by telling twice.
+    func keepNote(_ ids: [MessageID], by peer: PeerID) {
+        self.notes[peer, default: []].append(contentsOf: ids)
+        guard self.notes.values.reduce(0, { $0 + $1.count }) < WireLimits.receiptsPerFrame else {
+            self.keepNotes()
+            return
+        }
+        guard !self.isNoting else { return }
+        self.isNoting = true
+        self.schedule(.notes, after: EarshotLimits.noteDelay)
+    }
+
+    func keepNotes() {
+        self.isNoting = false
+        guard !self.notes.isEmpty else { return }
+        let changes = self.notes.map { OutboxChange.noted($0.value, by: $0.key) }
+        self.notes = [:]
+        self.enqueue(.outbox(changes) { _ in })
+    }
+}

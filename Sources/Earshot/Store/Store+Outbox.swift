@@ -1,0 +1,124 @@
+package import EarshotWire
+package import NIOCore
+
+extension Store {
+    /// Commits changes of the outbox in order, all or none.
+    package func change(_ changes: [OutboxChange]) throws(EarshotError) {
+        guard !changes.isEmpty else { return }
+        let receipts = self.receipts
+        do {
+            try self.attempt { () throws(SQLiteError) in
+                try self.database.transaction { () throws(SQLiteError) in
+                    for change in changes { try self.change(change) }
+                }
+            }
+        } catch {
+            self.receipts = receipts
+            throw error
+        }
+    }
+
+    private func change(_ change: OutboxChange) throws(SQLiteError) {
+        switch change {
+        case .add(let message): try self.add(message)
+        case .settle(let id, let recipient):
+            try self.database.run(
+                """
+                UPDATE outbox_recipients SET status = ?, error = ?, error_message = ?
+                WHERE peer_id = ? AND message = (SELECT place FROM outbox WHERE id = ?)
+                """,
+                [
+                    .text(recipient.status.rawValue), recipient.error.map { .text($0.rawValue) } ?? .null,
+                    recipient.errorMessage.map { .text($0) } ?? .null, .blob(recipient.peerID.bytes), .blob(id.bytes),
+                ])
+        case .remove(let id): try self.database.run("DELETE FROM outbox WHERE id = ?", [.blob(id.bytes)])
+        case .noted(let ids, let sender):
+            for id in ids {
+                self.receipts -= try self.database.run(
+                    "DELETE FROM receipts WHERE sender = ? AND id = ?", [.blob(sender.bytes), .blob(id.bytes)])
+            }
+        }
+    }
+
+    private func add(_ message: QueuedMessage) throws(SQLiteError) {
+        try self.database.run("DELETE FROM outbox WHERE id = ?", [.blob(message.id.bytes)])
+        try self.database.run(
+            "INSERT INTO outbox (id, fingerprint, sent_at, deadline, content_type, body) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                .blob(message.id.bytes), .blob(message.fingerprint), .integer(Self.milliseconds(message.sentAt)),
+                .integer(Self.milliseconds(message.deadline)), .text(message.contentType), .buffer(message.body),
+            ])
+        let place = try self.database.integer("SELECT place FROM outbox WHERE id = ?", [.blob(message.id.bytes)])
+        for (index, recipient) in message.recipients.enumerated() {
+            try self.database.run(
+                "INSERT INTO outbox_recipients (message, place, peer_id, status) VALUES (?, ?, ?, ?)",
+                [.integer(place), .integer(Int64(index)), .blob(recipient.peerID.bytes), .text(recipient.status.rawValue)])
+        }
+    }
+
+    /// Every message that waits, and those that are done with and still known, in the order in which they were given.
+    package func outbox() throws(EarshotError) -> [QueuedMessageRow] {
+        try self.attempt { () throws(SQLiteError) in
+            var rows = try self.database.query(
+                "SELECT id, content_type, length(body), fingerprint, sent_at, deadline, place FROM outbox ORDER BY place"
+            ) { row throws(SQLiteError) in
+                (
+                    place: row.integer(6),
+                    message: QueuedMessageRow(
+                        id: try Self.wireID(row, 0), contentType: row.text(1), size: Int(clamping: row.integer(2)),
+                        fingerprint: row.bytes(3), sentAt: Self.date(row.integer(4)), deadline: Self.date(row.integer(5)), recipients: [])
+                )
+            }
+            for index in rows.indices {
+                rows[index].message.recipients = try self.database.query(
+                    "SELECT peer_id, status, error, error_message FROM outbox_recipients WHERE message = ? ORDER BY place",
+                    [.integer(rows[index].place)]
+                ) { row throws(SQLiteError) in
+                    guard let status = Message.Status(rawValue: row.text(1)) else { throw SQLiteError.damaged("the word \(row.text(1))") }
+                    return Message.Recipient(
+                        peerID: try Self.peerID(row, 0), status: status,
+                        error: row.isNull(2) ? nil : EarshotError.Code(rawValue: row.text(2)),
+                        errorMessage: row.isNull(3) ? nil : row.text(3))
+                }
+            }
+            return rows.map(\.message)
+        }
+    }
+
+    /// The bodies of messages of the outbox, of as many as are there.
+    package func outboxBodies(_ ids: [MessageID]) throws(EarshotError) -> [MessageID: ByteBuffer] {
+        try self.attempt { () throws(SQLiteError) in
+            var bodies: [MessageID: ByteBuffer] = [:]
+            for id in ids {
+                let rows = try self.database.query("SELECT body FROM outbox WHERE id = ?", [.blob(id.bytes)]) { row in row.buffer(0) }
+                bodies[id] = rows.first
+            }
+            return bodies
+        }
+    }
+
+    // MARK: Receipts
+
+    /// The messages of that sender that were read here and of which it has not taken note, oldest first.
+    package func receipts(for sender: PeerID) throws(EarshotError) -> [MessageID] {
+        try self.attempt { () throws(SQLiteError) in
+            try self.database.query("SELECT id FROM receipts WHERE sender = ? ORDER BY place", [.blob(sender.bytes)]) {
+                row throws(SQLiteError) in try Self.wireID(row, 0)
+            }
+        }
+    }
+
+    /// Keeps that a message was read until its sender has taken note; the oldest gives way. Within a transaction.
+    func keepReceipt(_ id: MessageID, for sender: PeerID) throws(SQLiteError) {
+        self.receipts += try self.database.run(
+            "INSERT OR IGNORE INTO receipts (sender, id) VALUES (?, ?)", [.blob(sender.bytes), .blob(id.bytes)])
+        guard self.receipts > EarshotLimits.pendingReceipts else { return }
+        self.receipts -= try self.database.run("DELETE FROM receipts WHERE place = (SELECT min(place) FROM receipts)")
+    }
+
+    /// Forgets the receipts for the members of a session that ends. Within a transaction.
+    func dropReceipts(ofSession id: SessionID) throws(SQLiteError) {
+        self.receipts -= try self.database.run(
+            "DELETE FROM receipts WHERE sender IN (SELECT peer_id FROM members WHERE session_id = ?)", [.blob(id.bytes)])
+    }
+}
