@@ -65,6 +65,52 @@ extension LAN {
             }
         }
 
+        /// Queued, both killed, both back: everything arrives once and in order, and the sender learns that it was read.
+        @Test func whatIsQueuedOutlivesBoth() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                await bob.kill()
+                let count = 20
+                var ids: [String] = []
+                for number in 1...count {
+                    let receipt = try await alice.decode(ControlAPI.MessageReceipt.self, "send", "bob", "--queue", "\(number)")
+                    #expect(receipt.recipients.map(\.status) == [.known(.queued)])
+                    ids.append(receipt.messageID)
+                    if number == count / 2 { try await alice.restart() }
+                }
+                try await alice.restart()
+                try await bob.start()
+                try await alice.awaitConnected(to: bob)
+                try await alice.restart()
+                let received = try await bob.receive(count, seconds: 60)
+                #expect(received.map { String(decoding: $0.body, as: UTF8.self) } == (1...count).map { "\($0)" })
+                #expect(received.map(\.id) == ids)
+                try await bob.expect(75, "receive", "--timeout", "1")
+                try await alice.restart()
+                let done = try await alice.decode(ControlAPI.MessageReceipt.self, "send", "bob", "and now")
+                #expect(done.recipients.map(\.status) == [.known(.delivered)])
+            }
+        }
+
+        /// To everybody, and only to who is listening.
+        @Test func unreliableAndToAll() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let listening = try bob.begin(["receive", "--follow", "--count", "2", "--timeout", "60"])
+                // Until the first is heard, nobody may be listening yet.
+                try await eventually("bob hears it") {
+                    try await alice.expect(0, "send", "--all", "--mode", "unreliable", "psst")
+                    return listening.outputSoFar().contains("(unreliable): psst")
+                }
+                try await alice.expect(0, "send", "--all", "done")
+                let outcome = await listening.outcome()
+                #expect(outcome.status == 0)
+                #expect(try await bob.receive(2, seconds: 2).allSatisfy { $0.mode == .reliable })
+                await bob.kill()
+                try await alice.expect(75, "send", "bob", "--mode", "unreliable", "gone")
+            }
+        }
+
         @Test func hostileTextIsShownEscaped() async throws {
             try await Laboratory.run { laboratory in
                 // Names may hold format characters; this one would turn the rest of a line around.
