@@ -171,6 +171,6 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "LANTests", dependencies: ["EarshotControl", "APIDocument"], path: "Tests/LAN",
-            exclude: ["lab", "machine"], swiftSettings: settings),
+            exclude: ["lab", "machine", "service"], swiftSettings: settings),
     ]
 )
