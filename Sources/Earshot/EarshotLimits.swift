@@ -38,7 +38,7 @@ package enum EarshotLimits {
     package static let unwrittenBytes = 4 * 1024 * 1024
 
     // Discovery
-    /// Peers known from discovery alone; one more is not listed.
+    /// Peers in the list; discovery adds no more. One that we deal with, or that connects, is listed beyond it.
     package static let discoveredPeers = 2048
     /// How long a peer stays listed after its last advertisement went.
     package static let lossGrace: Duration = .seconds(15)

@@ -28,19 +28,7 @@ extension Node {
         }
         if let previous = self.sightedPeers[key], previous != info.id { self.sightingLost(key) }
         guard info.id != self.id else { return }
-        if self.records[info.id] == nil {
-            let discovered = self.records.values.count { !$0.isKept && $0.connection == nil }
-            guard discovered < EarshotLimits.discoveredPeers else {
-                // Once, until there is room again: whoever forges thousands shall not fill the log too.
-                if !self.isDiscoveryFull {
-                    self.logger.warning(
-                        "too many peers are advertised; more are not listed", metadata: ["limit": "\(EarshotLimits.discoveredPeers)"])
-                }
-                self.isDiscoveryFull = true
-                return
-            }
-            self.isDiscoveryFull = false
-        }
+        guard self.records[info.id] != nil || self.hasRoomForDiscovered() else { return }
         var record = self.records[info.id] ?? PeerRecord(id: info.id, now: Date())
         // One that was renamed is seen under both instances for a while, and the old one may still be reported anew: it says nothing new.
         if record.sightings[key]?.txt != sighting.txt { record.advertisedName = info.name }
@@ -54,6 +42,18 @@ extension Node {
         self.publishPeer(info.id)
         self.inviteForQueue(info.id)
         self.ensureConnection(info.id, now: true)
+    }
+
+    /// Whether one more peer that nobody has to do with may be listed; those that we deal with are listed in any case.
+    private func hasRoomForDiscovered() -> Bool {
+        let isFull = self.records.count >= EarshotLimits.discoveredPeers
+        // Once, until there is room again: whoever forges thousands shall not fill the log too.
+        if isFull, !self.isDiscoveryFull {
+            self.logger.warning(
+                "too many peers are advertised; more are not listed", metadata: ["limit": "\(EarshotLimits.discoveredPeers)"])
+        }
+        self.isDiscoveryFull = isFull
+        return !isFull
     }
 
     private func sightingLost(_ key: SightingKey) {

@@ -42,7 +42,7 @@ public actor Node {
     /// Which peer a sighting was of, so that its loss finds the record.
     var sightedPeers: [SightingKey: PeerID] = [:]
     var discoveryStatus: DiscoveryStatus
-    /// Whether the last new peer found no room in the list.
+    /// Whether the last new peer of discovery found no room in the list.
     var isDiscoveryFull = false
     var instanceName: String?
     /// The one that runs, or is to run once the one before it has ended.
