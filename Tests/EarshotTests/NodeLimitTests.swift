@@ -1,10 +1,10 @@
-import EarshotWire
 import Foundation
 import NIOCore
 import NIOEmbedded
 import Testing
 
 @testable import Earshot
+@testable import EarshotWire
 
 /// The node's own limits, each at its edge. Strangers cost a key each, and keys are free.
 @Suite(.timeLimit(.minutes(2))) struct NodeLimitTests {
@@ -23,30 +23,50 @@ import Testing
         return raw
     }
 
+    /// Notes that the node asks for the connection's end.
+    private final class EndRecorder: ChannelOutboundHandler {
+        typealias OutboundIn = [Frame]
+        private let isEnded: Box<Bool>
+        init(_ isEnded: Box<Bool>) { self.isEnded = isEnded }
+        func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+            if case .close? = event as? Connection.Command { self.isEnded.withLock { $0 = true } }
+            promise?.succeed()
+        }
+    }
+
+    /// A proven connection from this key, as the transport would report it.
+    private func connect(_ id: PeerID, to bob: TestNode) async throws -> (channel: NIOAsyncTestingChannel, isEnded: Box<Bool>) {
+        let (channel, isEnded) = (NIOAsyncTestingChannel(), Box(false))
+        try await channel.testingEventLoop.submit { try channel.pipeline.syncOperations.addHandler(EndRecorder(isEnded)) }.get()
+        let peer = ProvenPeer(
+            id: id, displayName: try DisplayName("stranger"), publicKey: [], version: 1, encryption: .required, transport: .tls,
+            extensions: [], transcript: Transcript(initiatorHello: [], responderHello: [], transport: .tls))
+        bob.node.input.yield(
+            .connection(
+                .proven(Connection(channel: channel, peer: peer, isInitiator: false, provenAt: .now, dialledAddress: nil))))
+        return (channel, isEnded)
+    }
+
     @Test func idleConnections() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await self.bob(loop)
-        let alice = try await TestNode("alice")
-        bob.sees(alice)
-        alice.sees(bob)
-        try await alice.found(bob)
         // One that is needed, older than all strangers: it never gives way.
-        let asked = try await bob.node.invite(alice.node.id.description, context: [], timeout: .seconds(60))
-        let invitation = try await alice.invitation()
-        _ = try await alice.node.respond(to: invitation.id, .accept, always: false)
-        #expect(try await bob.node.decided(asked.id).state == .accepted)
-
-        var strangers: [RawPeer] = []
-        for _ in 0..<EarshotLimits.idleConnections { strangers.append(try await self.stranger(to: bob)) }
-        for stranger in strangers.prefix(2) { try await stranger.roundTrip() }
-        #expect(await bob.node.status().counts.connections == EarshotLimits.idleConnections + 1)
-        strangers.append(try await self.stranger(to: bob))
-        #expect(await strangers[0].refusal() == nil, "the oldest gives way, in order")
-        try await strangers[1].roundTrip()
-        try await eventually("the rest stays") { await bob.node.status().counts.connections == EarshotLimits.idleConnections + 1 }
-        #expect(try await alice.send("still here", to: bob).recipients.map(\.status) == [.delivered])
-        for stranger in strangers { await stranger.close() }
-        await alice.stop()
+        let needed = peerID(1)
+        await bob.node.addConfigured(try ConfiguredPeer("\(needed)@127.0.0.1:1"))
+        var connections = [try await self.connect(needed, to: bob)]
+        for number in 0...EarshotLimits.idleConnections {
+            let id = PeerID(subjectPublicKeyInfo: [2, UInt8(number >> 8), UInt8(number & 0xFF)])
+            connections.append(try await self.connect(id, to: bob))
+            guard number >= EarshotLimits.idleConnections - 1 else { continue }
+            let mark = "\(number)"
+            bob.discovery.tell(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: mark)))
+            try await bob.event { kind -> Void? in
+                if case .discoveryChanged(let status) = kind, status.error == mark { () } else { nil }
+            }
+            let ended = connections.indices.filter { connections[$0].isEnded.value }
+            #expect(ended == (number < EarshotLimits.idleConnections ? [] : [1]), "the oldest stranger gives way, and no other")
+        }
+        for connection in connections { try await connection.channel.close() }
         await bob.stop()
         await loop.shutdownGracefully()
     }
