@@ -11,7 +11,18 @@ import Testing
 @testable import earshotd
 
 @Suite struct WatchdogStateMachineTests {
-    private func machine() -> WatchdogStateMachine { WatchdogStateMachine(parts: ["a", "b"], timeout: .seconds(32), now: .zero) }
+    private func machine() -> WatchdogStateMachine { 
+        WatchdogStateMachine(parts: [("a", .zero), ("b", .zero)], timeout: .seconds(32), now: .zero)
+    }
+
+    @Test func aDiskHasTimeForALargeFile() {
+        var machine = WatchdogStateMachine(parts: [("disk", .seconds(100))], timeout: .seconds(32), now: .zero)
+        #expect(machine.tick(now: .zero) == [.ask(0)])
+        #expect(machine.tick(now: .seconds(16)) == [.feed])
+        #expect(machine.tick(now: .seconds(98)) == [.feed])
+        #expect(machine.tick(now: .seconds(114)) == [.reportStuck(["disk"])])
+        #expect(machine.answered(0, now: .seconds(120)) == [.reportRecovered, .feed])
+    }
 
     @Test func itIsFedAtHalfItsIntervalWhileAllAnswer() {
         var machine = self.machine()

@@ -28,9 +28,9 @@ struct StatusReporter: Service {
     /// Such as `alice on port 47110; 3 peers, 1 session; discovery avahi running`.
     static func line(_ status: NodeStatus) -> String {
         let counts = status.counts
+        let seen = "\(self.count(counts.peers, "peer")), \(self.count(counts.sessions, "session"))"
         let discovery = "discovery \(status.discovery.backend.rawValue) \(status.discovery.state.rawValue)"
-        return "\(status.name) on port \(status.port); \(self.count(counts.peers, "peer")), \(self.count(counts.sessions, "session")); \(discovery)"
-            .escapedForDisplay
+        return "\(status.name) on port \(status.port); \(seen); \(discovery)".escapedForDisplay
     }
 
     private static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }

@@ -21,7 +21,7 @@ final class Watchdog: Service {
     init(on loop: any EventLoop, parts: [Heartbeat], timeout: Duration, logger: Logger, feed: @escaping @Sendable () -> Void) {
         self.loop = loop
         self.parts = parts
-        self.machine = Mutex(WatchdogStateMachine(parts: parts.map(\.name), timeout: timeout, now: .zero))
+        self.machine = Mutex(WatchdogStateMachine(parts: parts.map { ($0.name, $0.patience) }, timeout: timeout, now: .zero))
         self.feed = feed
         self.logger = logger
     }

@@ -17,8 +17,16 @@ struct WatchdogStateMachine: Sendable {
 
     private struct Part {
         let name: String
+        let patience: Duration
         var isAsked = false
+        var askedAt: Duration
         var answeredAt: Duration?
+
+        /// Whether it has answered since, or still has time to.
+        func isWell(since moment: Duration, now: Duration) -> Bool {
+            if let answeredAt, answeredAt > moment { return true }
+            return self.isAsked && now - self.askedAt < self.patience
+        }
     }
 
     /// How often the watchdog is fed.
@@ -29,9 +37,10 @@ struct WatchdogStateMachine: Sendable {
     private var fedAt: Duration
     private var isReported = false
 
-    /// Begins at `now`; `timeout` is the time after which systemd takes the daemon for dead.
-    init(parts: [String], timeout: Duration, now: Duration) {
-        self.parts = parts.map { Part(name: $0) }
+    /// Begins at `now`, with the parts and how long each may be busy with one thing; `timeout` is the time after which systemd takes the
+    /// daemon for dead.
+    init(parts: [(name: String, patience: Duration)], timeout: Duration, now: Duration) {
+        self.parts = parts.map { Part(name: $0.name, patience: $0.patience, askedAt: now) }
         self.feedInterval = timeout / 2
         self.tickInterval = max(timeout / 8, .milliseconds(1))
         self.fedAt = now
@@ -42,6 +51,7 @@ struct WatchdogStateMachine: Sendable {
         var actions: [Action] = []
         for index in self.parts.indices where !self.parts[index].isAsked {
             self.parts[index].isAsked = true
+            self.parts[index].askedAt = now
             actions.append(.ask(index))
         }
         return actions + self.decide(now: now)
@@ -58,7 +68,7 @@ struct WatchdogStateMachine: Sendable {
     private mutating func decide(now: Duration) -> [Action] {
         guard now - self.fedAt >= self.feedInterval else { return [] }
         let fedAt = self.fedAt
-        let stuck = self.parts.filter { part in part.answeredAt.map { $0 <= fedAt } ?? true }.map(\.name)
+        let stuck = self.parts.filter { !$0.isWell(since: fedAt, now: now) }.map(\.name)
         guard stuck.isEmpty else {
             defer { self.isReported = true }
             return self.isReported ? [] : [.reportStuck(stuck)]
