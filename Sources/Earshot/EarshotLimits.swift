@@ -7,6 +7,10 @@ package enum EarshotLimits {
     package static let unprovenConnections = 32
     /// Unproven connections from one IPv4 address or IPv6 /64; the oldest of them gives way.
     package static let unprovenConnectionsPerAddress = 4
+    /// How long a connection that we close is still held open for what was written to get out, and for the other side to close too.
+    package static let closingTime: Duration = .seconds(1)
+    /// Strangers that are remembered to have spoken TLS, while the daemon runs; the oldest gives way.
+    package static let rememberedTLSStrangers = 4096
     /// Silence after which a connection is asked for a sign of life.
     package static let pingAfter: Duration = .seconds(10)
     /// Silence after which the peer is taken for dead: within the 30 s that design section 9 promises, with room for the timer.

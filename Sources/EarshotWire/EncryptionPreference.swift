@@ -6,6 +6,11 @@ public enum EncryptionPreference: String, Sendable, Hashable, Codable, CaseItera
     case optional
     /// TLS or nothing.
     case required
+
+    /// Whether this preference, with some other on the far side, can yield the transport.
+    public func permits(_ transport: TransportKind) -> Bool {
+        Self.allCases.contains { TransportKind.agreed(self, $0) == transport }
+    }
 }
 
 /// What carries the frames of a connection.

@@ -65,6 +65,9 @@ package struct HandshakeStateMachine: Sendable {
         /// The responder is done.
         case proven(ProvenPeer)
         case refuse(WireError)
+        /// Refuse with `preferenceRewritten` where one of these verifies, else with `badProof`: they are what the peer has signed
+        /// if someone in between changed an encryption preference.
+        case refuseUnproven(rewritten: [ProofCheck])
     }
 
     package enum SignedAction: Sendable, Hashable {
@@ -82,7 +85,7 @@ package struct HandshakeStateMachine: Sendable {
         /// The responder waits for the first hello.
         case awaitingFirstHello
         case awaitingProof(ProvenPeer)
-        case verifying(ProvenPeer)
+        case verifying(ProvenPeer, Proof)
         case signing(ProvenPeer)
         case proven
         case failed
@@ -92,16 +95,23 @@ package struct HandshakeStateMachine: Sendable {
     private let hello: Hello
     private let carrier: Carrier
     private let expectedPeer: PeerID?
+    private let hasSpokenTLS: @Sendable (PeerID) -> Bool
+    private var theirHello: Hello?
     private var state: State = .idle
     /// Whether this side's preamble and hello have gone out: a refusal before them needs the preamble in front of it.
     package private(set) var hasSentHello = false
 
-    /// A handshake with `hello` as this side's words, fresh nonce included. `expectedPeer` is the id that was dialled, if one was.
-    package init(role: HandshakeRole, hello: Hello, carrier: Carrier, expectedPeer: PeerID? = nil) {
+    /// A handshake with `hello` as this side's words, fresh nonce included. `expectedPeer` is the id that was dialled, if one was;
+    /// `hasSpokenTLS` tells of a peer whether it is not taken in plaintext where this side's preference is `optional`.
+    package init(
+        role: HandshakeRole, hello: Hello, carrier: Carrier, expectedPeer: PeerID? = nil,
+        hasSpokenTLS: @escaping @Sendable (PeerID) -> Bool = { _ in false }
+    ) {
         self.role = role
         self.hello = hello
         self.carrier = carrier
         self.expectedPeer = expectedPeer
+        self.hasSpokenTLS = hasSpokenTLS
     }
 
     /// Whether the other side has proven its key and this side has sent what proves its own.
@@ -136,7 +146,7 @@ package struct HandshakeStateMachine: Sendable {
         case (.awaitingHello, .hello(let theirs)), (.awaitingFirstHello, .hello(let theirs)):
             return self.receivedHello(theirs)
         case (.awaitingProof(let peer), .proof(let proof)):
-            self.state = .verifying(peer)
+            self.state = .verifying(peer, proof)
             return .verify(
                 ProofCheck(
                     scheme: .ecdsaSecp256r1SHA256, publicKey: peer.publicKey, input: peer.transcript.proofInput(of: self.role.other),
@@ -150,15 +160,18 @@ package struct HandshakeStateMachine: Sendable {
     /// The check that `received` asked for has been made.
     package mutating func verified(_ isValid: Bool) -> VerifiedAction {
         switch (self.state, isValid, self.role) {
-        case (.verifying(let peer), true, .initiator):
+        case (.verifying(let peer, _), true, .initiator):
             self.state = .signing(peer)
             return .sign(peer.transcript.proofInput(of: self.role))
-        case (.verifying(let peer), true, .responder):
+        case (.verifying(let peer, _), true, .responder):
             self.state = .proven
             return .proven(peer)
-        case (.verifying, false, _):
+        case (.verifying(let peer, let proof), false, _):
             self.state = .failed
-            return .refuse(.badProof)
+            switch self.carrier {
+            case .tls: return .refuse(.badProof)
+            case .plaintext: return .refuseUnproven(rewritten: self.rewrittenChecks(peer, proof))
+            }
         case (.idle, _, _), (.awaitingHello, _, _), (.awaitingFirstHello, _, _), (.awaitingProof, _, _), (.signing, _, _), (.proven, _, _),
             (.failed, _, _):
             self.state = .failed
@@ -185,6 +198,7 @@ package struct HandshakeStateMachine: Sendable {
     private mutating func receivedHello(_ theirs: Hello) -> ReceivedAction {
         do throws(WireError) {
             let peer = try self.checked(theirs)
+            self.theirHello = theirs
             switch self.role {
             case .initiator:
                 self.state = .awaitingProof(peer)
@@ -215,21 +229,42 @@ package struct HandshakeStateMachine: Sendable {
         guard self.expectedPeer == nil || self.expectedPeer == id else { throw .notTheDialled(id) }
         let transport = self.carrier.kind
         switch (TransportKind.agreed(ours.encryption, theirs.encryption), transport) {
-        case (.tls, .tls), (.plaintext, .plaintext): break
+        case (.tls, .tls): break
+        case (.plaintext, .plaintext): guard ours.encryption != .optional || !self.hasSpokenTLS(id) else { throw .spokenTLSBefore }
         case (.tls, .plaintext): throw .downgradeDetected
         case (.plaintext, .tls), (nil, _): throw .encryptionMismatch
         }
-        // The encoding is canonical, so that encoding what was decoded gives the bytes that came.
-        let ourPayload = try FrameEncoder.payload(of: ours)
-        let theirPayload = try FrameEncoder.payload(of: theirs)
-        let transcript =
-            switch self.role {
-            case .initiator: Transcript(initiatorHello: ourPayload, responderHello: theirPayload, transport: transport)
-            case .responder: Transcript(initiatorHello: theirPayload, responderHello: ourPayload, transport: transport)
-            }
         return ProvenPeer(
             id: id, displayName: theirs.displayName, publicKey: theirs.publicKey,
             version: min(ours.versions.upperBound, theirs.versions.upperBound), encryption: theirs.encryption, transport: transport,
-            extensions: theirs.extensions, transcript: transcript)
+            extensions: theirs.extensions, transcript: try self.transcript(ours, theirs))
+    }
+
+    /// The encoding is canonical, so that encoding what was decoded gives the bytes that came.
+    private func transcript(_ ours: Hello, _ theirs: Hello) throws(WireError) -> Transcript {
+        let (ourPayload, theirPayload) = (try FrameEncoder.payload(of: ours), try FrameEncoder.payload(of: theirs))
+        return switch self.role {
+        case .initiator: Transcript(initiatorHello: ourPayload, responderHello: theirPayload, transport: self.carrier.kind)
+        case .responder: Transcript(initiatorHello: theirPayload, responderHello: ourPayload, transport: self.carrier.kind)
+        }
+    }
+
+    /// What the peer has signed if either preference was another one on its side.
+    private func rewrittenChecks(_ peer: ProvenPeer, _ proof: Proof) -> [ProofCheck] {
+        guard let theirHello = self.theirHello else { return [] }
+        var checks: [ProofCheck] = []
+        for (ourPreference, theirPreference) in EncryptionPreference.allCases.flatMap({ one in
+            EncryptionPreference.allCases.map { (one, $0) }
+        }) where ourPreference != self.hello.encryption || theirPreference != theirHello.encryption {
+            var (ours, theirs) = (self.hello, theirHello)
+            ours.encryption = ourPreference
+            theirs.encryption = theirPreference
+            guard let transcript = try? self.transcript(ours, theirs) else { continue }
+            checks.append(
+                ProofCheck(
+                    scheme: .ecdsaSecp256r1SHA256, publicKey: peer.publicKey, input: transcript.proofInput(of: self.role.other),
+                    signature: proof.signature))
+        }
+        return checks
     }
 }

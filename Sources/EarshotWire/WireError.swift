@@ -26,6 +26,11 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
     case encryptionMismatch
     /// Both preferences give TLS, and the connection is plaintext: someone in between has stripped it.
     case downgradeDetected
+    /// The peer signed another preference than the one that came, or was shown another than the one that was sent: someone in
+    /// between has rewritten it, to have plaintext.
+    case preferenceRewritten
+    /// The peer has spoken TLS with this side before, and now comes in plaintext.
+    case spokenTLSBefore
     /// The two version ranges have nothing in common.
     case versionUnsupported
     /// The other side is of another service type.
@@ -40,7 +45,7 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case .misuse: .unavailable
         case .ownKey, .keyNotOfCertificate, .notTheDialled, .badProof: .identityMismatch
         case .encryptionMismatch: .encryptionMismatch
-        case .downgradeDetected: .downgradeDetected
+        case .downgradeDetected, .preferenceRewritten, .spokenTLSBefore: .downgradeDetected
         case .versionUnsupported: .versionUnsupported
         case .serviceMismatch: .serviceMismatch
         case .unsupportedScheme: .unsupported
@@ -66,6 +71,8 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case .badProof: "the proof does not verify under the peer's key"
         case .encryptionMismatch: "the two encryption preferences do not allow this transport"
         case .downgradeDetected: "both sides prefer TLS but the connection is plaintext"
+        case .preferenceRewritten: "an encryption preference was changed on its way"
+        case .spokenTLSBefore: "the peer has spoken TLS before, and plaintext is not accepted from it until a person allows that"
         case .versionUnsupported: "the two sides have no protocol version in common"
         case .serviceMismatch: "the two sides are of different service types"
         case .unsupportedScheme(let scheme): "the signature scheme \(scheme.rawValue) is not supported here"

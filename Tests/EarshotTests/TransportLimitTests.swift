@@ -133,7 +133,7 @@ private final class HandlerBench {
         let key = self.initiator.publicKey
         let responder = self.responder
         let settings = ConnectionHandler.Settings(
-            role: .responder, hello: try makeHello(responder, "bob"), expectedPeer: nil, dialledAddress: nil,
+            role: .responder, hello: try makeHello(responder, "bob"), expectedPeer: nil, dialledAddress: nil, spokenTLS: SpokenTLS(),
             sign: { try responder.sign($0) }, emit: { [events] event in events.withLock { $0.append(event) } },
             settled: { [settled] result in
                 let word =
@@ -146,7 +146,7 @@ private final class HandlerBench {
         self.decoder.phase = .proven
         try self.channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try self.channel.pipeline.syncOperations.addHandlers(
-            self.counter, ConnectionHandler(settings: settings, logger: quietLogger) { _ in key })
+            self.counter, ConnectionHandler(settings: settings, logger: quietLogger, security: .tls { _ in key }))
         self.channel.pipeline.fireUserInboundEventTriggered(TLSUserEvent.handshakeCompleted(negotiatedProtocol: nil))
     }
 
@@ -338,24 +338,32 @@ private final class HandlerBench {
 }
 
 @Suite struct FirstByteTests {
-    private func channel() throws -> EmbeddedChannel {
+    private func channel(_ preference: EncryptionPreference) throws -> EmbeddedChannel {
         let channel = EmbeddedChannel()
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-        try channel.pipeline.syncOperations.addHandler(FirstByteHandler { _ in })
+        try channel.pipeline.syncOperations.addHandler(FirstByteHandler(preference: preference) { _, _ in })
         return channel
     }
 
-    @Test func tlsGoesOn() throws {
-        let channel = try self.channel()
-        try channel.writeInbound(ByteBuffer(bytes: [0x16, 3, 1]))
+    @Test(
+        arguments: [
+            (EncryptionPreference.required, [0x16, 3, 1]), (.optional, [0x16, 3, 1]), (.optional, WireLimits.preamble),
+            (.none, WireLimits.preamble),
+        ] as [(EncryptionPreference, [UInt8])]) func whatThePreferencePermitsGoesOn(preference: EncryptionPreference, bytes: [UInt8]) throws
+    {
+        let channel = try self.channel(preference)
+        try channel.writeInbound(ByteBuffer(bytes: bytes))
         #expect(channel.isActive)
-        #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(bytes: [0x16, 3, 1]))
+        #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(bytes: bytes))
+        #expect(try channel.readOutbound(as: ByteBuffer.self) == nil)
     }
 
-    @Test func ourPreambleIsToldWhyNot() throws {
-        let channel = try self.channel()
-        try channel.writeInbound(ByteBuffer(bytes: WireLimits.preamble))
+    @Test(arguments: [(EncryptionPreference.required, WireLimits.preamble), (.none, [0x16, 3, 1])] as [(EncryptionPreference, [UInt8])])
+    func whatItExcludesIsToldWhyNot(preference: EncryptionPreference, bytes: [UInt8]) throws {
+        let channel = try self.channel(preference)
+        try channel.writeInbound(ByteBuffer(bytes: bytes))
         #expect(!channel.isActive)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
         var answer = try #require(try channel.readOutbound(as: ByteBuffer.self))
         #expect(answer.readBytes(length: WireLimits.preamble.count) == WireLimits.preamble)
         var decoder = FrameDecoder()
@@ -368,7 +376,7 @@ private final class HandlerBench {
     }
 
     @Test(arguments: [0x00, 0x15, 0x17, 0x47, 0x80, 0xFF] as [UInt8]) func garbageIsClosedWithoutAWord(byte: UInt8) throws {
-        let channel = try self.channel()
+        let channel = try self.channel(.optional)
         try channel.writeInbound(ByteBuffer(bytes: [byte]))
         #expect(!channel.isActive)
         #expect(try channel.readOutbound(as: ByteBuffer.self) == nil)

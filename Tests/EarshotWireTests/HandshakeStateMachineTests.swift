@@ -161,6 +161,65 @@ import Testing
         }
     }
 
+    @Test(arguments: EncryptionPreference.allCases) func aPeerThatHasSpokenTLSIsNotTakenInPlaintextUnderOptional(
+        _ ours: EncryptionPreference
+    )
+        throws
+    {
+        for (known, isTLS) in [(true, false), (false, false), (true, true)] {
+            let theirs: EncryptionPreference = isTLS ? .required : .none
+            guard TransportKind.agreed(ours, theirs) == (isTLS ? .tls : .plaintext) else { continue }
+            let (dialler, other) = try self.sides(isTLS, alice: { $0.encryption = ours }, bob: { $0.encryption = theirs })
+            for role in HandshakeRole.allCases {
+                var machine = Machine(
+                    role: role, hello: dialler.hello, carrier: isTLS ? .tls(peerKey: other.hello.publicKey) : .plaintext,
+                    hasSpokenTLS: { known && $0 == other.id })
+                _ = machine.start()
+                let action = machine.received(.hello(other.hello))
+                let isRefused = known && !isTLS && ours == .optional
+                #expect((action == .refuse(.spokenTLSBefore)) == isRefused)
+            }
+        }
+        #expect(WireError.spokenTLSBefore.code == .downgradeDetected)
+    }
+
+    /// A man in the middle of plaintext shows each side a preference that gives plaintext; each signs what it saw and said.
+    @Test(arguments: HandshakeRole.allCases, [EncryptionPreference.optional, .required])
+    func aRewrittenPreferenceShowsInTheProof(_ role: HandshakeRole, _ theirs: EncryptionPreference) throws {
+        var (one, other) = try self.sides(false, alice: { $0.encryption = .optional }, bob: { $0.encryption = theirs })
+        if role == .responder { one.machine = Machine(role: .responder, hello: one.hello, carrier: .plaintext) }
+        _ = one.machine.start()
+        var shown = other.hello
+        shown.encryption = .none
+        _ = one.machine.received(.hello(shown))
+        if role == .responder { _ = one.machine.signed([1]) }
+        var ours = one.hello
+        ours.encryption = .none
+        let (mine, their) = (try FrameEncoder.payload(of: ours), try FrameEncoder.payload(of: other.hello))
+        let seen =
+            role == .initiator
+            ? Transcript(initiatorHello: mine, responderHello: their, transport: .plaintext)
+            : Transcript(initiatorHello: their, responderHello: mine, transport: .plaintext)
+        let proof = Proof(signature: try other.sign(seen.proofInput(of: role.other)))
+        guard case .verify(let check) = one.machine.received(.proof(proof)) else {
+            Issue.record("no check")
+            return
+        }
+        #expect(!ProofVerifier.isValid(check))
+        guard case .refuseUnproven(let rewritten) = one.machine.verified(false) else {
+            Issue.record("not looked into")
+            return
+        }
+        #expect(rewritten.count == 8)
+        #expect(rewritten.count(where: ProofVerifier.isValid) == 1)
+        #expect(WireError.preferenceRewritten.code == .downgradeDetected)
+        // Another's key is no rewriting.
+        var forged = rewritten
+        for index in forged.indices { forged[index].signature = try one.sign(forged[index].input) }
+        #expect(!forged.contains(where: ProofVerifier.isValid))
+        #expect(one.machine.received(.proof(proof)) == .ignore)
+    }
+
     @Test func versionsMustMeet() throws {
         #expect(try self.answer(alice: { $0.versions = 1...2 }, bob: { $0.versions = 3...4 }) == .refuse(.versionUnsupported))
         #expect(WireError.versionUnsupported.code == .versionUnsupported)
@@ -300,7 +359,8 @@ import Testing
             .malformed(.inviteWithdraw, field: "signature_scheme"), .tooLong(type: .max, length: .max, limit: .max), .unknownType(.max),
             .foreignPreamble, .outOfOrder(.resourceChunk, why: "it is not the next within the accepted range"), .misuse, .ownKey,
             .reflectedNonce, .keyNotOfCertificate, .notTheDialled(PeerID(subjectPublicKeyInfo: [1])), .badProof, .encryptionMismatch,
-            .downgradeDetected, .versionUnsupported, .serviceMismatch, .unsupportedScheme(SignatureScheme(rawValue: .max)),
+            .downgradeDetected, .preferenceRewritten, .spokenTLSBefore, .versionUnsupported, .serviceMismatch,
+            .unsupportedScheme(SignatureScheme(rawValue: .max)),
         ]
         for error in errors {
             let frame = Frame.refusal(error.refusal)

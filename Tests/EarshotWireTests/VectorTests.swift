@@ -113,6 +113,7 @@ import Testing
                 case .sign(let input): proven = try self.sign(input, with: &machine, as: ours, into: &sent)
                 case .proven(let peer): proven = peer
                 case .refuse(let error): Issue.record("\(error)")
+                case .refuseUnproven: Issue.record("not proven")
                 }
             case .refuse(let error): Issue.record("\(error)")
             case .refused, .ignore: Issue.record("ended")

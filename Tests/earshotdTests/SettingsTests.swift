@@ -84,6 +84,11 @@ private func load(file text: String) throws -> Settings {
         #expect(settings.group == nil)
     }
 
+    @Test(arguments: ["required", "optional", "none"]) func encryption(preference: String) throws {
+        #expect(try load(file: "[peer]\nencryption = \(preference)\n").value(of: .peerEncryption) == preference)
+        #expect(try load(environment: ["EARSHOT_PEER_ENCRYPTION": preference]).settings.value(of: .peerEncryption) == preference)
+    }
+
     @Test func aLaterSettingInTheEnvironmentIsNotPassedOver() throws {
         #expect(throws: Never.self) { try load(environment: ["EARSHOT_IDENTITY_CERTIFICATE": ""]) }
         let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_IDENTITY_CERTIFICATE": "/x"]) }
@@ -98,7 +103,7 @@ private func load(file text: String) throws -> Settings {
         name = "alice #2"   ; another
         service_type=robots
         port = 5000
-        encryption = required        # required | optional | none
+        encryption = optional        # required | optional | none
         [discovery]
         backend = embedded
         advertise = no
@@ -143,6 +148,7 @@ private func load(file text: String) throws -> Settings {
 
     @Test func everyKeyIsRead() throws {
         let settings = try load(file: Self.other)
+        #expect(settings.value(of: .peerEncryption) == "optional")
         #expect("\(settings.name)" == "alice #2")
         #expect("\(settings.serviceType)" == "robots")
         #expect(settings.port == 5000)
@@ -188,8 +194,7 @@ private func load(file text: String) throws -> Settings {
         ("[peer]\nport = 65536", 2, "a whole number from 0 to 65535"),
         ("[peer]\nport = +5", 2, "a whole number from 0 to 65535"),
         ("[peer]\nport = 99999999999999999999", 2, "a whole number from 0 to 65535"),
-        ("[peer]\nencryption = optional", 2, "supported by this version yet"),
-        ("[peer]\nencryption = tls", 2, "'tls' is not required"),
+        ("[peer]\nencryption = tls", 2, "'tls' is not one of required, optional, none"),
         ("[identity]\ncertificate = /x", 2, "'certificate = /x' in [identity] is not supported by this version"),
         ("[identity]\nkey = /x", 2, "unknown key 'key' in [identity]; there are authorities, certificate, private_key"),
         ("[resources]\naccept = all", 2, "one of session, ask"),
@@ -448,8 +453,7 @@ private func withDropIns<Result>(_ file: String?, _ dropIns: [String: String], _
         let running = try load(file: "[discovery.info]\nroom = attic\nrack = 1\n")
         let new = try load(file: SettingsFileTests.other)
         let changes = new.changes(from: running)
-        // The one value of encryption that there is cannot differ.
-        let keys = SettingKey.allCases.filter { $0 != .peerEncryption }.map(\.rawValue)
+        let keys = SettingKey.allCases.map(\.rawValue)
         #expect(changes.changed == keys + ["discovery.info.Empty", "discovery.info.rack", "discovery.info.room"])
         #expect(changes.needsRestart == ["peer.service_type", "peer.port", "control.socket", "control.group"])
         #expect(new.changes(from: new) == SettingsChanges(changed: [], needsRestart: []))

@@ -64,6 +64,7 @@ extension Node {
 
     func configuredDialFinished(_ peer: ConfiguredPeer, _ error: EarshotError?) {
         guard var dial = self.configuredDials[peer] else { return }
+        let error = error.map { self.explained($0, name: (dial.peer ?? peer.id).flatMap { self.records[$0]?.name } ?? peer.description) }
         dial.redial.isDialling = false
         let before = dial.redial.lastError
         dial.redial.lastError = error

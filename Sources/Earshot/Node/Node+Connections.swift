@@ -72,10 +72,17 @@ extension Node {
         guard self.records[id] != nil else { return }
         self.records[id]?.redial.isDialling = false
         if let error {
+            let error = self.explained(error, name: self.records[id]?.name ?? id.description)
+            let isNews = self.records[id]?.redial.lastError?.code != error.code
             self.records[id]?.redial.attempts += 1
             self.records[id]?.redial.lastError = error
-            self.logger.debug("cannot reach a peer", metadata: ["peer": "\(id)", "error": "\(error)"])
-            if error.isFinalForDial { self.failInvitations(to: id, error) }
+            if error.isFinalForDial {
+                self.logger.log(
+                    level: isNews ? .warning : .debug, "cannot agree with a peer", metadata: ["peer": "\(id)", "error": "\(error)"])
+                self.failInvitations(to: id, error)
+            } else {
+                self.logger.debug("cannot reach a peer", metadata: ["peer": "\(id)", "error": "\(error)"])
+            }
             self.ensureConnection(id)
         }
         self.publishPeer(id)
@@ -86,7 +93,8 @@ extension Node {
     func connectionProven(_ connection: Connection) {
         let id = connection.peer.id
         var record = self.records[id] ?? PeerRecord(id: id, now: Date())
-        guard !self.isStopping else {
+        // Where our preference has changed during the handshake, the next one will say so.
+        guard !self.isStopping, self.preferencesYield(connection) else {
             connection.close()
             return
         }
@@ -123,6 +131,7 @@ extension Node {
         if let address = connection.dialledAddress { record.lastGoodAddress = address }
         self.records[id] = record
         self.noteName(connection.peer.displayName.description, of: id)
+        self.noteSpokenTLS(connection)
         self.noteConfigured(id, connection)
         if let session = record.session { connection.send([.sessionResume(session.id)]) }
         self.inviteForQueue(id)
@@ -148,8 +157,9 @@ extension Node {
 
     /// Of two connections between the same pair the newest proven one stands; when both dialled at once, the lower id's.
     private func stands(_ connection: Connection, against standing: Connection) -> Bool {
+        // One in TLS and one in plaintext were not: a preference has changed in between.
         let isSimultaneous =
-            connection.isInitiator != standing.isInitiator
+            connection.isInitiator != standing.isInitiator && connection.protection == standing.protection
             && connection.provenAt - standing.provenAt < EarshotLimits.simultaneousDialTime && standing.channel.isActive
         guard isSimultaneous else { return true }
         return connection.isInitiator == (self.id < connection.peer.id)

@@ -148,6 +148,7 @@ extension Node {
             throw error
         }
         self.records[peer]?.stored = stored
+        self.keepSpokenTLS(stored)
         guard self.invitations[id]?.invitation.state == .pending else {
             // Withdrawn while the disk was busy: there is nobody to have a session with.
             self.persist([.removeSession(session.id)]) { _ in }
@@ -281,6 +282,7 @@ extension Node {
         let stored = self.storedPeer(record)
         self.invitations[id]?.isDeciding = true
         self.records[peer]?.stored = stored
+        self.keepSpokenTLS(stored)
         self.adopt(session, with: peer, attached: true)
         self.persist([.putPeer(stored), .putSession(session)]) { result in
             switch result {

@@ -59,7 +59,9 @@ extension Node {
         let wasBlocked = record.trust == .blocked
         var stored = self.storedPeer(record)
         stored.trust = trust
-        if trust == .unknown, !wasBlocked { stored.spokenTLS = false }
+        // Taking trust back lets the peer come in plaintext again; unblocking it does not.
+        let forgetsTLS = trust == .unknown && !wasBlocked
+        if forgetsTLS { stored.spokenTLS = false }
         var changes: [StoreChange] = [.putPeer(stored)]
         // Unblocking ends nothing: a blocked peer has no session.
         let ended = trust == .trusted ? nil : record.session
@@ -68,6 +70,7 @@ extension Node {
         var current = self.records[id] ?? record
         current.stored = stored
         self.records[id] = current
+        if forgetsTLS { self.transport.spokenTLS.forget(id) } else { self.keepSpokenTLS(stored) }
         if let ended, current.session?.id == ended.id { self.sessionEnded(id, tellPeer: true) }
         if trust != .trusted, self.records[id]?.session == nil {
             self.failOutbox(of: id, EarshotError(.notConnected, "\(current.name) is not trusted any more"), queuedToo: true)
@@ -86,8 +89,7 @@ extension Node {
     func storedPeer(_ record: PeerRecord) -> StoredPeer {
         StoredPeer(
             id: record.id, name: record.name, trust: record.trust,
-            spokenTLS: record.stored?.spokenTLS ?? (record.connection?.protection == .encrypted), firstSeen: record.firstSeen,
-            lastSeen: record.lastSeen)
+            spokenTLS: self.transport.spokenTLS.contains(record.id), firstSeen: record.firstSeen, lastSeen: record.lastSeen)
     }
 }
 

@@ -50,6 +50,7 @@ extension Node {
 
     /// Both sides have named the session on this connection.
     private func attached(_ id: PeerID) {
+        self.logProtection(of: id)
         self.flushOutbox(id)
         self.sendReceipts(to: id)
         self.resumeWaiters(of: id)

@@ -33,6 +33,7 @@ extension Node {
         new.timers = old.timers
         self.configuration = new
         self.transport.use(new)
+        if new.encryption != old.encryption { self.applyEncryption() }
         self.useConfiguredPeers(new.configuredPeers)
         if restartsDiscovery || self.discoveryPlan(old) != self.discoveryPlan(new) { self.restartDiscovery(with: makeDiscovery()) }
         self.tell(.settingsReloaded(changed: changed, needsRestart: needsRestart))

@@ -94,9 +94,6 @@ public actor Node {
     public init(configuration: Configuration, discovery: (any PeerDiscovery)?, logger: Logger) async throws(EarshotError) {
         try DiscoveryInfo.validate(configuration.discoveryInfo)
         if let directory = configuration.receiveDirectory { try Publisher.check(directory) }
-        guard configuration.encryption == .required else {
-            throw EarshotError(.unsupported, "this version speaks TLS only; set the encryption preference to required")
-        }
         self.configuration = configuration
         self.currentDiscovery = CurrentDiscovery(discovery)
         self.logger = logger
@@ -140,6 +137,7 @@ public actor Node {
             record.lastSeen = peer.lastSeen
             record.provenName = peer.name
             record.stored = peer
+            if peer.spokenTLS { self.transport.spokenTLS.keep(peer.id) }
             record.isAnnounced = true
             self.records[peer.id] = record
         }

@@ -88,7 +88,7 @@ extension Node {
         public var port: UInt16 = 47110
         /// Whether a taken port is an error; else any free one is used.
         public var portIsFixed = false
-        /// What this node wants of the transport; `required` is what this version speaks.
+        /// What this node wants of the transport.
         public var encryption: EncryptionPreference = .required
         /// Whether others can find this node.
         public var advertise = true

@@ -8,13 +8,15 @@ extension ConnectionHandler {
         /// The peer that was dialled; any where `nil`.
         package let expectedPeer: PeerID?
         package let dialledAddress: PeerAddress?
+        /// Who is not taken in plaintext, and where a peer that proves itself over TLS is noted.
+        package let spokenTLS: SpokenTLS
         package let sign: @Sendable ([UInt8]) throws -> [UInt8]
         package let emit: @Sendable (ConnectionEvent) -> Void
         /// Called once, when the peer is proven or the connection has ended before.
         package let settled: @Sendable (Result<Void, EarshotError>) -> Void
 
         package init(
-            role: HandshakeRole, hello: Hello, expectedPeer: PeerID?, dialledAddress: PeerAddress?,
+            role: HandshakeRole, hello: Hello, expectedPeer: PeerID?, dialledAddress: PeerAddress?, spokenTLS: SpokenTLS,
             sign: @escaping @Sendable ([UInt8]) throws -> [UInt8], emit: @escaping @Sendable (ConnectionEvent) -> Void,
             settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
         ) {
@@ -22,6 +24,7 @@ extension ConnectionHandler {
             self.hello = hello
             self.expectedPeer = expectedPeer
             self.dialledAddress = dialledAddress
+            self.spokenTLS = spokenTLS
             self.sign = sign
             self.emit = emit
             self.settled = settled

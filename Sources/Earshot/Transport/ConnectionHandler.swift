@@ -15,10 +15,17 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package typealias OutboundIn = [Frame]
     package typealias OutboundOut = ByteBuffer
 
+    /// What carries the frames.
+    package enum Security {
+        /// TLS, further forward in the pipeline; once it stands, `peerKey` reads the key of the other side's certificate.
+        case tls(peerKey: (ChannelHandlerContext) -> [UInt8]?)
+        case plaintext
+    }
+
     private enum State {
-        /// TLS is being set up.
-        case waitingForTLS
-        case handshaking(HandshakeStateMachine)
+        /// TCP or TLS is being set up.
+        case waiting
+        case handshaking(Handshake)
         case proven(Connection, ConnectionStateMachine)
         case closed
     }
@@ -26,26 +33,26 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private let settings: Settings
     private let logger: Logger
     private let localID: PeerID
-    private let peerKey: (ChannelHandlerContext) -> [UInt8]?
-    private var state = State.waitingForTLS
+    private let security: Security
+    private var state = State.waiting
     private var preamble = PreambleDecoder()
     private var hasPreamble = false
     private var decoder = FrameDecoder()
-    private var heardSinceCheck = false
-    private var silence: TimeAmount = .zero
-    private var heartbeat: RepeatedTask?
+    private let writer = FrameWriter()
+    private var heartbeat = Heartbeat()
+    private var heartbeatTask: RepeatedTask?
     private var deadline: Scheduled<Void>?
     private var end: ConnectionEnd?
+    private var isClosing = false
     private var unprocessed = 0
-    private var unwritten = 0
     private var wantsRead = false
 
-    /// `peerKey` reads the key of the other side's certificate once TLS stands.
-    package init(settings: Settings, logger: Logger, peerKey: @escaping (ChannelHandlerContext) -> [UInt8]?) {
+    package init(settings: Settings, logger: Logger, security: Security) {
         self.settings = settings
         self.logger = logger
         self.localID = PeerID(subjectPublicKeyInfo: settings.hello.publicKey)
-        self.peerKey = peerKey
+        self.security = security
+        self.writer.hasRoom = { [weak self] context in self?.resumeReading(context: context) }
     }
 
     // MARK: Beginning
@@ -56,36 +63,48 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             let (this, context) = loopBound.value
             this.fail(EarshotError(.timedOut, "the peer did not finish its handshake in \(EarshotLimits.handshakeTime)"), context: context)
         }
+        self.beginInPlaintext(context: context)
+    }
+
+    package func channelActive(context: ChannelHandlerContext) {
+        self.beginInPlaintext(context: context)
+        context.fireChannelActive()
     }
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .handshakeCompleted? = event as? TLSUserEvent {
-            self.begin(context: context)
+        switch (event, self.security) {
+        case (TLSUserEvent.handshakeCompleted, .tls(let peerKey)):
+            if case .waiting = self.state, let key = peerKey(context) {
+                self.begin(.tls(peerKey: key), context: context)
+            } else {
+                self.fail(EarshotError(.identityMismatch, "the peer presented no certificate"), context: context)
+            }
+        case (let answer as PlaintextRefusal, .tls):
+            self.fail(EarshotError(answer.refusal.code.earshotCode, answer.description, underlying: answer), context: context)
+        default: break
         }
         context.fireUserInboundEventTriggered(event)
     }
 
-    private func begin(context: ChannelHandlerContext) {
-        guard case .waitingForTLS = self.state, let key = self.peerKey(context) else {
-            self.fail(EarshotError(.identityMismatch, "the peer presented no certificate"), context: context)
-            return
-        }
-        var machine = HandshakeStateMachine(
-            role: self.settings.role, hello: self.settings.hello, carrier: .tls(peerKey: key), expectedPeer: self.settings.expectedPeer)
-        let action = machine.start()
-        self.state = .handshaking(machine)
-        switch action {
-        case .send(let hello): self.writeAccounted([.hello(hello)], withPreamble: true, context: context)
-        case .wait: break
-        case .refuse(let error): self.refuse(error, context: context)
-        }
+    private func beginInPlaintext(context: ChannelHandlerContext) {
+        guard case .plaintext = self.security, case .waiting = self.state, context.channel.isActive else { return }
+        self.begin(.plaintext, context: context)
+    }
+
+    private func begin(_ carrier: HandshakeStateMachine.Carrier, context: ChannelHandlerContext) {
+        var handshake = Handshake(settings: self.settings, carrier: carrier)
+        let outcome = handshake.start()
+        self.state = .handshaking(handshake)
+        self.perform(outcome, context: context)
     }
 
     // MARK: Reading
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // What comes after the last word is not answered any more, and must not pile up.
+        guard !self.isClosing else { return }
         var buffer = self.unwrapInboundIn(data)
-        self.heardSinceCheck = true
+        self.heartbeat.heard()
         do throws(WireError) {
             if !self.hasPreamble {
                 self.hasPreamble = try self.preamble.consume(&buffer)
@@ -102,10 +121,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         var frames: [Frame] = []
         while let frame = try self.decoder.next() {
             switch self.state {
-            case .handshaking(var machine):
-                let action = machine.received(frame)
-                self.state = .handshaking(machine)
-                self.perform(action, context: context)
+            case .handshaking(var handshake):
+                let outcome = handshake.received(frame)
+                self.state = .handshaking(handshake)
+                self.perform(outcome, context: context)
             case .proven(let connection, var machine):
                 // Taken out while it is changed, so that it is not copied.
                 self.state = .closed
@@ -125,7 +144,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                     self.emit(frames)
                     throw error
                 }
-            case .waitingForTLS, .closed: return
+            case .waiting, .closed: return
             }
         }
         self.emit(frames)
@@ -147,7 +166,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     private var mayRead: Bool {
-        self.unprocessed < EarshotLimits.unprocessedBytes && self.unwritten < EarshotLimits.unwrittenBytes
+        self.unprocessed < EarshotLimits.unprocessedBytes && self.writer.unwritten < EarshotLimits.unwrittenBytes
     }
 
     /// Something that held the reading up is less.
@@ -159,42 +178,15 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     // MARK: Handshake
 
-    private func perform(_ action: HandshakeStateMachine.ReceivedAction, context: ChannelHandlerContext) {
-        switch action {
-        case .wait, .ignore: break
-        case .sign(let input): self.sign(input, context: context)
-        case .verify(let check):
-            guard case .handshaking(var machine) = self.state else { return }
-            let action = machine.verified(ProofVerifier.isValid(check))
-            self.state = .handshaking(machine)
-            switch action {
-            case .sign(let input): self.sign(input, context: context)
-            case .proven(let peer): self.proven(peer, context: context)
-            case .refuse(let error): self.refuse(error, context: context)
-            }
-        case .refuse(let error): self.refuse(error, context: context)
-        case .refused(let refusal):
-            self.fail(EarshotError(refusal.code.earshotCode, "the peer refused the connection: \(refusal.code.name)"), context: context)
-        }
-    }
-
-    private func sign(_ input: [UInt8], context: ChannelHandlerContext) {
-        guard case .handshaking(var machine) = self.state else { return }
-        let signature: [UInt8]
-        do {
-            signature = try self.settings.sign(input)
-        } catch {
-            self.fail(EarshotError(.unavailable, "cannot sign with the identity's key: \(error)", underlying: error), context: context)
-            return
-        }
-        let action = machine.signed(signature)
-        self.state = .handshaking(machine)
-        switch action {
-        case .send(let hello, let proof): self.writeAccounted([.hello(hello), .proof(proof)], withPreamble: true, context: context)
-        case .sendAndFinish(let proof, let peer):
-            self.writeAccounted([.proof(proof)], context: context)
+    private func perform(_ outcome: Handshake.Outcome, context: ChannelHandlerContext) {
+        switch outcome {
+        case .wait: break
+        case .send(let frames, let withPreamble): self.writeAccounted(frames, withPreamble: withPreamble, context: context)
+        case .proven(let peer, let frames):
+            if !frames.isEmpty { self.writeAccounted(frames, context: context) }
             self.proven(peer, context: context)
         case .refuse(let error): self.refuse(error, context: context)
+        case .fail(let error): self.fail(error, context: context)
         }
     }
 
@@ -206,6 +198,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             dialledAddress: self.settings.dialledAddress)
         self.state = .proven(connection, ConnectionStateMachine(localID: self.localID, peerID: peer.id))
         self.startHeartbeat(context: context)
+        if peer.transport == .tls { self.settings.spokenTLS.insert(peer.id) }
         // The node hears of the connection before whoever dialled it does.
         self.settings.emit(.proven(connection))
         self.settings.settled(.success(()))
@@ -223,48 +216,12 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         let allowed = frames.filter { machine.sent($0) == .send }
         self.state = .proven(connection, machine)
         do {
-            try self.encode(allowed, into: context.channel.allocator.buffer(capacity: 256), context: context, promise: promise)
+            try self.writer.write(allowed, context: context, promise: promise)
         } catch {
             self.logger.error("a frame of ours is outside the protocol's limits", metadata: ["error": "\(error)"])
             promise?.fail(error)
         }
     }
-
-    /// One write for small frames together; a large body is written as the buffer that it is, not copied.
-    private func encode(
-        _ frames: [Frame], into buffer: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil
-    ) throws(WireError) {
-        var buffer = buffer
-        for frame in frames {
-            if let body = try FrameEncoder.encodeHead(frame, into: &buffer) {
-                context.write(self.wrapOutboundOut(buffer), promise: nil)
-                context.write(self.wrapOutboundOut(body), promise: nil)
-                buffer = context.channel.allocator.buffer(capacity: 256)
-            }
-        }
-        self.write(buffer, context: context, promise: promise)
-    }
-
-    /// Small frames are mostly answers: while the socket is full they are counted until it takes them. Bodies are bounded elsewhere.
-    private func write(_ buffer: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
-        guard !context.channel.isWritable, buffer.readableBytes > 0 else {
-            context.write(self.wrapOutboundOut(buffer), promise: promise)
-            return
-        }
-        let weight = buffer.readableBytes + Self.writeOverhead
-        let written = promise ?? context.eventLoop.makePromise()
-        self.unwritten += weight
-        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        written.futureResult.whenComplete { _ in
-            let (this, context) = loopBound.value
-            this.unwritten -= weight
-            this.resumeReading(context: context)
-        }
-        context.write(self.wrapOutboundOut(buffer), promise: written)
-    }
-
-    /// About what a write that waits takes in memory beyond its bytes.
-    private static let writeOverhead = 256
 
     /// Writes frames that the machine allows, at once.
     private func write(_ frames: [Frame], context: ChannelHandlerContext) {
@@ -276,10 +233,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     /// Writes what no machine has a say in, or had it already.
     private func writeAccounted(_ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext) {
-        var buffer = context.channel.allocator.buffer(capacity: 512)
-        if withPreamble { buffer.writeBytes(WireLimits.preamble) }
         do {
-            try self.encode(frames, into: buffer, context: context)
+            try self.writer.write(frames, withPreamble: withPreamble, context: context)
             context.flush()
         } catch {
             self.logger.error("a frame of ours is outside the protocol's limits", metadata: ["error": "\(error)"])
@@ -306,31 +261,26 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     private func startHeartbeat(context: ChannelHandlerContext) {
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        let interval = TimeAmount.nanoseconds(TimeAmount(EarshotLimits.deadAfter).nanoseconds / 10)
-        self.heartbeat = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+        self.heartbeatTask = context.eventLoop.scheduleRepeatedTask(
+            initialDelay: Heartbeat.interval, delay: Heartbeat.interval
+        ) { _ in
             let (this, context) = loopBound.value
-            this.checkLife(interval: interval, context: context)
+            this.checkLife(context: context)
         }
     }
 
-    private func checkLife(interval: TimeAmount, context: ChannelHandlerContext) {
-        // A connection that we do not read from because the node is behind is not silent.
-        if self.heardSinceCheck || self.unprocessed >= EarshotLimits.unprocessedBytes {
-            self.heardSinceCheck = false
-            self.silence = .zero
-            return
-        }
-        self.silence = self.silence + interval
-        if self.silence >= TimeAmount(EarshotLimits.deadAfter) {
+    private func checkLife(context: ChannelHandlerContext) {
+        switch self.heartbeat.check(isBehind: self.unprocessed >= EarshotLimits.unprocessedBytes) {
+        case .alive: break
+        case .ask(let value): self.write([.ping(value)], context: context)
+        case .dead:
             // The node hears of it at once: closing waits for a peer that does not answer.
             if case .proven(let connection, _) = self.state {
                 self.state = .closed
                 self.settings.emit(.closed(connection, .dead))
             }
-            self.heartbeat?.cancel()
+            self.heartbeatTask?.cancel()
             self.close(context: context)
-        } else if self.silence >= TimeAmount(EarshotLimits.pingAfter) {
-            self.write([.ping(UInt64(truncatingIfNeeded: self.silence.nanoseconds))], context: context)
         }
     }
 
@@ -345,12 +295,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 "closing a connection", metadata: ["peer": "\(self.provenID)", "reason": "\(error)"])
             self.writeAccounted([.refusal(refusal)], context: context)
             self.finish(.refused(refusal), context: context)
-        case .handshaking(let machine):
-            // A responder that refuses the first hello has not sent its preamble yet.
-            let isFirst = self.settings.role == .responder && !machine.hasSentHello
-            self.writeAccounted([.refusal(refusal)], withPreamble: isFirst, context: context)
+        case .handshaking(let handshake):
+            self.writeAccounted([.refusal(refusal)], withPreamble: handshake.hasSaidNothing, context: context)
             self.fail(EarshotError(error.code.earshotCode, error.description, underlying: error), context: context)
-        case .waitingForTLS:
+        case .waiting:
             self.fail(EarshotError(error.code.earshotCode, error.description, underlying: error), context: context)
         case .closed: break
         }
@@ -377,16 +325,26 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.close(context: context)
     }
 
-    /// Closes for good: TLS's own closing would wait for a peer that may be gone.
+    /// Closes for good, once what was written is out, or after `EarshotLimits.closingTime`.
     private func close(context: ChannelHandlerContext) {
-        context.flush()
+        guard !self.isClosing else { return }
+        self.isClosing = true
         let channel = context.channel
-        context.close(promise: nil)
-        context.eventLoop.scheduleTask(in: .seconds(1)) {
-            // From in front of TLS: asked again, it would only wait on for the other side's word.
-            let pipeline = channel.pipeline.syncOperations
-            (try? pipeline.context(handlerType: NIOSSLServerHandler.self))?.close(mode: .all, promise: nil)
-            (try? pipeline.context(handlerType: NIOSSLClientHandler.self))?.close(mode: .all, promise: nil)
+        switch self.security {
+        case .tls:
+            context.flush()
+            context.close(promise: nil)
+            context.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.closingTime)) {
+                // From in front of TLS: asked again, it would only wait on for the other side's word.
+                let pipeline = channel.pipeline.syncOperations
+                (try? pipeline.context(handlerType: NIOSSLServerHandler.self))?.close(mode: .all, promise: nil)
+                (try? pipeline.context(handlerType: NIOSSLClientHandler.self))?.close(mode: .all, promise: nil)
+            }
+        case .plaintext:
+            // Half, until the other side has closed too: bytes of its that nobody reads any more would reset the connection, and
+            // with it take back what it has not read yet.
+            context.writeAndFlush(self.wrapOutboundOut(ByteBuffer())).whenComplete { _ in channel.close(mode: .output, promise: nil) }
+            context.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.closingTime)) { channel.close(mode: .all, promise: nil) }
         }
     }
 
@@ -396,13 +354,13 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        self.heartbeat?.cancel()
+        self.heartbeatTask?.cancel()
         self.deadline?.cancel()
         switch self.state {
         case .proven(let connection, _):
             self.state = .closed
             self.settings.emit(.closed(connection, self.end ?? .lost))
-        case .waitingForTLS, .handshaking:
+        case .waiting, .handshaking:
             self.state = .closed
             self.settings.settled(.failure(EarshotError(.notConnected, "the connection closed before the peer had proven who it is")))
         case .closed: break

@@ -13,11 +13,13 @@ import Synchronization
 package final class Transport: Sendable {
     package let timers: Timers
     package let lookup: HostLookup
+    /// Which peers have spoken TLS with this node.
+    let spokenTLS = SpokenTLS()
+    let contexts: TLSContexts
+    let group: MultiThreadedEventLoopGroup
+    let logger: Logger
     private let identity: Identity
     private let currentConfiguration: Mutex<Node.Configuration>
-    private let contexts: TLSContexts
-    private let group: MultiThreadedEventLoopGroup
-    private let logger: Logger
     private let emit: @Sendable (ConnectionEvent) -> Void
     private let unproven = UnprovenConnections()
     let handshakeFailures = HandshakeFailures()
@@ -40,7 +42,7 @@ package final class Transport: Sendable {
     }
 
     /// What counts for connections that begin now.
-    private var configuration: Node.Configuration { self.currentConfiguration.withLock { $0 } }
+    var configuration: Node.Configuration { self.currentConfiguration.withLock { $0 } }
 
     /// Has connections begin under another configuration from now on.
     func use(_ configuration: Node.Configuration) {
@@ -98,7 +100,7 @@ package final class Transport: Sendable {
     }
 
     /// Grows with the traffic, from what a handshake needs to what bulk needs.
-    private static let receiveAllocator = AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: 1 << 20)
+    static let receiveAllocator = AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: 1 << 20)
 
     private func initialiseIncoming(_ channel: any Channel) throws {
         let id = ObjectIdentifier(channel)
@@ -116,22 +118,28 @@ package final class Transport: Sendable {
         }
         let contexts = self.contexts
         let logger = self.logger
-        let first = FirstByteHandler { context in
+        let first = FirstByteHandler(preference: settings.hello.encryption) { context, transport in
             let pipeline = context.pipeline.syncOperations
-            let tls = contexts.serverHandler()
-            try pipeline.addHandler(tls, position: .last)
-            try pipeline.addHandler(
-                ConnectionHandler(settings: settings, logger: logger) { [weak tls] _ in Self.key(of: tls) }, position: .last)
+            switch transport {
+            case .tls:
+                let tls = contexts.serverHandler()
+                try pipeline.addHandler(tls, position: .last)
+                try pipeline.addHandler(
+                    ConnectionHandler(settings: settings, logger: logger, security: .tls { [weak tls] _ in Self.key(of: tls) }),
+                    position: .last)
+            case .plaintext:
+                try pipeline.addHandler(ConnectionHandler(settings: settings, logger: logger, security: .plaintext), position: .last)
+            }
         }
         try channel.pipeline.syncOperations.addHandler(first)
     }
 
-    private static func key(of tls: NIOSSLHandler?) -> [UInt8]? {
+    static func key(of tls: NIOSSLHandler?) -> [UInt8]? {
         guard let certificate = tls?.peerCertificate else { return nil }
         return try? certificate.extractPublicKey().toSPKIBytes()
     }
 
-    private func settings(
+    func settings(
         role: HandshakeRole, expected: PeerID?, dialled: PeerAddress?,
         settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
     ) -> ConnectionHandler.Settings {
@@ -144,8 +152,8 @@ package final class Transport: Sendable {
         let identity = self.identity
         let failures = self.handshakeFailures
         return ConnectionHandler.Settings(
-            role: role, hello: hello, expectedPeer: expected, dialledAddress: dialled, sign: { try identity.sign($0) },
-            emit: self.emit,
+            role: role, hello: hello, expectedPeer: expected, dialledAddress: dialled, spokenTLS: self.spokenTLS,
+            sign: { try identity.sign($0) }, emit: self.emit,
             settled: { result in
                 if case .failure(let error) = result { failures.count(error.code) }
                 settled(result)
@@ -162,7 +170,7 @@ package final class Transport: Sendable {
         for channel in dials.values { channel.close(mode: .all, promise: nil) }
     }
 
-    private func track(_ channel: any Channel, until settled: EventLoopFuture<Void>) throws {
+    func track(_ channel: any Channel, until settled: EventLoopFuture<Void>) throws {
         let id = ObjectIdentifier(channel)
         let isStopped = self.dials.withLock { dials in
             dials?[id] = channel
@@ -183,60 +191,7 @@ package final class Transport: Sendable {
         try? await channel?.close().get()
     }
 
-    // MARK: Dialling
-
-    /// Dials until one address has proven to be the peer, or any peer where none is expected; the node hears of that first.
-    ///
-    /// - Throws: why the last address failed; a peer's own refusal before anything else.
-    func dial(_ addresses: [PeerAddress], expecting peer: PeerID?) async throws(EarshotError) {
-        var failure: EarshotError?
-        for address in addresses {
-            guard let socketAddress = address.socketAddress else { continue }
-            do {
-                try await self.dial(expecting: peer, address: address) { $0.connect(to: socketAddress) }
-                return
-            } catch {
-                if failure == nil || error.code != .unavailable { failure = error }
-            }
-        }
-        throw failure ?? EarshotError(.unavailable, "no address of the peer is known on this machine's networks")
-    }
-
-    private func dial(
-        expecting peer: PeerID?, address: PeerAddress?, connect: (ClientBootstrap) -> EventLoopFuture<any Channel>
-    ) async throws(EarshotError) {
-        let settled = self.group.next().makePromise(of: Void.self)
-        let settings = self.settings(role: .initiator, expected: peer, dialled: address) { settled.completeWith($0.mapError { $0 }) }
-        let contexts = self.contexts
-        let logger = self.logger
-        let bootstrap = ClientBootstrap(group: self.group)
-            .connectTimeout(TimeAmount(EarshotLimits.connectTime))
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelOption(.recvAllocator, value: Self.receiveAllocator)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try self.track(channel, until: settled.futureResult)
-                    let tls = try contexts.clientHandler()
-                    try channel.pipeline.syncOperations.addHandlers(
-                        tls, ConnectionHandler(settings: settings, logger: logger) { [weak tls] _ in Self.key(of: tls) })
-                }
-            }
-        do {
-            _ = try await connect(bootstrap).get()
-        } catch {
-            settled.fail(error)
-            throw EarshotError(.unavailable, "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))", underlying: error)
-        }
-        do {
-            try await settled.futureResult.get()
-        } catch let error as EarshotError {
-            throw error
-        } catch {
-            throw EarshotError(.unavailable, "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))", underlying: error)
-        }
-    }
-
-    private static func reason(_ error: any Error) -> String {
+    static func reason(_ error: any Error) -> String {
         switch error {
         case let error as IOError: String(cString: strerror(error.errnoCode))
         case let error as NIOConnectionError:

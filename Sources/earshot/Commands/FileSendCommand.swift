@@ -26,6 +26,7 @@ struct FileSendCommand: AsyncParsableCommand {
         let files = try self.paths.map { try SourceFile($0) }
         let canOpen = SourceFile.daemonCanOpen(socketPath: ControlSocket.path(given: options.socket))
         try await options.withClient { client in
+            await ProtectionWarning(client: client).tell(of: recipients)
             var results: [FileUpload.Result] = []
             for file in files {
                 let upload = FileUpload(file: file, recipients: recipients, client: client)

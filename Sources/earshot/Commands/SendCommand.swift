@@ -82,7 +82,9 @@ struct SendCommand: AsyncParsableCommand {
             contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType),
             mode: self.mode == .reliable ? .reliable : .unreliable, queue: self.queue ? true : nil, timeoutSeconds: self.timeout?.value)
         let peer = self.to.isEmpty ? self.peer : nil
+        let recipients = [self.peer] + self.to
         let receipt = try await options.withClient { client in
+            await ProtectionWarning(client: client).tell(of: recipients)
             do {
                 return try await client.send(request)
             } catch let error as ControlError {

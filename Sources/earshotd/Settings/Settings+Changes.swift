@@ -18,7 +18,7 @@ extension Settings {
         case .peerName: self.name.description
         case .peerServiceType: self.serviceType.description
         case .peerPort: self.portIsChosen ? "\(self.port)" : "\(self.port) or any"
-        case .peerEncryption: "required"
+        case .peerEncryption: self.encryption.rawValue
         case .discoveryBackend: self.backend.rawValue
         case .discoveryAdvertise: "\(self.advertise)"
         case .discoveryBrowse: "\(self.browse)"
@@ -94,6 +94,7 @@ extension Node.Configuration {
         self.init(displayName: settings.name, serviceType: settings.serviceType, stateDirectory: stateDirectory)
         self.port = settings.port
         self.portIsFixed = settings.portIsChosen
+        self.encryption = settings.encryption
         self.advertise = settings.advertise
         self.browse = settings.browse
         self.discoveryInfo = settings.discoveryInfo

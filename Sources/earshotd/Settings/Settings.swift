@@ -12,6 +12,7 @@ struct Settings: Sendable {
     var port: UInt16 = 47110
     /// Somebody chose the port: another one would surprise. 0 asks for any.
     var portIsChosen = false
+    var encryption = EncryptionPreference.required
     var backend = DiscoveryBackend.auto
     var advertise = true
     var browse = true
@@ -84,10 +85,7 @@ struct Settings: Sendable {
             self.port = UInt16(truncatingIfNeeded: try value.number(0...65535))
             self.portIsChosen = true
         case .peerEncryption:
-            guard value.text == EncryptionPreference.required.rawValue else {
-                let known = EncryptionPreference.allCases.contains { $0.rawValue == value.text }
-                throw value.error(known ? "supported by this version yet; it knows required alone" : "required")
-            }
+            self.encryption = try value.choice([EncryptionPreference.required, .optional, .none])
         case .discoveryBackend: self.backend = try value.choice(DiscoveryBackend.allCases)
         case .discoveryAdvertise: self.advertise = try value.boolean()
         case .discoveryBrowse: self.browse = try value.boolean()

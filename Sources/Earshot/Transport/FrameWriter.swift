@@ -1,0 +1,49 @@
+import EarshotWire
+import NIOCore
+
+/// Frames to writes on one connection, and how much of that waits for the socket.
+///
+/// Small frames are mostly answers: while the socket is full they are counted until it takes them, so that a peer that asks and
+/// asks and never reads does not fill the memory. Bodies are bounded elsewhere.
+final class FrameWriter {
+    /// Bytes that wait, with a share for each write.
+    private(set) var unwritten = 0
+    /// Some of what waited has gone out.
+    var hasRoom: (ChannelHandlerContext) -> Void = { _ in }
+
+    /// About what a write that waits takes in memory beyond its bytes.
+    private static let overhead = 256
+
+    /// One write for small frames together; a large body is written as the buffer that it is, not copied. Nothing is flushed.
+    func write(
+        _ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil
+    ) throws(WireError) {
+        var buffer = context.channel.allocator.buffer(capacity: 256)
+        if withPreamble { buffer.writeBytes(WireLimits.preamble) }
+        for frame in frames {
+            if let body = try FrameEncoder.encodeHead(frame, into: &buffer) {
+                context.write(NIOAny(buffer), promise: nil)
+                context.write(NIOAny(body), promise: nil)
+                buffer = context.channel.allocator.buffer(capacity: 256)
+            }
+        }
+        self.write(buffer, context: context, promise: promise)
+    }
+
+    private func write(_ buffer: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        guard !context.channel.isWritable, buffer.readableBytes > 0 else {
+            context.write(NIOAny(buffer), promise: promise)
+            return
+        }
+        let weight = buffer.readableBytes + Self.overhead
+        let written = promise ?? context.eventLoop.makePromise()
+        self.unwritten += weight
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        written.futureResult.whenComplete { _ in
+            let (this, context) = loopBound.value
+            this.unwritten -= weight
+            this.hasRoom(context)
+        }
+        context.write(NIOAny(buffer), promise: written)
+    }
+}

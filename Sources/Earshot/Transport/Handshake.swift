@@ -1,0 +1,77 @@
+import EarshotWire
+
+/// A ``EarshotWire/HandshakeStateMachine`` with what it needs at hand: signs with this node's key and checks the peer's proofs, and
+/// says what is to go out.
+struct Handshake {
+    /// What the connection's handler has to do.
+    enum Outcome {
+        case wait
+        /// The preamble goes before the first frames of a side.
+        case send([Frame], withPreamble: Bool)
+        /// The peer is who it says; these frames go out before anything else.
+        case proven(ProvenPeer, sending: [Frame])
+        /// Say why, and close.
+        case refuse(WireError)
+        /// Close.
+        case fail(EarshotError)
+    }
+
+    private var machine: HandshakeStateMachine
+    private let sign: @Sendable ([UInt8]) throws -> [UInt8]
+    private let role: HandshakeRole
+
+    init(settings: ConnectionHandler.Settings, carrier: HandshakeStateMachine.Carrier) {
+        let spokenTLS = settings.spokenTLS
+        self.machine = HandshakeStateMachine(
+            role: settings.role, hello: settings.hello, carrier: carrier, expectedPeer: settings.expectedPeer,
+            hasSpokenTLS: { spokenTLS.contains($0) })
+        self.sign = settings.sign
+        self.role = settings.role
+    }
+
+    /// Whether a refusal now would be this side's first word: a responder that refuses the first hello has not sent its preamble yet.
+    var hasSaidNothing: Bool { self.role == .responder && !self.machine.hasSentHello }
+
+    mutating func start() -> Outcome {
+        switch self.machine.start() {
+        case .send(let hello): .send([.hello(hello)], withPreamble: true)
+        case .wait: .wait
+        case .refuse(let error): .refuse(error)
+        }
+    }
+
+    mutating func received(_ frame: Frame) -> Outcome {
+        switch self.machine.received(frame) {
+        case .wait, .ignore: .wait
+        case .sign(let input): self.signed(input)
+        case .verify(let check): self.verified(check)
+        case .refuse(let error): .refuse(error)
+        case .refused(let refusal):
+            .fail(EarshotError(refusal.code.earshotCode, "the peer refused the connection: \(refusal.code.name)"))
+        }
+    }
+
+    private mutating func verified(_ check: ProofCheck) -> Outcome {
+        switch self.machine.verified(ProofVerifier.isValid(check)) {
+        case .sign(let input): self.signed(input)
+        case .proven(let peer): .proven(peer, sending: [])
+        case .refuse(let error): .refuse(error)
+        case .refuseUnproven(let rewritten):
+            .refuse(rewritten.contains(where: ProofVerifier.isValid) ? .preferenceRewritten : .badProof)
+        }
+    }
+
+    private mutating func signed(_ input: [UInt8]) -> Outcome {
+        let signature: [UInt8]
+        do {
+            signature = try self.sign(input)
+        } catch {
+            return .fail(EarshotError(.unavailable, "cannot sign with the identity's key: \(error)", underlying: error))
+        }
+        return switch self.machine.signed(signature) {
+        case .send(let hello, let proof): .send([.hello(hello), .proof(proof)], withPreamble: true)
+        case .sendAndFinish(let proof, let peer): .proven(peer, sending: [.proof(proof)])
+        case .refuse(let error): .refuse(error)
+        }
+    }
+}

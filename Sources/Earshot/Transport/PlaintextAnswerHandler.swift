@@ -1,0 +1,45 @@
+package import EarshotWire
+package import NIOCore
+
+/// A listener's plaintext refusal of our TLS. Nobody has signed it: it may send the dialler on to plaintext, where the signed
+/// preferences tell whether it was true, and to nothing else.
+package struct PlaintextRefusal: Error, Hashable, CustomStringConvertible {
+    package let refusal: Refusal
+
+    package var description: String { "the listener refused TLS in plaintext (\(self.refusal.code.name))" }
+}
+
+/// Stands between the socket and the dialler's TLS until the first bytes have come back. A listener that speaks plaintext only
+/// answers a TLS hello with our preamble and a refusal (design section 3), which TLS itself would only call malformed.
+package final class PlaintextAnswerHandler: ChannelInboundHandler, RemovableChannelHandler {
+    package typealias InboundIn = ByteBuffer
+
+    private var isPlaintext = false
+    private var preamble = PreambleDecoder()
+    private var hasPreamble = false
+    private var decoder = FrameDecoder()
+
+    package init() {}
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = self.unwrapInboundIn(data)
+        guard self.isPlaintext || buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == WireLimits.preamble.first else {
+            context.fireChannelRead(data)
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            return
+        }
+        self.isPlaintext = true
+        do throws(WireError) {
+            if !self.hasPreamble { self.hasPreamble = try self.preamble.consume(&buffer) }
+            guard self.hasPreamble else { return }
+            self.decoder.feed(buffer)
+            guard let frame = try self.decoder.next() else { return }
+            guard case .refusal(let refusal) = frame else {
+                throw .outOfOrder(frame.type, why: "a listener answers TLS with TLS or with a refusal")
+            }
+            context.fireUserInboundEventTriggered(PlaintextRefusal(refusal: refusal))
+        } catch {
+            context.fireErrorCaught(error)
+        }
+    }
+}

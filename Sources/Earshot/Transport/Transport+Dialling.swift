@@ -1,0 +1,96 @@
+import EarshotWire
+import NIOCore
+import NIOPosix
+
+/// Reaching peers: address by address, and over which transport.
+extension Transport {
+    /// Dials until one address has proven to be the peer, or any peer where none is expected; the node hears of that first.
+    ///
+    /// - Throws: why the last address failed; a peer's own refusal before anything else.
+    func dial(_ addresses: [PeerAddress], expecting peer: PeerID?) async throws(EarshotError) {
+        var failure: EarshotError?
+        for address in addresses {
+            guard let socketAddress = address.socketAddress else { continue }
+            do {
+                try await self.dial(expecting: peer, address: address) { $0.connect(to: socketAddress) }
+                return
+            } catch {
+                if failure == nil || error.code != .unavailable { failure = error }
+            }
+        }
+        throw failure ?? EarshotError(.unavailable, "no address of the peer is known on this machine's networks")
+    }
+
+    /// Whoever may use TLS tries it first. A plaintext refusal of it sends `optional` on to plaintext; that nobody signed the refusal
+    /// does no harm, since the preferences that both sides sign must give plaintext too.
+    private func dial(
+        expecting peer: PeerID?, address: PeerAddress?, connect: (ClientBootstrap) -> EventLoopFuture<any Channel>
+    ) async throws(EarshotError) {
+        switch self.configuration.encryption {
+        case .required:
+            try await self.dial(.tls, expecting: peer, address: address, connect: connect)
+        case .none:
+            try await self.dial(.plaintext, expecting: peer, address: address, connect: connect)
+        case .optional:
+            do throws(EarshotError) {
+                try await self.dial(.tls, expecting: peer, address: address, connect: connect)
+                return
+            } catch {
+                guard error.code == .encryptionMismatch, error.underlying is PlaintextRefusal else { throw error }
+            }
+            if let peer, self.spokenTLS.contains(peer) {
+                let why = WireError.spokenTLSBefore
+                throw EarshotError(.downgradeDetected, why.description, underlying: why)
+            }
+            do throws(EarshotError) {
+                try await self.dial(.plaintext, expecting: peer, address: address, connect: connect)
+            } catch {
+                // No preference refuses both transports to `optional`: the two answers are not of one peer.
+                guard error.code == .encryptionMismatch else { throw error }
+                throw EarshotError(.downgradeDetected, "the peer refuses TLS and plaintext alike", underlying: error)
+            }
+        }
+    }
+
+    private func dial(
+        _ transport: TransportKind, expecting peer: PeerID?, address: PeerAddress?,
+        connect: (ClientBootstrap) -> EventLoopFuture<any Channel>
+    ) async throws(EarshotError) {
+        let settled = self.group.next().makePromise(of: Void.self)
+        let settings = self.settings(role: .initiator, expected: peer, dialled: address) { settled.completeWith($0.mapError { $0 }) }
+        let contexts = self.contexts
+        let logger = self.logger
+        let bootstrap = ClientBootstrap(group: self.group)
+            .connectTimeout(TimeAmount(EarshotLimits.connectTime))
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.recvAllocator, value: Self.receiveAllocator)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try self.track(channel, until: settled.futureResult)
+                    let pipeline = channel.pipeline.syncOperations
+                    switch transport {
+                    case .tls:
+                        let tls = try contexts.clientHandler()
+                        try pipeline.addHandlers(
+                            PlaintextAnswerHandler(), tls,
+                            ConnectionHandler(settings: settings, logger: logger, security: .tls { [weak tls] _ in Self.key(of: tls) }))
+                    case .plaintext:
+                        try pipeline.addHandler(ConnectionHandler(settings: settings, logger: logger, security: .plaintext))
+                    }
+                }
+            }
+        do {
+            _ = try await connect(bootstrap).get()
+        } catch {
+            settled.fail(error)
+            throw EarshotError(.unavailable, "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))", underlying: error)
+        }
+        do {
+            try await settled.futureResult.get()
+        } catch let error as EarshotError {
+            throw error
+        } catch {
+            throw EarshotError(.unavailable, "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))", underlying: error)
+        }
+    }
+}
