@@ -22,7 +22,8 @@ extension Node {
 
     /// Sends a resource as its bytes come in, and returns when the peer has published it.
     ///
-    /// `size` must be the body's exact length in bytes. A body can be read only once, so there is one recipient.
+    /// `size` must be the body's exact length in bytes. A body can be read only once, so there is one recipient. A caller whose task is
+    /// cancelled has cancelled the transfer.
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; what the transfer failed with.
     public func sendResource(
         to names: [String], name: String, size: UInt64, body: any AsyncSequence<ByteBuffer, any Error> & Sendable
@@ -38,7 +39,11 @@ extension Node {
             throw EarshotError(.unsupported, "a streamed body goes to one peer; send it to each")
         }
         let row = self.beginUpload(try BodySource(body, size: size), name: name, size: size, path: nil, to: peer)
-        let final = await self.finishedTransfer(row)
+        let final = await withTaskCancellationHandler {
+            await self.finishedTransfer(row)
+        } onCancel: {
+            self.job.yield { [weak self] in await self?.abandonUpload(row.id) }
+        }
         if final.state != .completed {
             throw EarshotError(final.error ?? .unavailable, final.errorMessage ?? "the transfer failed")
         }
@@ -48,6 +53,14 @@ extension Node {
     private func finishedTransfer(_ row: Resource) async -> Resource {
         guard let current = self.transfers[row.id], !current.row.state.isFinal else { return self.transfers[row.id]?.row ?? row }
         return await withCheckedContinuation { self.transfers[row.id]?.waiters.append($0) }
+    }
+
+    /// Whoever wanted it sent has gone.
+    private func abandonUpload(_ id: ResourceID) {
+        guard let row = self.transfers[id]?.row, !row.state.isFinal else { return }
+        let refusal = Refusal(code: .cancelled, explanation: "its sender has gone")
+        self.records[row.peerID]?.connection?.send([.resourceCancel(ResourceRefuse(id: id, refusal: refusal))])
+        self.interruptTransfer(id, .cancelled, "the body was cut off after \(row.transferred) of \(row.size) bytes")
     }
 
     private func beginUpload(_ source: some ResourceSource, name: String, size: UInt64, path: String?, to peer: PeerID) -> Resource {

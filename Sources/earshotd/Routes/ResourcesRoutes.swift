@@ -93,13 +93,38 @@ struct ResourcesRoutes: Sendable {
             guard length == nil || length == size else {
                 throw APIProblem(.invalidParameter, "'size' in the query and the Content-Length differ; send one of them")
             }
-            let resources = try await self.api.node.sendResource(to: peers, name: name, size: size, body: request.body)
+            let resources = try await Self.whileConnected(context.channel) {
+                try await self.api.node.sendResource(to: peers, name: name, size: size, body: request.body)
+            }
             return try .json(ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)))
         } catch {
             // Some of the body may be unread, and be very long.
             var problem = APIProblem(error)
             problem.closesConnection = true
             throw problem
+        }
+    }
+
+    /// Does `operation`, and cancels it when the client goes: while a body waits for its receiver nobody reads from the client, so that
+    /// its end would go unnoticed.
+    private static func whileConnected<Value: Sendable>(
+        _ channel: any Channel, _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let (open, closer) = AsyncStream<Never>.makeStream()
+        channel.closeFuture.whenComplete { _ in closer.finish() }
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await operation() }
+            group.addTask {
+                for await _ in open {}
+                return nil
+            }
+            var result: Value?
+            while let next = try await group.next() {
+                result = next ?? result
+                group.cancelAll()
+            }
+            guard let result else { throw CancellationError() }
+            return result
         }
     }
 
@@ -110,19 +135,36 @@ struct ResourcesRoutes: Sendable {
     private func content(_ request: Request, _ context: APIContext) async throws -> Response {
         let id: ResourceID = try context.identifier("a resource")
         let content = try await self.api.node.resourceContent(id)
-        guard let length = Int(exactly: content.size) else { throw APIProblem(.tooLarge, "the content is too large for this machine") }
+        let tag = content.digest.map { "\"\($0)\"" }
+        let range = ByteRange.requested(in: request.headers, of: content.size, tag: tag)
+        var headers: HTTPFields = [.contentType: "application/octet-stream", .acceptRanges: "bytes"]
+        headers[.eTag] = tag
+        let bytes: Range<UInt64>
+        switch range {
+        case .whole: bytes = 0..<content.size
+        case .part(let part):
+            bytes = part
+            headers[.contentRange] = "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(content.size)"
+        case .unsatisfiable:
+            throw APIProblem(
+                .invalidParameter, "the content of \(id) has \(content.size) bytes; ask for a range within them",
+                status: .rangeNotSatisfiable)
+        }
+        guard let length = Int(exactly: bytes.upperBound - bytes.lowerBound) else {
+            throw APIProblem(.tooLarge, "the content is too large for this machine")
+        }
         let body = ResponseBody(contentLength: length) { writer in
-            var offset: UInt64 = 0
-            while offset < content.size {
-                let count = Int(min(UInt64(Self.readSize), content.size - offset))
-                let bytes = try await content.read(at: offset, count: count)
+            var offset = bytes.lowerBound
+            while offset < bytes.upperBound {
+                let count = Int(min(UInt64(Self.readSize), bytes.upperBound - offset))
+                let piece = try await content.read(at: offset, count: count)
                 // It was cut short under us: the length that was promised cannot be kept, and the closed connection says so.
-                guard bytes.readableBytes > 0 else { throw EarshotError(.storage, "the content of \(id) ends at \(offset) bytes") }
-                offset += UInt64(bytes.readableBytes)
-                try await writer.write(bytes)
+                guard piece.readableBytes > 0 else { throw EarshotError(.storage, "the content of \(id) ends at \(offset) bytes") }
+                offset += UInt64(piece.readableBytes)
+                try await writer.write(piece)
             }
             try await writer.finish(nil)
         }
-        return Response(status: .ok, headers: [.contentType: "application/octet-stream"], body: body)
+        return Response(status: range == .whole ? .ok : .partialContent, headers: headers, body: body)
     }
 }
