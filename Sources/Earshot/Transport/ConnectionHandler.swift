@@ -39,7 +39,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var hasPreamble = false
     private var decoder = FrameDecoder()
     private let writer = FrameWriter()
-    private var heartbeat = Heartbeat()
+    private var signsOfLife = SignsOfLife()
     private var heartbeatTask: RepeatedTask?
     private var deadline: Scheduled<Void>?
     private var end: ConnectionEnd?
@@ -104,7 +104,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         // What comes after the last word is not answered any more, and must not pile up.
         guard !self.isClosing else { return }
         var buffer = self.unwrapInboundIn(data)
-        self.heartbeat.heard()
+        self.signsOfLife.heard()
         do throws(WireError) {
             if !self.hasPreamble {
                 self.hasPreamble = try self.preamble.consume(&buffer)
@@ -262,7 +262,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private func startHeartbeat(context: ChannelHandlerContext) {
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         self.heartbeatTask = context.eventLoop.scheduleRepeatedTask(
-            initialDelay: Heartbeat.interval, delay: Heartbeat.interval
+            initialDelay: SignsOfLife.interval, delay: SignsOfLife.interval
         ) { _ in
             let (this, context) = loopBound.value
             this.checkLife(context: context)
@@ -270,7 +270,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     private func checkLife(context: ChannelHandlerContext) {
-        switch self.heartbeat.check(isBehind: self.unprocessed >= EarshotLimits.unprocessedBytes) {
+        switch self.signsOfLife.check(isBehind: self.unprocessed >= EarshotLimits.unprocessedBytes) {
         case .alive: break
         case .ask(let value): self.write([.ping(value)], context: context)
         case .dead:

@@ -82,9 +82,10 @@ struct SendCommand: AsyncParsableCommand {
             contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType),
             mode: self.mode == .reliable ? .reliable : .unreliable, queue: self.queue ? true : nil, timeoutSeconds: self.timeout?.value)
         let peer = self.to.isEmpty ? self.peer : nil
-        let recipients = [self.peer] + self.to
+        let recipients = self.peer.map { [$0] + self.to }
         let receipt = try await options.withClient { client in
-            await ProtectionWarning(client: client).tell(of: recipients)
+            let warning = ProtectionWarning(client: client)
+            if let recipients { await warning.tell(of: recipients) } else { await warning.tellOfAll() }
             do {
                 return try await client.send(request)
             } catch let error as ControlError {

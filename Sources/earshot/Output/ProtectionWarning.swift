@@ -11,15 +11,23 @@ struct ProtectionWarning: Sendable {
     func tell(of peers: [String]) async {
         var told: Set<String> = []
         for name in peers {
-            guard let peer = try? await self.client.peer(name).value, let line = Self.line(peer), told.insert(peer.id).inserted
+            guard let peer = try? await self.client.peer(name).value, peer.protection == .known(.unprotected),
+                told.insert(peer.id).inserted
             else { continue }
-            Standard.note(line)
+            Standard.note(Self.line(peer.name))
         }
     }
 
-    /// The words, escaped; `nil` where there is nothing to warn of.
-    static func line(_ peer: ControlAPI.Peer) -> String? {
-        guard peer.protection == .known(.unprotected) else { return nil }
-        return "\(peer.name.escapedForDisplay) is reached unprotected: anyone on the network can read this"
+    /// The same for everyone in a session.
+    func tellOfAll() async {
+        guard let sessions = try? await self.client.sessions().value.sessions else { return }
+        for member in sessions.flatMap(\.members) where member.protection == .known(.unprotected) {
+            Standard.note(Self.line(member.name))
+        }
+    }
+
+    /// The words, escaped.
+    private static func line(_ name: String) -> String {
+        "\(name.escapedForDisplay) is reached unprotected: anyone on the network can read this"
     }
 }

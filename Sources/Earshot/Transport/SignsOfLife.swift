@@ -2,7 +2,7 @@ import NIOCore
 
 /// Whether a connection still gives signs of life: asks for one after `EarshotLimits.pingAfter` of silence, and gives it up for dead
 /// after `EarshotLimits.deadAfter`.
-struct Heartbeat {
+struct SignsOfLife {
     enum Verdict: Hashable {
         case alive
         /// Send a ping with this value.
