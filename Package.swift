@@ -113,7 +113,7 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "EarshotControl", "EarshotSafety",
+                "EarshotControl", "EarshotSafety", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

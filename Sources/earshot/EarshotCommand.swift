@@ -11,7 +11,8 @@ struct EarshotCommand: AsyncParsableCommand {
         version: "earshot \(EarshotVersion.current)",
         groupedSubcommands: [
             CommandGroup(
-                name: "Looking", subcommands: [StatusCommand.self, PeersCommand.self, SessionsCommand.self, EventsCommand.self]),
+                name: "Looking",
+                subcommands: [StatusCommand.self, PeersCommand.self, SessionsCommand.self, EventsCommand.self, DoctorCommand.self]),
             CommandGroup(
                 name: "Agreeing",
                 subcommands: [

@@ -15,4 +15,7 @@ struct earshot_ucred {
     gid_t gid;
 };
 
+/// Whether something keeps the system's clock right (adjtimex(2)): 1 or 0, or -1 where the kernel does not say.
+int earshot_clock_is_synchronised(void);
+
 #endif

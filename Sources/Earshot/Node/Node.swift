@@ -263,7 +263,8 @@ public actor Node {
         NodeStatus(
             name: self.configuration.displayName, id: self.id, serviceType: self.configuration.serviceType,
             encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
-            port: self.listeningPort, discovery: self.discoveryStatus, instanceName: self.instanceName, startedAt: self.startedAt,
+            port: self.listeningPort, wantedPort: self.configuration.port, stateDirectory: self.configuration.stateDirectory,
+            quota: self.configuration.quota, reserve: self.configuration.reserve, discovery: self.discoveryStatus, instanceName: self.instanceName, startedAt: self.startedAt,
             counts: NodeStatus.Counts(
                 peers: self.records.values.count(where: \.isAnnounced),
                 sessions: self.records.values.count { $0.session != nil },

@@ -57,6 +57,14 @@ public struct NodeStatus: Sendable {
     public let addresses: [String]
     /// The TCP port that it listens on.
     public let port: UInt16
+    /// The one of the configuration, which was taken where it is another; 0 for any.
+    public let wantedPort: UInt16
+    /// Where identity, store and spool live.
+    public let stateDirectory: String
+    /// Bytes that the spool may hold.
+    public let quota: UInt64
+    /// The part of the file system that the spool leaves free, 0 to 1.
+    public let reserve: Double
     /// How discovery does.
     public let discovery: DiscoveryStatus
     /// As advertised: the display name, unless it collided.

@@ -21,11 +21,13 @@ extension ControlAPI {
         package let counts: Counts
         /// When this run began.
         package let startedAt: Date
+        /// What is this machine's own business; older daemons do not say it.
+        package let local: Local?
 
         /// A value from its parts.
         package init(
             name: String, peerID: String, version: String, serviceType: String, encryption: String, addresses: [String],
-            discovery: Discovery, counts: Counts, startedAt: Date
+            discovery: Discovery, counts: Counts, startedAt: Date, local: Local? = nil
         ) {
             self.name = name
             self.peerID = peerID
@@ -36,6 +38,7 @@ extension ControlAPI {
             self.discovery = discovery
             self.counts = counts
             self.startedAt = startedAt
+            self.local = local
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -45,6 +48,7 @@ extension ControlAPI {
             case serviceType = "service_type"
             case encryption, addresses, discovery, counts
             case startedAt = "started_at"
+            case local
         }
     }
 

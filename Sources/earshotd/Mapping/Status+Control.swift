@@ -12,7 +12,10 @@ extension ControlAPI.Status {
             counts: ControlAPI.Counts(
                 peers: status.counts.peers, connected: status.counts.connections, sessions: status.counts.sessions,
                 invitations: status.counts.pendingInvitations, unread: status.counts.unreadMessages, transfers: status.counts.transfers),
-            startedAt: status.startedAt)
+            startedAt: status.startedAt,
+            local: ControlAPI.Local(
+                instanceName: status.instanceName, port: Int(status.port), wantedPort: Int(status.wantedPort),
+                stateDirectory: status.stateDirectory, quota: status.quota, reserve: status.reserve))
     }
 }
 

@@ -1,0 +1,37 @@
+extension ControlAPI {
+    /// What of the daemon's status is this machine's own business: for whoever looks after it, as `earshot doctor` does.
+    package struct Local: Codable, Hashable, Sendable {
+        /// As advertised: the display name, unless it collided; `nil` where nothing is advertised.
+        @ExplicitNull package var instanceName: String?
+        /// The TCP port that is listened on.
+        package let port: Int
+        /// The one of the settings; 0 for any.
+        package let wantedPort: Int
+        /// Where identity, messages and received files are.
+        package let stateDirectory: String
+        /// Bytes that received files may take.
+        package let quota: UInt64
+        /// The part of the file system that they leave free, 0 to 1.
+        package let reserve: Double
+
+        /// A value from its parts.
+        package init(
+            instanceName: String?, port: Int, wantedPort: Int, stateDirectory: String, quota: UInt64, reserve: Double
+        ) {
+            self._instanceName = ExplicitNull(wrappedValue: instanceName)
+            self.port = port
+            self.wantedPort = wantedPort
+            self.stateDirectory = stateDirectory
+            self.quota = quota
+            self.reserve = reserve
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case instanceName = "instance_name"
+            case port
+            case wantedPort = "wanted_port"
+            case stateDirectory = "state_directory"
+            case quota, reserve
+        }
+    }
+}

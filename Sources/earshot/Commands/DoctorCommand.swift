@@ -1,0 +1,25 @@
+import ArgumentParser
+import EarshotControl
+
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor", abstract: "Look for what stands in the way: one line a check, and what to do next.",
+        discussion: """
+            Each line begins with ok, warn, fail, or skip for what could not be checked; as root it checks the firewall's rules too. \
+            Ends with 0 when nothing failed, with 1 otherwise.
+            """)
+
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let options = self.options
+        let report = DoctorReport(await DoctorFacts.gather(socket: options.socket))
+        if options.json {
+            try Standard.write(json: try ControlJSON.encode(report))
+        } else {
+            try Standard.write(report.text(colour: Terminal.hasColour))
+            Standard.note(report.summary)
+        }
+        guard report.failed == 0 else { throw CommandFailure(.failure, nil) }
+    }
+}

@@ -1,0 +1,17 @@
+import EarshotControl
+
+extension Check {
+    /// The clock: certificates, the order of what is shown, and everyone's logs live by it.
+    static let clock = Check("clock") { facts in
+        let next = "sudo timedatectl set-ntp true"
+        let shown = Words.time(facts.clock.now)
+        guard facts.clock.now >= EarshotVersion.date else {
+            return [.fail("the clock says \(shown), before this version was made", next: next)]
+        }
+        switch facts.clock.isSynchronised {
+        case true?: return [.ok("\(shown), synchronised")]
+        case false?: return [.warn("\(shown), and nothing keeps the clock right", next: next)]
+        case nil: return [.ok(shown)]
+        }
+    }
+}

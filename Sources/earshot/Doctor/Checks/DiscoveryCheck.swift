@@ -1,0 +1,29 @@
+import EarshotControl
+import EarshotSafety
+
+extension Check {
+    /// How the daemon finds others.
+    static let discovery = Check("discovery") { facts in
+        guard let discovery = facts.daemon.status?.discovery else { return [.skip("no daemon answers")] }
+        let backend = discovery.backend.escapedForDisplay
+        let reason = discovery.error.map { ": \($0.escapedForDisplay)" } ?? ""
+        switch discovery.state {
+        case "running": return [.ok("\(backend), running")]
+        case "starting": return [.warn("\(backend) is starting\(reason)", next: "look again in some seconds")]
+        case "off":
+            return [.warn("off: only configured peers are found", next: "to find others by themselves: backend = auto in [discovery]")]
+        default:
+            let next =
+                discovery.backend == "avahi"
+                ? "sudo systemctl start avahi-daemon; or let earshotd do without: backend = auto in [discovery]"
+                : "see what it says: journalctl -u earshotd -n 50"
+            return [.fail("\(backend) is \(discovery.state.escapedForDisplay)\(reason)", next: next)]
+        }
+    }
+
+    /// Whether discovery waits for Avahi: nothing else will do by the settings, or not yet.
+    static func needsAvahi(_ facts: DoctorFacts) -> Bool {
+        guard let discovery = facts.daemon.status?.discovery else { return false }
+        return discovery.backend == "avahi" && discovery.state != "off"
+    }
+}

@@ -1,0 +1,41 @@
+import EarshotControl
+import EarshotSafety
+
+extension Check {
+    /// Free bytes below which not even messages can be kept for long.
+    static let fullDisk: UInt64 = 1024 * 1024
+    /// Of the quota: what more than this takes is nearly all.
+    static let nearlyAll = 0.95
+
+    /// The file system of the daemon's state.
+    static let disk = Check("disk") { facts in
+        let path: String
+        let space: DoctorFacts.Disk.Space
+        switch facts.disk {
+        case .unknown: return [.skip("no daemon says where its state is")]
+        case .failed(let place, let reason):
+            return [
+                .fail("cannot look at \(place.escapedForDisplay): \(reason.escapedForDisplay)", next: "is it mounted, and the daemon's?")
+            ]
+        case .space(let place, let found): (path, space) = (place.escapedForDisplay, found)
+        }
+        let amount = "\(Words.size(space.free)) free of \(Words.size(space.total)) at \(path)"
+        let next = "free some space there, or fetch what arrived: earshot file get"
+        guard !space.isReadOnly else { return [.fail("\(path) is on a file system that is read-only", next: "see why: dmesg | tail")] }
+        guard space.inodes == 0 || space.freeInodes > 0 else { return [.fail("the file system of \(path) has no inodes left", next: next)] }
+        guard space.free >= Self.fullDisk else { return [.fail("the disk is full: \(amount)", next: next)] }
+        guard case .answers(let status, _, let received) = facts.daemon, let local = status.local else { return [.ok(amount)] }
+        let reserve = Double(space.total) * local.reserve
+        guard Double(space.free) > reserve else {
+            return [.fail("no room for files beside the reserve of \(Int(local.reserve * 100))%: \(amount)", next: next)]
+        }
+        guard Double(received) < Double(local.quota) * Self.nearlyAll else {
+            return [
+                .warn(
+                    "received files take \(Words.size(received)) of the quota of \(Words.size(local.quota))",
+                    next: "fetch them: earshot file get; or raise quota in [resources]")
+            ]
+        }
+        return [.ok(amount)]
+    }
+}

@@ -1,0 +1,27 @@
+import EarshotSafety
+
+extension Check {
+    /// The network interfaces, as discovery needs them.
+    static let interfaces = Check("interfaces") { facts in
+        let up = facts.interfaces.filter { $0.isUp && !$0.isLoopback && !$0.addresses.isEmpty }
+        guard !up.isEmpty else {
+            return [
+                .fail(
+                    "no interface is up with an address, but for the loopback", next: "connect the machine: ip address shows what there is")
+            ]
+        }
+        let able = up.filter(\.hasMulticast)
+        var remarks: [Remark] = able.map { .ok("\($0.name.escapedForDisplay), up with \($0.addresses.joined(separator: ", "))") }
+        for one in up where !one.hasMulticast {
+            let name = one.name.escapedForDisplay
+            if one.isPointToPoint {
+                remarks.append(.ok("\(name), a tunnel without multicast: peers behind it are reached by peers in [discovery]"))
+            } else {
+                let message = "\(name) has multicast switched off, so that nobody is found through it"
+                let next = "sudo ip link set dev \(name) multicast on"
+                remarks.append(able.isEmpty ? .fail(message, next: next) : .warn(message, next: next))
+            }
+        }
+        return remarks
+    }
+}

@@ -1,0 +1,36 @@
+import EarshotControl
+import EarshotSafety
+
+extension Check {
+    /// Names that mean several peers.
+    static let names = Check("names") { facts in
+        guard case .answers(let status, let peers, _) = facts.daemon else { return [.skip("no daemon answers")] }
+        let name = status.name.escapedForDisplay
+        var remarks: [Remark] = []
+        if let instance = status.local?.instanceName, instance != status.name {
+            remarks.append(
+                .warn(
+                    "advertised as \(instance.escapedForDisplay), since somebody else on the network advertises \(name)",
+                    next: "give this machine a name of its own: name in [peer]"))
+        }
+        let groups = [String: [String]](grouping: peers.map { ($0.name, $0.id) }).filter { $0.value.count > 1 || $0.key == status.name }
+        for (shared, ids) in groups.sorted(by: { $0.key < $1.key }) {
+            let list = ids.sorted().map { Words.short($0).escapedForDisplay }.joined(separator: ", ")
+            if shared == status.name {
+                remarks.append(.warn("\(name) is also the name of \(list)", next: "compare the ids: earshot status on each"))
+            } else {
+                remarks.append(
+                    .warn(
+                        "\(shared.escapedForDisplay) is the name of \(ids.count) peers: \(list)",
+                        next: "name them by these, or by more of the id"))
+            }
+        }
+        return remarks.isEmpty ? [.ok("nobody else is called \(name)")] : remarks
+    }
+}
+
+extension [String: [String]] {
+    fileprivate init(grouping pairs: [(String, String)]) {
+        self.init(pairs.map { ($0.0, [$0.1]) }, uniquingKeysWith: +)
+    }
+}

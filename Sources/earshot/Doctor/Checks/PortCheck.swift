@@ -1,0 +1,53 @@
+import EarshotControl
+import EarshotSafety
+
+extension Check {
+    /// The port that is listened on where nobody chose one.
+    static let standardPort = 47110
+
+    /// The port, and who else has it.
+    static let port = Check("port") { facts in
+        let user: String? =
+            switch facts.portUser {
+            case .nobody: nil
+            case .unknown: "another program (as root, this names it)"
+            case .process(let id, let name): "\(name.escapedForDisplay) (process \(id))"
+            }
+        guard let local = facts.daemon.status?.local else {
+            guard let user else { return [.ok("TCP \(Self.standardPort) is free")] }
+            if case .process(_, "earshotd") = facts.portUser { return [.ok("TCP \(Self.standardPort) is used by \(user)")] }
+            return [
+                .warn(
+                    "TCP \(Self.standardPort) is in use by \(user); earshotd would take another", next: "stop that, or set port in [peer]")
+            ]
+        }
+        guard local.wantedPort != 0, local.port != local.wantedPort else { return [.ok("listens on TCP \(local.port)")] }
+        let next = "a firewall that lets in \(local.wantedPort) does not let in this: "
+        guard let user else {
+            return [
+                .warn(
+                    "listens on TCP \(local.port), since \(local.wantedPort) was in use at its start",
+                    next: next + "systemctl restart earshotd")
+            ]
+        }
+        return [
+            .warn(
+                "listens on TCP \(local.port), since \(local.wantedPort) is in use by \(user)",
+                next: next + "stop that and restart earshotd, or set port in [peer]")
+        ]
+    }
+
+    /// Whether connections reach it.
+    static let reachability = Check("reachable") { facts in
+        guard let local = facts.daemon.status?.local else { return [.skip("no daemon answers")] }
+        guard !facts.attempts.isEmpty else { return [.skip("this machine has no address but the loopback's")] }
+        return facts.attempts.map { attempt in
+            let next = "let in TCP \(local.port), as with: sudo ufw allow \(local.port)/tcp"
+            switch attempt.result {
+            case .connected: return .ok("\(attempt.address) takes connections")
+            case .silence: return .fail("connections to \(attempt.address) are dropped, even from this machine", next: next)
+            case .error(let reason): return .fail("cannot connect to \(attempt.address), even from this machine: \(reason)", next: next)
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+import EarshotSafety
+
+extension Check {
+    /// Whether the settings files will do.
+    static let settings = Check("settings") { facts in
+        guard facts.settings.isChecked else { return [.skip("earshotd is neither beside this command nor on the PATH")] }
+        guard !facts.settings.files.isEmpty else { return [.ok("no file: every setting is at its default")] }
+        return facts.settings.files.map { file in
+            guard let problem = file.problem else { return .ok(file.path.escapedForDisplay) }
+            return .fail(problem, next: "correct that; earshotd --check-config says when it will do")
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import EarshotSafety
+
+extension Check {
+    /// Which socket, why this one, and whether this user may use it.
+    static let socket = Check("socket") { facts in
+        let socket = facts.socket
+        let path = socket.path.escapedForDisplay
+        let why =
+            switch socket.choice {
+            case .option: "given by --socket"
+            case .environment: "named by EARSHOT_SOCKET"
+            case .user: "of the user's own daemon"
+            case .system: "of the system's daemon"
+            }
+        switch socket.state {
+        case .answers: return [.ok("\(path), \(why)")]
+        case .missing:
+            return [.fail("no daemon runs: there is no socket at \(path), \(why)", next: "systemctl start earshotd, or run earshotd")]
+        case .refused:
+            return [
+                .fail(
+                    "a stale socket: \(path), \(why), is there, but the daemon that made it has ended",
+                    next: "start it again, and it replaces the socket: systemctl start earshotd, or run earshotd")
+            ]
+        case .denied(let owner, let group, let isForGroup): return [Self.denied(facts.caller, path, owner, group, isForGroup)]
+        case .notASocket: return [.fail("\(path), \(why), is not a socket", next: "give the daemon's: --socket PATH")]
+        case .failed(let reason):
+            return [.fail("cannot use \(path), \(why): \(reason.escapedForDisplay)", next: "give another one: --socket PATH")]
+        }
+    }
+
+    private static func denied(_ caller: DoctorFacts.Caller, _ path: String, _ owner: String, _ group: String, _ isForGroup: Bool) -> Remark
+    {
+        let (name, owner, group) = (caller.name.escapedForDisplay, owner.escapedForDisplay, group.escapedForDisplay)
+        guard isForGroup else {
+            return .fail(
+                "\(name) is not permitted to use \(path), which is for the user \(owner) alone",
+                next: "set group in [control] of earshotd.conf, or: sudo -u \(owner) earshot")
+        }
+        guard caller.registeredGroups.contains(group), !caller.groups.contains(group) else {
+            return .fail(
+                "\(name) is not permitted to use \(path), which is for the user \(owner) and the group \(group)",
+                next: "sudo adduser \(name) \(group), and log in again")
+        }
+        return .fail("\(name) joined the group \(group) after this login, and is not permitted to use \(path) yet", next: "log in again")
+    }
+}

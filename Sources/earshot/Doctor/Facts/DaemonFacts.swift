@@ -1,0 +1,73 @@
+import EarshotControl
+import EarshotSafety
+
+extension DoctorFacts.Daemon {
+    /// How long the daemon may take to answer: it asks nobody else for this.
+    static let patience: Duration = .seconds(5)
+
+    /// Asks the daemon how it does.
+    static func gather(_ socket: DoctorFacts.Socket) async -> DoctorFacts.Daemon {
+        guard socket.state == .answers else { return .notAsked }
+        return await withTaskGroup(of: DoctorFacts.Daemon.self) { group in
+            group.addTask { await Self.ask(socket.path) }
+            group.addTask {
+                try? await Task.sleep(for: Self.patience)
+                return .failed("it took the connection and says nothing")
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? .notAsked
+        }
+    }
+
+    private static func ask(_ path: String) async -> DoctorFacts.Daemon {
+        do {
+            return try await ControlClient.with(socketPath: path) { client in
+                let status = try await client.status().value
+                let resources = try await client.resources().value.resources
+                let received = resources.filter { $0.direction == .incoming && $0.inSpool != false && $0.state != .failed }
+                return .answers(
+                    status, peers: try await client.peers().value.peers,
+                    received: received.reduce(0) { sum, resource in
+                        let (total, overflow) = sum.addingReportingOverflow(resource.transferred)
+                        return overflow ? .max : total
+                    })
+            }
+        } catch let error as ControlError {
+            let failure = CommandFailure(error)
+            return .failed(failure.message ?? "it is of another kind")
+        } catch {
+            return .failed("\(error)".escapedForDisplay)
+        }
+    }
+}
+
+extension DoctorFacts {
+    /// Gathers everything that the checks judge by.
+    static func gather(socket given: String?) async -> DoctorFacts {
+        let socket = Socket.gather(given: given)
+        let daemon = await Daemon.gather(socket)
+        let local = daemon.status?.local
+        let portOfInterest = local.map { $0.port == $0.wantedPort ? 0 : $0.wantedPort } ?? Check.standardPort
+        return DoctorFacts(
+            caller: Account.caller(), socket: socket, daemon: daemon, version: EarshotVersion.current, settings: Settings.gather(),
+            avahi: Avahi.gather(), bus: Bus.gather(), interfaces: Interface.gather(),
+            portUser: portOfInterest == 0 ? .nobody : ListeningSockets.now().user(of: portOfInterest),
+            attempts: Self.attempts(daemon.status?.addresses ?? []), firewall: Firewall.gather(), clock: Clock.gather(),
+            disk: Disk.gather(stateDirectory: local?.stateDirectory, choice: socket.choice))
+    }
+
+    /// Connects to one of our own addresses of each protocol, not to the loopback's.
+    private static func attempts(_ addresses: [String]) -> [Attempt] {
+        let parsed = addresses.compactMap(Self.parts)
+        let chosen = [parsed.first { !$0.host.contains(":") }, parsed.first { $0.host.contains(":") }].compactMap { $0 }
+        return chosen.map { Attempt(address: $0.text, result: SocketProbe.connect(host: $0.host, port: $0.port)) }
+    }
+
+    /// The parts of `10.0.0.7:47110` and `[2001:db8::7]:47110`; `nil` for the loopback's and link-local ones.
+    static func parts(_ address: String) -> (text: String, host: String, port: Int)? {
+        guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]) else { return nil }
+        let host = address[..<colon].filter { $0 != "[" && $0 != "]" }
+        guard !host.hasPrefix("127."), host != "::1", !host.lowercased().hasPrefix("fe80:") else { return nil }
+        return (address, host, port)
+    }
+}

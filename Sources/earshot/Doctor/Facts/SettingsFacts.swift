@@ -1,0 +1,46 @@
+import EarshotSafety
+import Glibc
+
+extension DoctorFacts.Settings {
+    /// The system's settings.
+    static let systemDirectory = "/etc/earshot"
+
+    /// Asks `earshotd`, which alone knows what is right, about the files that are there and may be read.
+    static func gather() -> DoctorFacts.Settings {
+        guard let daemon = Self.program() else { return DoctorFacts.Settings(isChecked: false, files: []) }
+        var directories: [String] = []
+        if let base = Self.absolute("XDG_CONFIG_HOME") ?? Self.absolute("HOME").map({ "\($0)/.config" }) {
+            directories.append("\(base)/earshot")
+        }
+        directories.append(Self.systemDirectory)
+        let files = directories.flatMap { directory in
+            let main = "\(directory)/earshotd.conf"
+            let hasSettings = access(main, R_OK) == 0 || access("\(main).d", R_OK) == 0
+            return hasSettings ? [File(path: main, problem: Self.problem(of: directory, daemon))] : []
+        }
+        return DoctorFacts.Settings(isChecked: true, files: files)
+    }
+
+    private static func problem(of directory: String, _ daemon: String) -> String? {
+        // Only the settings are of interest: no place of this user may stand in the way.
+        let environment = [
+            "CONFIGURATION_DIRECTORY=\(directory)", "STATE_DIRECTORY=/nonexistent", "RUNTIME_DIRECTORY=/nonexistent", "LC_ALL=C",
+        ]
+        guard let run = ToolRun.run(daemon, ["--check-config"], environment: environment) else { return nil }
+        guard run.status != 0 else { return nil }
+        let line = run.errors.split(separator: "\n").first.map(String.init) ?? "earshotd --check-config fails"
+        // earshotd has escaped what is not its own.
+        return line.hasPrefix("earshotd: ") ? String(line.dropFirst("earshotd: ".count)) : line
+    }
+
+    /// The daemon that was installed with this command, else the one on the PATH.
+    private static func program() -> String? {
+        if let own = SmallFile.link("/proc/self/exe"), let slash = own.lastIndex(of: "/") {
+            let beside = "\(own[..<slash])/earshotd"
+            if access(beside, X_OK) == 0 { return beside }
+        }
+        return ToolRun.find("earshotd")
+    }
+
+    private static func absolute(_ name: String) -> String? { Terminal.environment(name).flatMap { $0.hasPrefix("/") ? $0 : nil } }
+}

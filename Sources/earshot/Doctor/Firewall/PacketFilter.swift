@@ -1,0 +1,139 @@
+/// What a ruleset does to a packet that comes in over IPv4 as the first of its kind.
+///
+/// A rule whose condition cannot be decided from here (a sender's address, a rate, an extension of iptables) may or may not apply: what it
+/// accepts is taken for accepted under conditions, and what it drops is not held against it. So a packet is only said to be dropped where no
+/// condition could save it.
+struct PacketFilter: Sendable {
+    /// A packet that earshotd wants to get.
+    struct Packet: Hashable, Sendable {
+        let transport: String
+        let destinationPort: Int
+        /// Known of mDNS alone.
+        let sourcePort: Int?
+        let destination: String?
+        let isMulticast: Bool
+        /// The interfaces that it may come in on.
+        let interfaces: [String]
+
+        /// Another machine's announcement (RFC 6762 section 5.2).
+        static func mDNS(interfaces: [String]) -> Packet {
+            Packet(
+                transport: "udp", destinationPort: 5353, sourcePort: 5353, destination: "224.0.0.251", isMulticast: true,
+                interfaces: interfaces)
+        }
+
+        /// A peer's connection.
+        static func connection(port: Int, interfaces: [String]) -> Packet {
+            Packet(
+                transport: "tcp", destinationPort: port, sourcePort: nil, destination: nil, isMulticast: false, interfaces: interfaces)
+        }
+    }
+
+    /// Where a packet met its end.
+    struct Place: Hashable, Sendable, CustomStringConvertible {
+        let family: String
+        let table: String
+        let chain: String
+        /// Whether no rule but the chain's policy did it.
+        let isPolicy: Bool
+
+        /// As nft names a chain.
+        var description: String { "\(self.family) \(self.table) \(self.chain)" }
+        /// Whether ufw made it.
+        var isOfUFW: Bool { self.chain.hasPrefix("ufw") || self.chain.hasPrefix("ufw6") }
+    }
+
+    enum Verdict: Hashable, Sendable {
+        case accepted
+        /// A condition that was not looked into lets it in.
+        case depends(Place)
+        case dropped(Place)
+    }
+
+    /// What one chain comes to.
+    private enum End {
+        case accept, drop(Place), fallThrough
+    }
+
+    /// Deeper than any sane ruleset jumps.
+    static let depthLimit = 16
+
+    let rules: NftRuleset
+
+    /// What becomes of the packet.
+    func verdict(on packet: Packet) -> Verdict {
+        var condition: Place?
+        for chain in self.rules.entrances {
+            var mayBeAccepted = false
+            var end = self.run(chain, packet, depth: 0, &mayBeAccepted)
+            if case .fallThrough = end, chain.dropsByPolicy { end = .drop(Self.place(chain, isPolicy: true)) }
+            guard case .drop(let place) = end else { continue }
+            // ufw's rules hang below a chain of iptables' name, with its policy.
+            let usesUFW = self.rules.chains.contains { $0.table == chain.table && $0.name.hasPrefix("ufw") }
+            let shown =
+                usesUFW && place.isPolicy ? Place(family: place.family, table: place.table, chain: "ufw-user-input", isPolicy: true) : place
+            if !mayBeAccepted { return .dropped(shown) }
+            condition = shown
+        }
+        return condition.map { .depends($0) } ?? .accepted
+    }
+
+    private static func place(_ chain: NftRuleset.Chain, isPolicy: Bool) -> Place {
+        Place(family: chain.table.family, table: chain.table.name, chain: chain.name, isPolicy: isPolicy)
+    }
+
+    private func run(_ chain: NftRuleset.Chain, _ packet: Packet, depth: Int, _ mayBeAccepted: inout Bool) -> End {
+        guard depth < Self.depthLimit else { return .fallThrough }
+        rules: for rule in chain.rules {
+            var isCertain = true
+            for statement in rule {
+                guard let (kind, value) = statement.only else { continue }
+                switch kind {
+                case "match":
+                    switch PacketMatch(rules: self.rules, table: chain.table, packet: packet).holds(value) {
+                    case true?: continue
+                    case false?: continue rules
+                    case nil: isCertain = false
+                    }
+                case "limit", "xt", "connlimit", "quota", "queue": isCertain = false
+                case "vmap":
+                    let (verdict, isKnown) = PacketMatch(rules: self.rules, table: chain.table, packet: packet).mapped(value)
+                    if !isKnown { isCertain = false }
+                    guard let (verdictKind, target) = verdict?.only else { continue }
+                    if let end = self.apply(verdictKind, target, chain, packet, depth, isCertain, &mayBeAccepted) { return end }
+                    if verdictKind == "return", isCertain { return .fallThrough }
+                case "return" where isCertain: return .fallThrough
+                default:
+                    if let end = self.apply(kind, value, chain, packet, depth, isCertain, &mayBeAccepted) { return end }
+                }
+            }
+        }
+        return .fallThrough
+    }
+
+    /// The end that a verdict makes, where it makes one.
+    private func apply(
+        _ kind: String, _ value: JSONValue, _ chain: NftRuleset.Chain, _ packet: Packet, _ depth: Int, _ isCertain: Bool,
+        _ mayBeAccepted: inout Bool
+    ) -> End? {
+        switch kind {
+        case "accept":
+            if isCertain { return .accept }
+            mayBeAccepted = true
+        case "drop", "reject":
+            if isCertain { return .drop(Self.place(chain, isPolicy: false)) }
+        case "jump", "goto":
+            guard let name = value["target"]?.text, let target = self.rules.chain(name, in: chain.table) else { return nil }
+            let end = self.run(target, packet, depth: depth + 1, &mayBeAccepted)
+            switch end {
+            case .accept:
+                if isCertain { return .accept }
+                mayBeAccepted = true
+            case .drop: if isCertain { return end }
+            case .fallThrough: if kind == "goto", isCertain { return .fallThrough }
+            }
+        default: break
+        }
+        return nil
+    }
+}

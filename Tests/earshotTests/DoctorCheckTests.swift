@@ -1,0 +1,197 @@
+import EarshotControl
+import Foundation
+import Testing
+
+@testable import earshot
+
+/// Each check on facts that are made up; the laboratory's `DoctorTests` break the real things.
+@Suite struct DoctorCheckTests {
+    private static func status(
+        name: String = "alice", version: String = EarshotVersion.current, backend: String = "avahi", state: String = "running",
+        instance: String? = "alice", port: Int = 47110, quota: UInt64 = 1 << 30
+    ) -> ControlAPI.Status {
+        ControlAPI.Status(
+            name: name, peerID: "KZJ2IIXX2ZK5AAAA", version: version, serviceType: "earshot", encryption: "required", addresses: [],
+            discovery: .init(backend: backend, state: state, error: state == "unavailable" ? "no daemon" : nil),
+            counts: .init(peers: 0, connected: 0, sessions: 0, invitations: 0, unread: 0, transfers: 0), startedAt: Date(),
+            local: .init(
+                instanceName: instance, port: port, wantedPort: 47110, stateDirectory: "/var/lib/earshot", quota: quota, reserve: 0.05))
+    }
+
+    private static func peer(_ name: String, _ id: String) -> ControlAPI.Peer {
+        ControlAPI.Peer(
+            id: id, name: name, presence: .known(.nearby), state: .known(.notConnected), trust: .known(.unknown), proven: false,
+            addresses: [], discoveryInfo: [:], sources: [], firstSeen: Date(), lastSeen: Date())
+    }
+
+    /// Facts of a machine on which all is well.
+    private static func facts(_ change: (inout DoctorFacts) -> Void = { _ in }) -> DoctorFacts {
+        var facts = DoctorFacts(
+            caller: .init(name: "ann", isRoot: false, groups: ["ann"], registeredGroups: ["ann"]),
+            socket: .init(path: "/run/earshot/earshot.sock", choice: .system, state: .answers),
+            daemon: .answers(Self.status(), peers: [], received: 0), version: EarshotVersion.current,
+            settings: .init(isChecked: true, files: [.init(path: "/etc/earshot/earshotd.conf", problem: nil)]),
+            avahi: .init(isInstalled: true, state: .answers), bus: .init(path: "/run/dbus/system_bus_socket", isRunning: true),
+            interfaces: [
+                .init(name: "lo", isUp: true, isLoopback: true, hasMulticast: false, isPointToPoint: false, addresses: ["127.0.0.1"]),
+                .init(name: "eth0", isUp: true, isLoopback: false, hasMulticast: true, isPointToPoint: false, addresses: ["10.0.0.7"]),
+            ],
+            portUser: .nobody, attempts: [.init(address: "10.0.0.7:47110", result: .connected)], firewall: .notPermitted,
+            clock: .init(now: Date(timeIntervalSince1970: 1_900_000_000), isSynchronised: true),
+            disk: .space(
+                path: "/var/lib/earshot",
+                .init(total: 100_000_000_000, free: 50_000_000_000, isReadOnly: false, inodes: 1000, freeInodes: 10)))
+        change(&facts)
+        return facts
+    }
+
+    private static func lines(_ check: Check, _ change: (inout DoctorFacts) -> Void) -> [String] {
+        check.findings(Self.facts(change)).map { "\($0.sign.rawValue) \($0.message)" }
+    }
+
+    @Test func aHealthyMachineHasNoFault() {
+        let report = DoctorReport(Self.facts())
+        #expect(report.failed == 0 && report.warnings == 0)
+        #expect(report.summary == "nothing failed")
+        #expect(report.text(colour: false).hasPrefix("ok    socket      /run/earshot/earshot.sock, of the system's daemon\nok    daemon "))
+        #expect(report.checks.allSatisfy { $0.next == nil })
+    }
+
+    @Test func aFaultIsCountedAndSaysWhatToDo() throws {
+        let report = DoctorReport(Self.facts { $0.avahi.state = .stopped })
+        #expect(report.failed == 1)
+        #expect(report.summary == "1 check failed")
+        #expect(
+            report.text(colour: false).contains(
+                "\nfail  avahi       avahi-daemon does not run\n                  next: sudo systemctl enable --now avahi-daemon\n"))
+        let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
+        #expect(json.contains(#"{"check":"avahi","message":"avahi-daemon does not run","next":"sudo systemctl enable --now avahi-daemon""#))
+    }
+
+    @Test func permission() {
+        let path = "/run/earshot/earshot.sock"
+        let group: (inout DoctorFacts) -> Void = { $0.socket.state = .denied(owner: "earshot", group: "earshot", isForGroup: true) }
+        #expect(
+            Self.lines(.socket, group) == ["fail ann is not permitted to use \(path), which is for the user earshot and the group earshot"])
+        #expect(Check.socket.findings(Self.facts(group)).first?.next == "sudo adduser ann earshot, and log in again")
+        let late = Self.lines(.socket) {
+            group(&$0)
+            $0.caller.registeredGroups.append("earshot")
+        }
+        #expect(late == ["fail ann joined the group earshot after this login, and is not permitted to use \(path) yet"])
+        #expect(
+            Self.lines(.socket) { $0.socket.state = .denied(owner: "bob", group: "bob", isForGroup: false) } == [
+                "fail ann is not permitted to use \(path), which is for the user bob alone"
+            ])
+    }
+
+    @Test func peersStringsAreEscaped() {
+        let lines = Self.lines(.names) {
+            $0.daemon = .answers(
+                Self.status(instance: "alice\u{202E} #2"), peers: [Self.peer("x\u{1B}[2J", "A2"), Self.peer("x\u{1B}[2J", "B2")],
+                received: 0)
+        }
+        #expect(
+            lines == [
+                #"warn advertised as alice\u{202E} #2, since somebody else on the network advertises alice"#,
+                #"warn x\e[2J is the name of 2 peers: A2, B2"#,
+            ])
+    }
+
+    @Test func anotherOfOurName() {
+        let lines = Self.lines(.names) { $0.daemon = .answers(Self.status(), peers: [Self.peer("alice", "A2")], received: 0) }
+        #expect(lines == ["warn alice is also the name of A2"])
+    }
+
+    @Test(arguments: [
+        ("running", "ok embedded, running"), ("starting", "warn embedded is starting"),
+        ("unavailable", "fail embedded is unavailable: no daemon"),
+        ("off", "warn off: only configured peers are found"),
+    ])
+    func discovery(state: String, line: String) {
+        #expect(
+            Self.lines(.discovery) { $0.daemon = .answers(Self.status(backend: "embedded", state: state), peers: [], received: 0) } == [
+                line
+            ])
+    }
+
+    @Test func whoDoesWithoutAvahiNeedsNone() {
+        let without: (inout DoctorFacts) -> Void = {
+            $0.daemon = .answers(Self.status(backend: "embedded"), peers: [], received: 0)
+            $0.avahi = .init(isInstalled: true, state: .stopped)
+            $0.bus.isRunning = false
+        }
+        #expect(Self.lines(.avahi, without) == ["warn avahi-daemon does not run; earshotd does without"])
+        #expect(Self.lines(.bus, without) == ["ok no system bus at /run/dbus/system_bus_socket, and earshotd does without"])
+        #expect(Self.lines(.avahi) { $0.avahi.state = .silent } == ["fail avahi-daemon runs and does not answer"])
+        #expect(Self.lines(.bus) { $0.bus.isRunning = false }.first?.hasPrefix("fail no system bus") == true)
+    }
+
+    @Test func interfaces() {
+        #expect(Self.lines(.interfaces) { $0.interfaces.removeLast() }.first?.hasPrefix("fail no interface is up") == true)
+        #expect(
+            Self.lines(.interfaces) { $0.interfaces[1].hasMulticast = false } == [
+                "fail eth0 has multicast switched off, so that nobody is found through it"
+            ])
+        let tunnel = DoctorFacts.Interface(
+            name: "wg0", isUp: true, isLoopback: false, hasMulticast: false, isPointToPoint: true, addresses: ["10.8.0.1"])
+        #expect(Self.lines(.interfaces) { $0.interfaces.append(tunnel) }.last?.hasPrefix("ok wg0, a tunnel") == true)
+    }
+
+    @Test func ports() {
+        let other: (inout DoctorFacts) -> Void = { $0.daemon = .answers(Self.status(port: 40000), peers: [], received: 0) }
+        #expect(Self.lines(.port, other) == ["warn listens on TCP 40000, since 47110 was in use at its start"])
+        let taken = Self.lines(.port) {
+            other(&$0)
+            $0.portUser = .process(7, name: "nc")
+        }
+        #expect(taken == ["warn listens on TCP 40000, since 47110 is in use by nc (process 7)"])
+        let idle = Self.lines(.port) {
+            $0.daemon = .notAsked
+            $0.portUser = .unknown
+        }
+        #expect(idle == ["warn TCP 47110 is in use by another program (as root, this names it); earshotd would take another"])
+        #expect(
+            Self.lines(.reachability) { $0.attempts[0].result = .silence } == [
+                "fail connections to 10.0.0.7:47110 are dropped, even from this machine"
+            ])
+    }
+
+    @Test func clock() {
+        #expect(Self.lines(.clock) { $0.clock.now = Date(timeIntervalSince1970: 0) }.first?.hasPrefix("fail the clock says 19") == true)
+        #expect(Self.lines(.clock) { $0.clock.isSynchronised = false }.first?.hasSuffix(", and nothing keeps the clock right") == true)
+        #expect(Self.lines(.clock) { $0.clock.isSynchronised = nil }.first?.hasPrefix("ok 2030-") == true)
+        #expect(Self.lines(.clock) { $0.clock.now = EarshotVersion.date }.first?.hasPrefix("ok ") == true)
+    }
+
+    @Test func disk() {
+        let space: (UInt64, Bool, UInt64) -> DoctorFacts.Disk = { free, isReadOnly, inodes in
+            .space(path: "/s", .init(total: 100_000_000, free: free, isReadOnly: isReadOnly, inodes: 10, freeInodes: inodes))
+        }
+        #expect(Self.lines(.disk) { $0.disk = space(0, false, 1) } == ["fail the disk is full: 0 B free of 100.0 MB at /s"])
+        #expect(
+            Self.lines(.disk) { $0.disk = space(5_000_000, false, 1) } == [
+                "fail no room for files beside the reserve of 5%: 5.0 MB free of 100.0 MB at /s"
+            ])
+        #expect(Self.lines(.disk) { $0.disk = space(5_000_001, false, 1) } == ["ok 5.0 MB free of 100.0 MB at /s"])
+        #expect(Self.lines(.disk) { $0.disk = space(50_000_000, true, 1) } == ["fail /s is on a file system that is read-only"])
+        #expect(Self.lines(.disk) { $0.disk = space(50_000_000, false, 0) } == ["fail the file system of /s has no inodes left"])
+        let quota = Self.lines(.disk) {
+            $0.disk = space(50_000_000, false, 1)
+            $0.daemon = .answers(Self.status(quota: 1_000_000), peers: [], received: 950_000)
+        }
+        #expect(quota == ["warn received files take 950.0 kB of the quota of 1.0 MB"])
+        #expect(Self.lines(.disk) { $0.disk = .unknown } == ["skip not checked: no daemon says where its state is"])
+    }
+
+    @Test func withoutADaemonNothingIsGuessed() {
+        let report = DoctorReport(
+            Self.facts {
+                $0.socket.state = .missing
+                $0.daemon = .notAsked
+                $0.disk = .unknown
+            })
+        #expect(report.failed == 1)
+        #expect(report.checks.count { $0.sign == .skip } == 6)
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Testing
+
+@testable import earshot
+
+/// Rulesets as `nft -j list ruleset` prints them, cut to what matters.
+@Suite struct PacketFilterTests {
+    /// A ruleset with an input chain of the policy, other chains, and rules of (chain, expressions).
+    private static func rules(policy: String = "accept", chains: [String] = [], _ rules: [(String, String)], extra: String = "") throws
+        -> NftRuleset
+    {
+        let base =
+            #"{"metainfo":{"version":"1.0.6"}},{"table":{"family":"inet","name":"t","handle":1}},{"chain":{"family":"inet","table":"t","#
+            + #""name":"input","handle":1,"type":"filter","hook":"input","prio":0,"policy":"\#(policy)"}}"#
+        let more = chains.map { #",{"chain":{"family":"inet","table":"t","name":"\#($0)","handle":2}}"# }.joined()
+        let lines = rules.map { #",{"rule":{"family":"inet","table":"t","chain":"\#($0.0)","handle":3,"expr":[\#($0.1)]}}"# }.joined()
+        return try NftRuleset(json: Array(#"{"nftables":[\#(base)\#(more)\#(extra)\#(lines)]}"#.utf8))
+    }
+
+    private static func port(_ transport: String, _ right: String, _ op: String = "==") -> String {
+        #"{"match":{"op":"\#(op)","left":{"payload":{"protocol":"\#(transport)","field":"dport"}},"right":\#(right)}}"#
+    }
+
+    private static let established =
+        #"{"match":{"op":"in","left":{"ct":{"key":"state"}},"right":["established","related"]}},{"accept":null}"#
+    private static let loopback = #"{"match":{"op":"==","left":{"meta":{"key":"iifname"}},"right":"lo"}},{"accept":null}"#
+
+    private static func verdict(_ rules: NftRuleset, tcp: Bool = false) -> PacketFilter.Verdict {
+        PacketFilter(rules: rules).verdict(on: tcp ? .connection(port: 47110, interfaces: ["eth0"]) : .mDNS(interfaces: ["eth0"]))
+    }
+
+    private static func place(_ isPolicy: Bool, chain: String = "input") -> PacketFilter.Place {
+        PacketFilter.Place(family: "inet", table: "t", chain: chain, isPolicy: isPolicy)
+    }
+
+    @Test func noRulesLetAllIn() throws {
+        #expect(Self.verdict(try NftRuleset(json: Array(#"{"nftables":[{"metainfo":{}}]}"#.utf8))) == .accepted)
+        #expect(Self.verdict(try Self.rules([])) == .accepted)
+    }
+
+    @Test func anExplicitDrop() throws {
+        let rules = try Self.rules([("input", Self.port("udp", "5353") + #",{"counter":{"packets":0,"bytes":0}},{"drop":null}"#)])
+        #expect(Self.verdict(rules) == .dropped(Self.place(false)))
+        #expect(Self.verdict(rules, tcp: true) == .accepted)
+    }
+
+    @Test(arguments: [#"{"set":[22,47110]}"#, #"{"range":[47000,48000]}"#, #"{"set":[{"range":[47000,48000]}]}"#, "47110"])
+    func setsAndRanges(right: String) throws {
+        let rules = try Self.rules(policy: "drop", [("input", Self.port("tcp", right) + #",{"accept":null}"#)])
+        #expect(Self.verdict(rules, tcp: true) == .accepted)
+        #expect(Self.verdict(rules) == .dropped(Self.place(true)))
+    }
+
+    @Test func aPolicyThatDropsWithTheUsualExceptions() throws {
+        let usual = [("input", Self.established), ("input", Self.loopback), ("input", Self.port("tcp", "22") + #",{"accept":null}"#)]
+        #expect(Self.verdict(try Self.rules(policy: "drop", usual)) == .dropped(Self.place(true)))
+        let open = usual + [("input", Self.port("udp", "5353") + #",{"accept":null}"#)]
+        #expect(Self.verdict(try Self.rules(policy: "drop", open)) == .accepted)
+    }
+
+    @Test func aConditionThatNobodyKnows() throws {
+        let subnet =
+            #"{"match":{"op":"==","left":{"payload":{"protocol":"ip","field":"saddr"}},"right":{"prefix":{"addr":"10.0.0.0","len":8}}}}"#
+        let open = try Self.rules(policy: "drop", [("input", subnet + "," + Self.port("udp", "5353") + #",{"accept":null}"#)])
+        #expect(Self.verdict(open) == .depends(Self.place(true)))
+        let closed = try Self.rules([("input", subnet + "," + Self.port("udp", "5353") + #",{"drop":null}"#)])
+        #expect(Self.verdict(closed) == .accepted)
+        let extensionRule = try Self.rules(policy: "drop", [("input", #"{"xt":{"type":"match","name":"addrtype"}},{"accept":null}"#)])
+        #expect(Self.verdict(extensionRule) == .depends(Self.place(true)))
+    }
+
+    @Test func multicastByAddressAndKind() throws {
+        let address =
+            #"{"match":{"op":"==","left":{"payload":{"protocol":"ip","field":"daddr"}},"right":{"prefix":{"addr":"224.0.0.0","len":4}}}},{"accept":null}"#
+        #expect(Self.verdict(try Self.rules(policy: "drop", [("input", address)])) == .accepted)
+        let kind = #"{"match":{"op":"==","left":{"meta":{"key":"pkttype"}},"right":"multicast"}},{"drop":null}"#
+        #expect(Self.verdict(try Self.rules([("input", kind)])) == .dropped(Self.place(false)))
+        #expect(Self.verdict(try Self.rules([("input", kind)]), tcp: true) == .accepted)
+    }
+
+    @Test func jumpsReturnsAndMaps() throws {
+        let jump = try Self.rules(
+            policy: "drop", chains: ["services"],
+            [
+                ("input", #"{"jump":{"target":"services"}}"#), ("services", Self.port("tcp", "22") + #",{"return":null}"#),
+                ("services", Self.port("udp", "5353") + #",{"accept":null}"#), ("services", #"{"return":null}"#),
+            ])
+        #expect(Self.verdict(jump) == .accepted)
+        #expect(Self.verdict(jump, tcp: true) == .dropped(Self.place(true)))
+        let map = try Self.rules(
+            policy: "drop", chains: ["lan"],
+            [
+                (
+                    "input",
+                    #"{"vmap":{"key":{"meta":{"key":"iifname"}},"data":{"set":[["lo",{"accept":null}],["eth0",{"jump":{"target":"lan"}}]]}}}"#
+                ),
+                ("lan", Self.port("tcp", "47110") + #",{"reject":{"type":"icmpx","expr":"admin-prohibited"}}"#),
+                ("lan", #"{"accept":null}"#),
+            ])
+        #expect(Self.verdict(map) == .accepted)
+        #expect(Self.verdict(map, tcp: true) == .dropped(Self.place(false, chain: "lan")))
+    }
+
+    @Test func namedSets() throws {
+        let set =
+            #",{"set":{"family":"inet","name":"open","table":"t","type":"inet_service","handle":9,"elem":[5353,{"elem":{"val":47110}}]}}"#
+        let rules = try Self.rules(policy: "drop", [("input", Self.port("th", #""@open""#) + #",{"accept":null}"#)], extra: set)
+        #expect(Self.verdict(rules) == .accepted)
+        #expect(Self.verdict(rules, tcp: true) == .accepted)
+    }
+
+    @Test func aLoopOfJumpsEnds() throws {
+        let rules = try Self.rules(chains: ["a"], [("input", #"{"jump":{"target":"a"}}"#), ("a", #"{"jump":{"target":"a"}}"#)])
+        #expect(Self.verdict(rules) == .accepted)
+    }
+
+    @Test(arguments: ["", "{", "[]", #"{"nftables":{}}"#])
+    func garbageIsAnError(json: String) {
+        #expect(throws: (any Error).self) { try NftRuleset(json: Array(json.utf8)) }
+    }
+
+    @Test(arguments: [
+        #"{"nftables":[7,null,{"rule":{}},{"chain":{"family":"inet"}},{"rule":{"family":"inet","table":"x","chain":"y","expr":[]}}]}"#
+    ])
+    func oddPartsAreLeftOut(json: String) throws {
+        #expect(Self.verdict(try NftRuleset(json: Array(json.utf8))) == .accepted)
+    }
+}
