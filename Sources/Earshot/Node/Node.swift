@@ -264,7 +264,8 @@ public actor Node {
             name: self.configuration.displayName, id: self.id, serviceType: self.configuration.serviceType,
             encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
             port: self.listeningPort, wantedPort: self.configuration.port, stateDirectory: self.configuration.stateDirectory,
-            quota: self.configuration.quota, reserve: self.configuration.reserve, discovery: self.discoveryStatus, instanceName: self.instanceName, startedAt: self.startedAt,
+            quota: self.configuration.quota, reserve: self.configuration.reserve, discovery: self.discoveryStatus,
+            instanceName: self.instanceName, startedAt: self.startedAt,
             counts: NodeStatus.Counts(
                 peers: self.records.values.count(where: \.isAnnounced),
                 sessions: self.records.values.count { $0.session != nil },
