@@ -14,6 +14,9 @@ public struct AvahiDiscovery: PeerDiscovery {
         self.runner = .avahi(logger: logger)
     }
 
+    /// A sign of life of the threads that Avahi's calls are made on.
+    public func answer(_ heartbeat: @escaping @Sendable () -> Void) { AvahiThread.answer(heartbeat) }
+
     /// What happens, in order; one reader. Ends when `run` does.
     public var events: AsyncStream<DiscoveryEvent> { self.output.events }
 

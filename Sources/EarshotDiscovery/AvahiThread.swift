@@ -40,6 +40,36 @@ enum AvahiThread {
         }
     }
 
+    /// Every loop of the process that has not been told to stop.
+    fileprivate static let loops = Mutex<[ObjectIdentifier: StopSignal]>([:])
+
+    /// Calls back once every loop has come round; at once where there is none.
+    static func answer(_ heartbeat: @escaping @Sendable () -> Void) {
+        let loops = Array(self.loops.withLock { $0.values })
+        let waiting = Countdown(loops.count, heartbeat)
+        for loop in loops { loop.ask { waiting.oneAnswered() } }
+    }
+
+    /// Calls back once as many have answered as were asked.
+    private final class Countdown: Sendable {
+        private let left: Mutex<Int>
+        private let done: @Sendable () -> Void
+
+        init(_ count: Int, _ done: @escaping @Sendable () -> Void) {
+            self.left = Mutex(count)
+            self.done = done
+            if count == 0 { done() }
+        }
+
+        func oneAnswered() {
+            let isLast = self.left.withLock { left in
+                left -= 1
+                return left == 0
+            }
+            if isLast { self.done() }
+        }
+    }
+
     /// Resumes the one who waits, once, with the first result.
     private final class Outcome: Sendable {
         private enum State {
@@ -103,7 +133,7 @@ enum AvahiThread {
     }
 }
 
-/// Asks a loop to stop, from any thread.
+/// Asks a loop to stop, or for a sign of life, from any thread.
 final class StopSignal: Sendable {
     private struct State {
         var isStopped = false
@@ -111,6 +141,8 @@ final class StopSignal: Sendable {
         /// loop's thread. `avahi_simple_poll_wakeup` is the one call of Avahi's that may come from elsewhere, and it is made
         /// under the lock that `detach` takes before the poll is freed.
         var poll: UInt = 0
+        /// Those who want to hear when the loop comes round.
+        var heartbeats: [@Sendable () -> Void] = []
     }
     private let state = Mutex(State())
 
@@ -121,15 +153,44 @@ final class StopSignal: Sendable {
             state.isStopped = true
             if let poll = OpaquePointer(bitPattern: state.poll) { avahi_simple_poll_wakeup(poll) }
         }
+        // One that is to stop may be left behind in a call; nobody waits for its answer.
+        self.end()
+    }
+
+    /// Has the loop call back when it comes round; at once where there is none any more.
+    fileprivate func ask(_ heartbeat: @escaping @Sendable () -> Void) {
+        let isWaiting = self.state.withLock { state in
+            guard let poll = OpaquePointer(bitPattern: state.poll), !state.isStopped else { return false }
+            state.heartbeats.append(heartbeat)
+            avahi_simple_poll_wakeup(poll)
+            return true
+        }
+        if !isWaiting { heartbeat() }
+    }
+
+    /// The loop has come round.
+    fileprivate func answer() {
+        let heartbeats = self.state.withLock { state in
+            defer { state.heartbeats = [] }
+            return state.heartbeats
+        }
+        for heartbeat in heartbeats { heartbeat() }
     }
 
     fileprivate func attach(_ poll: OpaquePointer) {
         let address = UInt(bitPattern: poll)
         self.state.withLock { $0.poll = address }
+        AvahiThread.loops.withLock { $0[ObjectIdentifier(self)] = self }
     }
 
     fileprivate func detach() {
         self.state.withLock { $0.poll = 0 }
+        self.end()
+    }
+
+    private func end() {
+        AvahiThread.loops.withLock { $0[ObjectIdentifier(self)] = nil }
+        self.answer()
     }
 }
 
@@ -155,6 +216,7 @@ final class AvahiLoop {
         let (seconds, attoseconds) = limit.components
         let milliseconds = min(max(seconds, 0), 3_600) * 1_000 + attoseconds / 1_000_000_000_000_000
         // Rounded up, so that a deadline has passed when the wait for it is over.
+        defer { self.stop.answer() }
         return avahi_simple_poll_iterate(self.simplePoll, CInt(clamping: max(milliseconds, 0) + (limit > .zero ? 1 : 0))) >= 0
     }
 

@@ -5,6 +5,7 @@ internal import EarshotWire
 internal import FoundationEssentials
 internal import Glibc
 internal import Logging
+internal import NIOPosix
 internal import ServiceLifecycle
 internal import UnixSignals
 
@@ -51,10 +52,24 @@ struct Daemon: Sendable {
                     manager.ready()
                     announcer.finish()
                 })
+            // A thread of its own for what must go on whatever the others do: the watchdog and the deadline of a stop.
+            let guardian = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
             let reload = ReloadService(
                 loader: self.loader, started: self.loaded.settings, node: node, manager: manager, level: level, ready: ready,
                 logger: Logger(label: "settings"))
-            try await self.serve([NodeService(node: node), server, reload, StopDeadline(serviceManager: manager)], logger)
+            var services: [any Service] = [NodeService(node: node), server, reload]
+            if manager.isThere {
+                services.append(StatusReporter(node: node, manager: manager))
+                if let timeout = Watchdog.timeout(environment) {
+                    services.append(
+                        Watchdog(
+                            on: guardian, parts: node.heartbeats + Watchdog.controlLoops, timeout: timeout,
+                            logger: Logger(label: "watchdog")
+                        ) { manager.feedWatchdog() })
+                }
+            }
+            services.append(StopDeadline(serviceManager: manager, loop: guardian))
+            try await self.serve(services, logger)
             withExtendedLifetime(lock) {}
         } catch let error as EarshotError {
             throw StartError(description: error.message, exitCode: error.code == .invalidParameter ? 78 : 1)
@@ -78,11 +93,9 @@ struct Daemon: Sendable {
 
     private func makeLogger(_ environment: [String: String], _ level: LogLevel) -> Logger {
         let limiter = LogLimiter()
-        let isJournal = StandardErrorLog.standardErrorIsJournal(environment)
-        LoggingSystem.bootstrap { label in
-            StandardErrorLog(label: label, level: level, isJournal: isJournal, limiter: limiter)
-        }
-        return Logger(label: "earshotd")
+        let output = LogOutput(environment: environment)
+        LoggingSystem.bootstrap { label in DaemonLog(label: label, level: level, output: output, limiter: limiter) }
+        return Logger(label: DaemonLabel.name)
     }
 
     private func makeNode(_ logger: Logger) async throws -> Node {

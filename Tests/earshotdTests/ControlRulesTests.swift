@@ -122,12 +122,7 @@ import Testing
     }
 }
 
-@Suite struct StandardErrorLogTests {
-    @Test func anEntryIsOneLine() {
-        let line = StandardErrorLog.line(.warning, "l", "a\nb", ["peer": "x\u{1B}[1A \u{202E}y", "n": "1"], time: nil)
-        #expect(line == "<4>l: a\\nb n=1 peer=\"x\\e[1A \\u{202E}y\"\n")
-    }
-
+@Suite struct LogLimiterTests {
     @Test func aFloodIsCutAndCounted() {
         let limiter = LogLimiter()
         let start = ContinuousClock.now

@@ -125,4 +125,11 @@ public protocol PeerDiscovery: Sendable {
     var events: AsyncStream<DiscoveryEvent> { get }
     /// Works until its task is cancelled; advertises `advertisement` (nothing where `nil`) and browses where asked.
     func run(advertising advertisement: Advertisement?, browsing serviceType: String?) async
+    /// Calls back once its thread gets round to it, at once where it has none: a sign of life.
+    func answer(_ heartbeat: @escaping @Sendable () -> Void)
+}
+
+extension PeerDiscovery {
+    /// Without a thread of its own there is nothing that could be stuck.
+    public func answer(_ heartbeat: @escaping @Sendable () -> Void) { heartbeat() }
 }

@@ -1,6 +1,7 @@
 import EarshotWire
 import NIOCore
 import OrderedCollections
+import Synchronization
 
 /// Settings that change while the node runs.
 extension Node {
@@ -111,5 +112,19 @@ extension Node {
         self.instanceName = nil
         for backend in DiscoveryStatus.Backend.allCases { self.handleDiscovery(.reset(backend)) }
         self.beginDiscovery()
+    }
+}
+
+/// The discovery that a node has now, for whoever asks from outside the node's queue.
+final class CurrentDiscovery: Sendable {
+    private let state: Mutex<(any PeerDiscovery)?>
+
+    init(_ discovery: (any PeerDiscovery)?) {
+        self.state = Mutex(discovery)
+    }
+
+    var value: (any PeerDiscovery)? {
+        get { self.state.withLock { $0 } }
+        set { self.state.withLock { $0 = newValue } }
     }
 }

@@ -46,7 +46,11 @@ public actor Node {
     var isDiscoveryFull = false
     var instanceName: String?
     /// The one that runs, or is to run once the one before it has ended.
-    var discovery: (any PeerDiscovery)?
+    var discovery: (any PeerDiscovery)? {
+        get { self.currentDiscovery.value }
+        set { self.currentDiscovery.value = newValue }
+    }
+    nonisolated let currentDiscovery: CurrentDiscovery
     var isDiscoveryReplaced = false
     /// Ends the one that runs.
     var discoveryStopper: AsyncStream<Never>.Continuation?
@@ -94,7 +98,7 @@ public actor Node {
             throw EarshotError(.unsupported, "this version speaks TLS only; set the encryption preference to required")
         }
         self.configuration = configuration
-        self.discovery = discovery
+        self.currentDiscovery = CurrentDiscovery(discovery)
         self.logger = logger
         try Self.makeDirectory(configuration.stateDirectory)
         let identity = try Identity.load(from: configuration.stateDirectory)
@@ -220,6 +224,7 @@ public actor Node {
     private func handle(_ input: NodeInput) {
         switch input {
         case .discovery(let event): self.handleDiscovery(event)
+        case .heartbeat(let answer): answer()
         case .discoveryEnded: self.discoveryEnded()
         case .connection(.proven(let connection)): self.connectionProven(connection)
         case .connection(.received(let connection, let frames, let weight)): self.received(frames, weight: weight, on: connection)

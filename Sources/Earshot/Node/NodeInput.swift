@@ -3,6 +3,8 @@ import EarshotWire
 /// Everything that reaches the node from outside its actor, on one queue, in order.
 enum NodeInput: Sendable {
     case discovery(DiscoveryEvent)
+    /// Somebody wants to know whether this queue is worked on.
+    case heartbeat(@Sendable () -> Void)
     /// The discovery that ran has ended, and another may begin.
     case discoveryEnded
     case connection(ConnectionEvent)

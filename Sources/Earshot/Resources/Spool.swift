@@ -62,6 +62,11 @@ package actor Spool {
         self.executor = try ThreadExecutor(name: "earshot-spool")
     }
 
+    /// Calls back from its thread once that gets round to it: a sign of life.
+    package nonisolated func answer(_ heartbeat: @escaping @Sendable () -> Void) {
+        self.executor.run(heartbeat)
+    }
+
     deinit {
         self.executor.stop()
     }

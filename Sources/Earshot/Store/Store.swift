@@ -63,6 +63,11 @@ package actor Store {
         self.limits = limits
     }
 
+    /// Calls back from its thread once that gets round to it: a sign of life.
+    package nonisolated func answer(_ heartbeat: @escaping @Sendable () -> Void) {
+        self.executor.run(heartbeat)
+    }
+
     deinit {
         self.executor.stop()
     }

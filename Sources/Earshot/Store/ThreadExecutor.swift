@@ -10,10 +10,15 @@ internal import Glibc
 /// Unchecked: everything mutable is in `queue` and `isStopped`, which are touched only between `pthread_mutex_lock` and `_unlock`
 /// of `mutex`; `mutex` and `condition` are heap memory that lives as long as the executor and is made for use by several threads.
 package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
+    private enum Work {
+        case job(UnownedJob)
+        case call(@Sendable () -> Void)
+    }
+
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let name: String
     private let condition: UnsafeMutablePointer<pthread_cond_t>
-    private var queue: [UnownedJob] = []
+    private var queue: [Work] = []
     private var isStopped = false
 
     /// Starts the thread; its name, at most 15 bytes, is what `top` and a debugger show.
@@ -51,9 +56,17 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
 
     /// Queues a job of the actor's.
     package func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
+        self.add(.job(UnownedJob(job)))
+    }
+
+    /// Queues a call from outside the actor, in order with its jobs.
+    package func run(_ call: @escaping @Sendable () -> Void) {
+        self.add(.call(call))
+    }
+
+    private func add(_ work: Work) {
         pthread_mutex_lock(self.mutex)
-        self.queue.append(job)
+        self.queue.append(work)
         pthread_cond_signal(self.condition)
         pthread_mutex_unlock(self.mutex)
     }
@@ -71,7 +84,7 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
 
     private func work() {
         earshot_name_thread(self.name)
-        var jobs: [UnownedJob] = []
+        var jobs: [Work] = []
         while true {
             pthread_mutex_lock(self.mutex)
             while self.queue.isEmpty, !self.isStopped {
@@ -80,7 +93,12 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
             swap(&jobs, &self.queue)
             pthread_mutex_unlock(self.mutex)
             if jobs.isEmpty { return }
-            for job in jobs { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+            for work in jobs {
+                switch work {
+                case .job(let job): job.runSynchronously(on: self.asUnownedSerialExecutor())
+                case .call(let call): call()
+                }
+            }
             jobs.removeAll(keepingCapacity: true)
         }
     }

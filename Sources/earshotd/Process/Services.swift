@@ -1,7 +1,6 @@
 internal import Earshot
 internal import Glibc
 internal import NIOCore
-internal import NIOPosix
 internal import ServiceLifecycle
 
 /// The node as a service: told to stop, it closes its connections in order and keeps the sessions.
@@ -21,10 +20,12 @@ struct StopDeadline: Service {
     private static let limit: Int64 = 4500
 
     let serviceManager: ServiceManager
+    /// Nobody else's, so that it is not stuck behind what does not stop.
+    let loop: any EventLoop
 
     func run() async throws {
         try await gracefulShutdown()
         self.serviceManager.stopping()
-        MultiThreadedEventLoopGroup.singleton.next().scheduleTask(in: .milliseconds(Self.limit)) { _exit(0) }
+        self.loop.scheduleTask(in: .milliseconds(Self.limit)) { _exit(0) }
     }
 }
