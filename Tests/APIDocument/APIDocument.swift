@@ -87,12 +87,12 @@ package struct APIDocument: Sendable {
     /// What is wrong with an answer: a status that the document does not have there, another content type, a body of another form.
     package func faults(_ method: String, _ target: String, _ answer: Answer) -> [String] {
         guard let template = self.template(target) else {
-            return answer.status == 404 || answer.status / 100 == 4 ? self.problemFaults(answer) : ["\(target) is not in the document"]
+            return answer.status == 404 || answer.status / 100 == 4 ? self.problemFaults(method, answer) : ["\(target) is not in the document"]
         }
         let operation = Operation(method: method == "HEAD" ? "GET" : method, path: template)
         guard self.call(operation) != nil else {
             guard [400, 403, 405, 431].contains(answer.status) else { return ["\(operation) is not in the document: \(answer.status)"] }
-            return self.problemFaults(answer) + (answer.status == 405 && answer.allow == nil ? ["405 without Allow"] : [])
+            return self.problemFaults(method, answer) + (answer.status == 405 && answer.allow == nil ? ["405 without Allow"] : [])
         }
         guard var response = self.call(operation)?["responses"]?[String(answer.status)] else {
             return ["\(operation): the status \(answer.status) is not in the document: \(String(decoding: answer.body, as: UTF8.self))"]
@@ -124,8 +124,8 @@ package struct APIDocument: Sendable {
         }
     }
 
-    private func problemFaults(_ answer: Answer) -> [String] {
+    private func problemFaults(_ method: String, _ answer: Answer) -> [String] {
         guard answer.contentType == "application/problem+json" else { return ["not a problem: \(answer.contentType ?? "no content type")"] }
-        return self.faults(answer.body, as: "Problem")
+        return method == "HEAD" ? [] : self.faults(answer.body, as: "Problem")
     }
 }

@@ -75,7 +75,11 @@ final class Daemon: Sendable {
     /// A command of this peer's user, in the daemon's place, which ends by itself.
     func earshot(_ arguments: String...) async throws -> Outcome { try await self.earshot(arguments) }
 
-    func earshot(_ arguments: [String]) async throws -> Outcome { try await self.begin(arguments).outcome() }
+    func earshot(_ arguments: [String]) async throws -> Outcome {
+        let outcome = try await self.begin(arguments).outcome()
+        if outcome.status == 0, arguments.contains("--json") { try APIOutput.check(outcome.output, of: arguments) }
+        return outcome
+    }
 
     /// A command that a test looks at while it runs. It is killed after two minutes, so that a fault fails a test instead of hanging it.
     func begin(_ arguments: [String]) throws -> Running {

@@ -178,6 +178,11 @@ import Testing
 
     /// bob asks, alice answers; alice asks and thinks better of it.
     private static func answer(_ alice: APIServer, _ bob: APIServer, _ seen: SeenAnswers) async throws {
+        // bob hears a moment later that alice has left; until then there is nothing to ask for.
+        let parted = bob.node.events.subscribe(since: 0)
+        for await event in parted {
+            if case .sessionChanged(_, ended: true) = event.kind { break }
+        }
         let subscription = alice.node.events.subscribe()
         _ = try await bob.node.invite("alice", context: [1], timeout: nil)
         var invitation: Invitation?

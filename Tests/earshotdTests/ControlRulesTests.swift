@@ -115,6 +115,7 @@ import Testing
 
     @Test func timesAreBoundedBeforeTheyAreDurations() throws {
         #expect(try Duration.request(1.5, field: "f", atMost: .seconds(10)) == .milliseconds(1500))
+        #expect(try Duration.request(.leastNonzeroMagnitude, field: "f", atMost: .seconds(10)) == .milliseconds(1))
         #expect(try Duration.request(-1e300, field: "f", atMost: .seconds(10)) < .zero)
         for seconds in [11, 1e300, .infinity, .nan] {
             #expect(throws: APIProblem.self) { try Duration.request(seconds, field: "f", atMost: .seconds(10)) }

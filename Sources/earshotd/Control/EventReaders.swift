@@ -25,7 +25,6 @@ final class EventReaders: Sendable {
         var nextID: UInt64 = 0
         var readers: [UInt64: Reader] = [:]
         var dropped: UInt64 = 0
-        var isStopping = false
     }
 
     private let state = Mutex(State())
@@ -39,11 +38,11 @@ final class EventReaders: Sendable {
     /// How many there are now, and how many were dropped so far.
     var counts: (readers: Int, dropped: UInt64) { self.state.withLock { ($0.readers.count, $0.dropped) } }
 
-    /// Whether the streams end: each reader looks when it is woken.
-    var isStopping: Bool { self.state.withLock { $0.isStopping } }
+    /// Whether the reader is still one: its connection is open, and it takes what is written.
+    func contains(_ id: UInt64) -> Bool { self.state.withLock { $0.readers[id] != nil } }
 
-    /// Ends the streams; the log's readers have to be woken.
-    func stop() { self.state.withLock { $0.isStopping = true } }
+    /// Ends the streams; the log's readers have to be woken to see it.
+    func stop() { self.state.withLock { $0.readers = [:] } }
 
     /// Lets a reader in; `drop` closes its connection.
     /// - Throws: `unavailable` where there are too many.

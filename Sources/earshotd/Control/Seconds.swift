@@ -7,6 +7,7 @@ extension Duration {
         guard seconds.isFinite, seconds <= Double(most) else {
             throw APIProblem(.invalidParameter, "`\(field)` is at most \(most) seconds")
         }
-        return .milliseconds(Int64(max(seconds, -1) * 1000))
+        // Up, so that the shortest time is not none.
+        return .milliseconds(Int64((max(seconds, -1) * 1000).rounded(.up)))
     }
 }

@@ -32,10 +32,9 @@ struct EventsRoutes: Sendable {
         let subscription = self.api.node.events.subscribe(since: position.since, epoch: position.epoch)
         // However the connection ends, also where nobody asks for the body.
         channel.closeFuture.whenComplete { _ in readers.leave(reader) }
+        try await channel.pipeline.addHandler(InputEndHandler { channel.close(promise: nil) }, position: .first)
         let body = ResponseBody { writer in
-            try await request.body.consumeWithCancellationOnInboundClose { _ in
-                try await self.copy(subscription, format, reader, to: &writer)
-            }
+            try await self.copy(subscription, format, reader, to: &writer)
             readers.leave(reader)
             try await writer.finish(nil)
         }
@@ -62,7 +61,8 @@ struct EventsRoutes: Sendable {
             let buffer: ByteBuffer
             switch await subscription.step() {
             case .event(let event): buffer = try self.buffers.buffer(event, format)
-            case .idle where self.api.readers.isStopping: return
+            // It has gone, or everything stops.
+            case .idle where !self.api.readers.contains(reader): return
             case .idle:
                 guard let heartbeat = format.heartbeat else { continue }
                 buffer = heartbeat

@@ -4,7 +4,6 @@ internal import EarshotWire
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
-internal import ServiceLifecycle
 
 /// `/v1/invitations`: asking others, and answering them.
 struct InvitationsRoutes: Sendable {
@@ -50,14 +49,8 @@ struct InvitationsRoutes: Sendable {
         guard invitation.state == .pending, waits else {
             return try .json(ControlAPI.Invitation(invitation), status: invitation.state == .accepted || waits ? .ok : .created)
         }
-        // A client that goes away stops waiting; the invitation stands until it is decided or withdrawn.
-        let decided = try await request.body.consumeWithCancellationOnInboundClose { _ in
-            try await cancelWhenGracefulShutdown { try await self.api.node.decided(invitation.id) }
-        }
-        var response = try Response.json(ControlAPI.Invitation(decided))
-        // Watching for the client's end has used the connection's input up.
-        response.headers[.connection] = "close"
-        return response
+        // The invitation stands until it is decided or withdrawn, whether the client stays or not.
+        return try .json(ControlAPI.Invitation(try await self.api.node.decided(invitation.id)))
     }
 
     private func respond(_ request: Request, _ context: APIContext) async throws -> Response {
