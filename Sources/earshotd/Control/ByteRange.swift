@@ -7,10 +7,7 @@ enum ByteRange: Sendable, Hashable {
     case unsatisfiable
 
     /// Reads `Range` and `If-Range`. Several ranges, other units and what cannot be understood are ignored, as section 14.2 allows.
-    ///
-    /// - Parameters:
-    ///   - size: of the content, in bytes.
-    ///   - tag: the content's entity tag; a range of another content is not asked for.
+    /// `size` is the content's, in bytes, and `tag` its entity tag: a range of another content is not asked for.
     static func requested(in headers: HTTPFields, of size: UInt64, tag: String?) -> ByteRange {
         guard let text = headers[.range] else { return .whole }
         if let condition = headers[.ifRange], condition != tag { return .whole }
