@@ -50,6 +50,8 @@ package enum EarshotLimits {
     /// behind other writers, and a file of many gigabytes that is hashed and brought to a slow disk.
     package static let storePatience: Duration = .seconds(120)
     package static let spoolPatience: Duration = .seconds(900)
+    /// The same for discovery's threads: a call over D-Bus to a daemon that hangs takes 25 s, and a few may follow each other.
+    package static let discoveryPatience: Duration = .seconds(120)
     /// When the inbox is first pruned by age after the start, and how long afterwards each time.
     package static let firstPruning: Duration = .seconds(60)
     package static let pruningInterval: Duration = .seconds(3600)

@@ -30,7 +30,7 @@ extension Node {
             Heartbeat(name: "node") { [input] in input.yield(.heartbeat($0)) },
             Heartbeat(name: "store", patience: EarshotLimits.storePatience) { [store] in store.answer($0) },
             Heartbeat(name: "spool", patience: EarshotLimits.spoolPatience) { [spool] in spool.answer($0) },
-            Heartbeat(name: "discovery") { [currentDiscovery] answer in
+            Heartbeat(name: "discovery", patience: EarshotLimits.discoveryPatience) { [currentDiscovery] answer in
                 guard let discovery = currentDiscovery.value else { return answer() }
                 discovery.answer(answer)
             },
