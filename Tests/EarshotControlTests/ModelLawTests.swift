@@ -159,7 +159,8 @@ struct ModelLaw<Value: Codable & Hashable> {
         let json = try self.json(value)
         for place in APIDocument.shared.places(json, as: self.name) {
             // A message's size is its body's, whatever is written.
-            for key in (place.schema["required"]?.elements ?? []).compactMap(\.string) where key != "size" || place.schema["properties"]?["transferred"] != nil {
+            let isMessage = place.schema["properties"]?["body_base64"] != nil
+            for key in (place.schema["required"]?.elements ?? []).compactMap(\.string) where key != "size" || !isMessage {
                 let field = place.steps + [.key(key)]
                 guard let present = place.value[key], present != .null, !self.mayBeAbsent(place, key) else { continue }
                 #expect(throws: ControlJSONError.self, "\(key)") { try self.decode(json.replacing(field, with: nil)) }

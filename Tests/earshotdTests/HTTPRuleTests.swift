@@ -169,8 +169,8 @@ import Testing
     }
 
     /// Names as people and programs make them stay one segment of the path.
-    @Test(arguments: ["two words", "a/b", "..", "☎️ é", "100%", "a?b#c", "+", "%2F"]) func aPeerIsNamedInThePath(_ name: String) async throws
-    {
+    @Test(arguments: ["two words", "a/b", "..", "☎️ é", "100%", "a?b#c", "+", "%2F"])
+    func aPeerIsNamedInThePath(_ name: String) async throws {
         try await APIServer.with { alice in
             let known = try [ConfiguredPeer("127.0.0.1:\(alice.port)")]
             try await APIServer.with(name, configure: { $0.configuredPeers = known }) { other in
