@@ -77,7 +77,13 @@ struct GeneratedModels {
             encryption: self.element(["required", "optional", "none"]), addresses: self.list { $0.text() }, discovery: self.discovery(),
             counts: .init(
                 peers: self.count(), connected: self.count(), sessions: self.count(), invitations: self.count(), unread: self.count(),
-                transfers: self.count()), startedAt: self.time())
+                transfers: self.count()), startedAt: self.time(), local: self.optional { $0.local() })
+    }
+
+    mutating func local() -> ControlAPI.Local {
+        .init(
+            instanceName: self.optional { $0.text() }, port: self.count(), wantedPort: self.count(), stateDirectory: "/" + self.text(),
+            quota: UInt64(self.count()), reserve: Double(self.count()) / 10_000)
     }
 
     mutating func discovery() -> ControlAPI.Discovery {

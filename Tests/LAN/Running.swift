@@ -47,6 +47,9 @@ final class Running: Sendable {
     /// What it has written to standard output so far.
     func outputSoFar() -> String { Self.text(self.output) }
 
+    /// What it has written to standard error so far.
+    func errorsSoFar() -> String { Self.text(self.errors) }
+
     /// Sends a signal, where it still runs.
     func signal(_ number: Int32) {
         if self.isRunning { kill(self.pid, number) }

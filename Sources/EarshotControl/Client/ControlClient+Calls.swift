@@ -110,7 +110,7 @@ extension ControlClient {
 
     /// `POST /v1/resources/{id}/response`
     package func respond(
-        to id: String, _ decision: ControlAPI.ResourceResponse.Decision
+        toOffer id: String, _ decision: ControlAPI.ResourceResponse.Decision
     ) async throws(ControlError) -> ControlReply<ControlAPI.Resource> {
         let body = try Self.json(ControlAPI.ResourceResponse(decision: .known(decision)))
         return try await self.call(.POST, ControlPath.path(["resources", id, "response"]), body: body, as: ControlAPI.Resource.self)

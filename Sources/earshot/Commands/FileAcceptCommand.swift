@@ -15,7 +15,7 @@ struct FileAcceptCommand: AsyncParsableCommand {
         let (options, file) = (self.options, self.file)
         try await options.withClient { client in
             let resource = try await client.resources().value.resources.offer(file)
-            let answer = try await client.respond(to: resource.id, .accept)
+            let answer = try await client.respond(toOffer: resource.id, .accept)
             if options.json { try Standard.write(json: answer.json) }
             Standard.note("accepted \(resource.name.escapedForDisplay) from \(resource.peerName.escapedForDisplay)")
         }

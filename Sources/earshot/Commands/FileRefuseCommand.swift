@@ -14,7 +14,7 @@ struct FileRefuseCommand: AsyncParsableCommand {
         let (options, file) = (self.options, self.file)
         try await options.withClient { client in
             let resource = try await client.resources().value.resources.offer(file)
-            let answer = try await client.respond(to: resource.id, .refuse)
+            let answer = try await client.respond(toOffer: resource.id, .refuse)
             if options.json { try Standard.write(json: answer.json) }
             Standard.note("refused \(resource.name.escapedForDisplay) from \(resource.peerName.escapedForDisplay)")
         }
