@@ -29,7 +29,8 @@ import Testing
     }
 
     static let models: [Model] = [
-        Model("Status") { $0.status() }, Model("Local") { $0.local() }, Model("Discovery") { $0.discovery() }, Model("Counts") { $0.status().counts },
+        Model("Status") { $0.status() }, Model("Local") { $0.local() },
+        Model("Discovery") { $0.discovery() }, Model("Counts") { $0.status().counts },
         Model("Peer") { $0.peer() }, Model("PeerList") { ControlAPI.PeerList(peers: $0.list { $0.peer() }) },
         Model("TrustRequest") { ControlAPI.TrustRequest(trust: $0.word(ControlAPI.Trust.self)) },
         Model("Invitation") { $0.invitation() },
