@@ -53,7 +53,9 @@ final class Laboratory: Sendable {
         self.place = "\(try Self.room())/tmp/\(self.serviceType)"
         // Kept after the run, for whoever looks into a failure.
         let name = Test.current.map { $0.name.prefix { $0 != "(" } } ?? "test"
-        self.logs = "\(URL(fileURLWithPath: Self.binaries).deletingLastPathComponent().deletingLastPathComponent().path)/tests/\(name)"
+        // Beside the binaries, not beside what may be a link to their directory.
+        let build = URL(fileURLWithPath: Self.binaries).resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()
+        self.logs = "\(build.path)/tests/\(name)"
         try FileManager.default.createDirectory(atPath: self.place, withIntermediateDirectories: true)
         try? FileManager.default.removeItem(atPath: self.logs)
         try FileManager.default.createDirectory(atPath: self.logs, withIntermediateDirectories: true)
