@@ -129,6 +129,7 @@ extension Node {
         record.redial.timer?.cancel()
         record.redial.timer = nil
         if let address = connection.dialledAddress { record.lastGoodAddress = address }
+        record.hasNamedSession = record.session != nil
         self.records[id] = record
         self.noteName(connection.peer.displayName.description, of: id)
         self.noteSpokenTLS(connection)

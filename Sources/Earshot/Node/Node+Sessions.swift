@@ -25,6 +25,7 @@ extension Node {
     func adopt(_ session: StoredSession, with id: PeerID, attached: Bool) {
         let isConnected = self.records[id]?.connection != nil
         self.records[id]?.session = session
+        self.records[id]?.hasNamedSession = false
         self.records[id]?.isAttached = attached && isConnected
         self.tellSession(id)
         self.publishPeer(id)
@@ -68,6 +69,7 @@ extension Node {
     func receivedResume(_ session: SessionID, from id: PeerID) {
         guard let record = self.records[id] else { return }
         if record.session?.id == session {
+            self.nameSession(with: id)
             guard !record.isAttached else { return }
             self.records[id]?.isAttached = true
             self.tellSession(id)
@@ -76,9 +78,18 @@ extension Node {
         } else if record.session == nil, let invitation = self.pendingInvitation(with: id, .outgoing) {
             // It accepted while the connection was away: holding the session is its answer.
             self.invitationAccepted(invitation, session: session)
+            self.nameSession(with: id)
         } else {
             record.connection?.send([.sessionEnd(session)])
         }
+    }
+
+    /// Says once on a connection that we hold the session. One that was agreed upon after the connection was proven, while its answer
+    /// came over the connection before, has not been named on this one, and the other side waits for it.
+    private func nameSession(with id: PeerID) {
+        guard let record = self.records[id], let session = record.session, !record.hasNamedSession else { return }
+        self.records[id]?.hasNamedSession = true
+        record.connection?.send([.sessionResume(session.id)])
     }
 
     func receivedEnd(_ session: SessionID, from id: PeerID) {

@@ -49,6 +49,8 @@ struct PeerRecord {
     var session: StoredSession?
     /// Whether both sides have said, on this connection, that they hold the session.
     var isAttached = false
+    /// Whether we have named the session on the connection that stands: the other side waits for that.
+    var hasNamedSession = false
     /// Where a dial last succeeded: tried again when discovery has gone quiet.
     var lastGoodAddress: PeerAddress?
     var redial = Redial()
