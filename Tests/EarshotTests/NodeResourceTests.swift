@@ -29,6 +29,15 @@ import Testing
         .resourceChunk(ResourceChunk(id: id, offset: offset, data: data))
     }
 
+    /// A file of 10 bytes that was offered and accepted, and of which 3 have been sent.
+    private func begun(_ raw: RawPeer, _ session: SessionID) async throws -> ResourceID {
+        let id = ResourceID.random()
+        try await raw.send(raw.offer("x", size: 10, in: session, id: id))
+        _ = try await self.accepted(raw)
+        try await raw.send(self.chunk(id, 0, ByteBuffer(string: "abc")))
+        return id
+    }
+
     private func finished(_ node: TestNode) async throws -> Resource {
         try await node.event { if case .resourceFinished(let row) = $0 { row } else { nil } }
     }
@@ -137,10 +146,7 @@ import Testing
 
     @Test func aLostConnectionInTheMiddle() async throws {
         let (raw, bob, session) = try await self.joined()
-        let id = ResourceID.random()
-        try await raw.send(raw.offer("x", size: 10, in: session, id: id))
-        _ = try await self.accepted(raw)
-        try await raw.send(self.chunk(id, 0, ByteBuffer(string: "abc")))
+        _ = try await self.begun(raw, session)
         try await raw.roundTrip()
         await raw.close()
         let row = try await self.finished(bob)
@@ -153,10 +159,7 @@ import Testing
 
     @Test func cancellingByTheSender() async throws {
         let (raw, bob, session) = try await self.joined()
-        let id = ResourceID.random()
-        try await raw.send(raw.offer("x", size: 10, in: session, id: id))
-        _ = try await self.accepted(raw)
-        try await raw.send(self.chunk(id, 0, ByteBuffer(string: "abc")))
+        let id = try await self.begun(raw, session)
         try await raw.send(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
         #expect(try await self.finished(bob).state == .cancelled)
         try await self.expectEmptySpool(bob)
@@ -165,10 +168,7 @@ import Testing
 
     @Test func cancellingByTheReceiver() async throws {
         let (raw, bob, session) = try await self.joined()
-        let id = ResourceID.random()
-        try await raw.send(raw.offer("x", size: 10, in: session, id: id))
-        _ = try await self.accepted(raw)
-        try await raw.send(self.chunk(id, 0, ByteBuffer(string: "abc")))
+        let id = try await self.begun(raw, session)
         try await raw.roundTrip()
         #expect(try await bob.node.removeResource(id)?.state == .cancelled)
         let told = try await raw.next { frame -> WireErrorCode? in

@@ -1,6 +1,5 @@
 import ArgumentParser
 import EarshotControl
-import EarshotSafety
 
 struct FileAcceptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,12 +11,6 @@ struct FileAcceptCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let (options, file) = (self.options, self.file)
-        try await options.withClient { client in
-            let resource = try await client.resources().value.resources.offer(file)
-            let answer = try await client.respond(toOffer: resource.id, .accept)
-            if options.json { try Standard.write(json: answer.json) }
-            Standard.note("accepted \(resource.name.escapedForDisplay) from \(resource.peerName.escapedForDisplay)")
-        }
+        try await self.options.answerOffer(self.file, .accept, done: "accepted")
     }
 }
