@@ -224,6 +224,22 @@ import Testing
         await alice.stop()
     }
 
+    /// What waits for a peer whose preference has changed so that nothing is left in common is told why, not only that time is over.
+    @Test func aMessageToWhomNothingIsLeftInCommon() async throws {
+        let (alice, first) = try await pair(
+            configureAlice: { $0.encryption = .required }, configureBob: { $0.encryption = .optional })
+        #expect(try await alice.send("x", to: first).recipients.map(\.status) == [.delivered])
+        await first.stop()
+        let bob = try await TestNode("bob", in: first.state) { $0.encryption = .none }
+        alice.sees(bob)
+        let sent = try await alice.send("y", to: bob)
+        #expect(sent.recipients.map(\.status) == [.failed])
+        #expect(sent.recipients.first?.error == .encryptionMismatch)
+        #expect(sent.recipients.first?.errorMessage?.contains("set encryption = optional in [peer]") == true)
+        await bob.stop()
+        await alice.stop()
+    }
+
     /// The same by a reload, which ends what the new preference does not yield.
     @Test func aReloadedPreferenceCountsForWhatStands() async throws {
         let (alice, bob) = try await pair(configureAlice: { $0.encryption = .none }, configureBob: { $0.encryption = .optional })

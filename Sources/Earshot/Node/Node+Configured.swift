@@ -80,7 +80,10 @@ extension Node {
         }
         guard let id = dial.peer ?? peer.id, let record = self.records[id], record.connection == nil else { return }
         self.records[id]?.redial.lastError = error
-        if error.isFinalForDial, record.sightings.isEmpty { self.failInvitations(to: id, error) }
+        if error.isFinalForDial, record.sightings.isEmpty {
+            self.failInvitations(to: id, error)
+            self.failUnsent(to: id, error)
+        }
         self.publishPeer(id)
         if !record.sightings.isEmpty { self.ensureConnection(id) }
     }

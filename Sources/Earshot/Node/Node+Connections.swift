@@ -80,6 +80,7 @@ extension Node {
                 self.logger.log(
                     level: isNews ? .warning : .debug, "cannot agree with a peer", metadata: ["peer": "\(id)", "error": "\(error)"])
                 self.failInvitations(to: id, error)
+                self.failUnsent(to: id, error)
             } else {
                 self.logger.debug("cannot reach a peer", metadata: ["peer": "\(id)", "error": "\(error)"])
             }

@@ -235,6 +235,15 @@ extension Node {
         }
     }
 
+    /// The two sides do not agree on a connection, and dialling again would end the same way: whoever waits is told why. Queued messages
+    /// wait on, and what has gone out before may have arrived.
+    func failUnsent(to peer: PeerID, _ error: EarshotError) {
+        for id in self.records[peer]?.outbox.waitingIDs ?? [] where self.isQueued(id, for: peer) {
+            guard self.records[peer]?.outbox.remove(id) == true else { continue }
+            self.settle(id, peer, .failed, error)
+        }
+    }
+
     /// The invitation that messages or files waited for has not been accepted. Queued messages wait on, unless somebody said no.
     func failWaitingForSession(of peer: PeerID, _ error: EarshotError) {
         guard self.records[peer]?.session == nil else { return }
@@ -262,11 +271,13 @@ extension Node {
                 continue
             }
             for recipient in message.recipients where !recipient.status.isFinal {
-                let name = self.records[recipient.peerID]?.name ?? "the peer"
+                let record = self.records[recipient.peerID]
+                let name = record?.name ?? "the peer"
+                let reason = record?.failure.map { "; \($0.message)" } ?? ""
                 _ = self.records[recipient.peerID]?.outbox.remove(message.id)
                 self.settle(
                     message.id, recipient.peerID, .unconfirmed,
-                    EarshotError(.unconfirmed, "\(name) has not confirmed the message in time; it may or may not have it"))
+                    EarshotError(.unconfirmed, "\(name) has not confirmed the message in time; it may or may not have it\(reason)"))
                 self.scheduleFlush(recipient.peerID)
             }
         }

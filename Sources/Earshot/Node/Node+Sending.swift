@@ -224,7 +224,8 @@ extension Node {
         if !message.isQueued, record.outbox.isPaused { self.records[peer]?.outbox.resume() }
         self.scheduleFlush(peer)
         if message.isQueued { self.inviteForQueue(peer) }
-        self.ensureConnection(peer)
+        // Somebody waits for it, and not for the pause that earlier failures have earned.
+        self.ensureConnection(peer, now: !message.isQueued)
     }
 
     func append(_ message: OutgoingMessage, for peer: PeerID, body: ByteBuffer?) {
@@ -235,7 +236,8 @@ extension Node {
                 sentAtMilliseconds: Self.milliseconds(message.sentAt), isQueued: message.isQueued))
     }
 
-    private func isQueued(_ id: MessageID, for peer: PeerID) -> Bool {
+    /// Whether it has not gone out to that peer yet.
+    func isQueued(_ id: MessageID, for peer: PeerID) -> Bool {
         self.outgoing[id]?.recipients.contains { $0.peerID == peer && $0.status == .queued } ?? false
     }
 

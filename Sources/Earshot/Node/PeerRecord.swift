@@ -125,7 +125,7 @@ struct PeerRecord {
     }
 
     /// That a peer of discovery's is away needs no words; that one is which the settings name does, and that somebody else answers for it.
-    private var failure: Peer.Failure? {
+    var failure: Peer.Failure? {
         guard self.connection == nil, let error = self.redial.lastError, error.isFinalForDial || !self.configured.isEmpty
         else { return nil }
         return Peer.Failure(code: error.code, message: error.message)
