@@ -13,20 +13,20 @@ struct APIProblem: Error, Sendable {
     let detail: String
     /// For `ambiguous-peer`: whom the name could mean.
     let candidates: [EarshotError.Candidate]
-    /// What the method could have been, for 405.
-    let allow: String?
+    /// Header fields that go with the status, such as what the method could have been (405).
+    let fields: HTTPFields
     /// Whether the connection ends with this answer: where a body is still coming that nobody wants.
     var closesConnection = false
 
     init(
         _ code: EarshotError.Code, _ detail: String, status: HTTPResponse.Status? = nil, candidates: [EarshotError.Candidate] = [],
-        allow: String? = nil, closesConnection: Bool = false
+        fields: HTTPFields = [:], closesConnection: Bool = false
     ) {
         self.code = code
         self.detail = detail
         self.status = status ?? code.status
         self.candidates = candidates
-        self.allow = allow
+        self.fields = fields
         self.closesConnection = closesConnection
     }
 

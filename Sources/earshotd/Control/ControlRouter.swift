@@ -52,7 +52,7 @@ enum ControlRouter {
         }
         let allow = methods.joined(separator: ", ")
         return APIProblem(
-            .unsupported, "this call takes \(allow) and not \(method.rawValue)", status: .methodNotAllowed, allow: allow,
+            .unsupported, "this call takes \(allow) and not \(method.rawValue)", status: .methodNotAllowed, fields: [.allow: allow],
             closesConnection: true)
     }
 }

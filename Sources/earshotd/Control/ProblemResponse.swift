@@ -17,7 +17,7 @@ enum ProblemResponse {
         var head = HTTPResponse(status: problem.status)
         head.headerFields[.contentType] = ControlAPI.Problem.mediaType
         head.headerFields[.contentLength] = String(body.readableBytes)
-        if let allow = problem.allow { head.headerFields[.allow] = allow }
+        head.headerFields.append(contentsOf: problem.fields)
         if problem.closesConnection { head.headerFields[.connection] = "close" }
         return (head, body)
     }

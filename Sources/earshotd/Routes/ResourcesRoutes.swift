@@ -148,7 +148,7 @@ struct ResourcesRoutes: Sendable {
         case .unsatisfiable:
             throw APIProblem(
                 .invalidParameter, "the content of \(id) has \(content.size) bytes; ask for a range within them",
-                status: .rangeNotSatisfiable)
+                status: .rangeNotSatisfiable, fields: [.contentRange: "bytes */\(content.size)"])
         }
         guard let length = Int(exactly: bytes.upperBound - bytes.lowerBound) else {
             throw APIProblem(.tooLarge, "the content is too large for this machine")

@@ -15,7 +15,7 @@ extension Check {
         default:
             let next =
                 discovery.backend == "avahi"
-                ? "sudo systemctl start avahi-daemon; or let earshotd do without: backend = auto in [discovery]"
+                ? "sudo systemctl start avahi-daemon, or let earshotd do without it: backend = embedded in [discovery]"
                 : "see what it says: journalctl -u earshotd -n 50"
             return [.fail("\(backend) is \(discovery.state.escapedForDisplay)\(reason)", next: next)]
         }
