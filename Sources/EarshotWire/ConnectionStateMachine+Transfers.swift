@@ -5,6 +5,10 @@ extension ConnectionStateMachine {
     /// from the first accepted offset and never past the limit; end, once every declared byte was sent; done. Before done, the receiver may
     /// refuse it and either side cancel it. Chunks that were under way when this side refused or cancelled are dropped, but held to
     /// the same window.
+    ///
+    /// A transfer that an earlier connection left unfinished is offered again under its id. The receiver that holds its beginning says so
+    /// (have), the sender says from where it goes on (from), and the accept is for that offset. One that holds all of it, published,
+    /// answers the offer with done.
     struct TransferTable: Sendable {
         /// The most open transfers from one peer; one more is refused as `busy`.
         static let incomingLimit = 64
@@ -19,18 +23,28 @@ extension ConnectionStateMachine {
 
         private enum Incoming: Sendable {
             case offered(size: UInt64)
+            /// This side has said that it holds the beginning, up to there; the peer is to say from where it goes on.
+            case comparing(UInt64, size: UInt64)
+            /// The peer goes on from there; this side is to accept.
+            case compared(UInt64, size: UInt64)
             /// `acknowledged` is the offset of the latest accept.
             case receiving(Window, acknowledged: UInt64, size: UInt64)
             /// All bytes came; this side is to say `done` or refuse.
             case received
             /// Over on this side, which the peer may not know yet. Where chunks may be under way, the window that holds for them.
             case ended(Window?, size: UInt64)
+            /// The same, where the peer's word from where to go on may be under way.
+            case endedComparing(UInt64, size: UInt64)
             /// Over on both sides.
             case over
         }
 
         private enum Outgoing: Sendable {
             case offered(size: UInt64)
+            /// The peer holds the beginning, up to there; this side is to say from where to go on.
+            case asked(UInt64, size: UInt64)
+            /// This side goes on from there; the peer is to accept.
+            case resuming(UInt64, size: UInt64)
             /// `acknowledged` is the offset of the latest accept.
             case sending(Window, acknowledged: UInt64, size: UInt64)
             /// All bytes were sent; the peer is to say `done` or refuse.
@@ -38,7 +52,7 @@ extension ConnectionStateMachine {
 
             var size: UInt64 {
                 switch self {
-                case .offered(let size), .sending(_, _, let size), .sent(_, let size): size
+                case .offered(let size), .asked(_, let size), .resuming(_, let size), .sending(_, _, let size), .sent(_, let size): size
                 }
             }
         }
@@ -72,7 +86,7 @@ extension ConnectionStateMachine {
             let window: Window
             switch self.incoming[id] {
             case .receiving(let current, _, _), .ended(.some(let current), _): window = current
-            case .offered, .received, .ended(nil, _), .over, nil:
+            case .offered, .comparing, .compared, .received, .ended(nil, _), .endedComparing, .over, nil:
                 return .violation(.outOfOrder(.resourceChunk, why: "the transfer takes no data now"))
             }
             let (end, overflow) = offset.addingReportingOverflow(count)
@@ -87,7 +101,7 @@ extension ConnectionStateMachine {
             case .ended(_, let size):
                 self.incoming[id] = .ended(moved, size: size)
                 return .ignore
-            case .offered, .received, .over, nil: return .ignore
+            case .offered, .comparing, .compared, .received, .endedComparing, .over, nil: return .ignore
             }
         }
 
@@ -99,17 +113,17 @@ extension ConnectionStateMachine {
             case .ended(.some(let window), let size) where window.next == size:
                 self.incoming[id] = .ended(nil, size: size)
                 return .ignore
-            case .offered, .receiving, .received, .ended, .over, nil:
+            case .offered, .comparing, .compared, .receiving, .received, .ended, .endedComparing, .over, nil:
                 return .violation(.outOfOrder(.resourceEnd, why: "not every declared byte has been sent"))
             }
         }
 
         mutating func received(cancel id: ResourceID) -> ReceivedAction {
             switch self.incoming[id] {
-            case .offered, .receiving, .received:
+            case .offered, .comparing, .compared, .receiving, .received:
                 self.end(id, as: .over)
                 return .deliver
-            case .ended:
+            case .ended, .endedComparing:
                 self.incoming[id] = .over
                 return .ignore
             case .over: return .violation(.outOfOrder(.resourceCancel, why: "the transfer is over"))
@@ -117,9 +131,34 @@ extension ConnectionStateMachine {
             }
         }
 
+        mutating func received(_ from: ResourceFrom) -> ReceivedAction {
+            switch self.incoming[from.id] {
+            case .comparing(let held, let size) where from.offset == held || from.offset == 0:
+                self.incoming[from.id] = .compared(from.offset, size: size)
+                return .deliver
+            case .endedComparing(let held, let size) where from.offset == held || from.offset == 0:
+                self.incoming[from.id] = .ended(nil, size: size)
+                return .ignore
+            case .comparing, .endedComparing:
+                return .violation(.outOfOrder(.resourceFrom, why: "it is neither where this side asked about nor the start"))
+            case .offered, .compared, .receiving, .received, .ended, .over, nil:
+                return .violation(.outOfOrder(.resourceFrom, why: "this side has not asked"))
+            }
+        }
+
+        mutating func sent(_ have: ResourceHave) -> SentAction {
+            guard case .offered(let size) = self.incoming[have.id], 0 < have.offset, have.offset <= size else { return .drop }
+            self.incoming[have.id] = .comparing(have.offset, size: size)
+            return .send
+        }
+
         mutating func sent(_ accept: ResourceAccept) -> SentAction {
             guard accept.offset <= accept.limit else { return .drop }
             switch self.incoming[accept.id] {
+            case .compared(let offset, let size) where accept.offset == offset && accept.limit <= size:
+                let window = Window(next: accept.offset, limit: accept.limit)
+                self.incoming[accept.id] = .receiving(window, acknowledged: accept.offset, size: size)
+                return .send
             case .offered(let size) where accept.limit <= size:
                 let window = Window(next: accept.offset, limit: accept.limit)
                 self.incoming[accept.id] = .receiving(window, acknowledged: accept.offset, size: size)
@@ -129,26 +168,28 @@ extension ConnectionStateMachine {
                 window.limit = accept.limit
                 self.incoming[accept.id] = .receiving(window, acknowledged: accept.offset, size: size)
                 return .send
-            case .offered, .receiving, .received, .ended, .over, nil: return .drop
+            case .offered, .comparing, .compared, .receiving, .received, .ended, .endedComparing, .over, nil: return .drop
             }
         }
 
         mutating func sent(refuse id: ResourceID) -> SentAction {
             switch self.incoming[id] {
-            case .offered(let size): self.end(id, as: .ended(nil, size: size))
+            case .offered(let size), .compared(_, let size): self.end(id, as: .ended(nil, size: size))
+            case .comparing(let held, let size): self.end(id, as: .endedComparing(held, size: size))
             case .receiving(let window, _, let size): self.end(id, as: .ended(window, size: size))
             case .received: self.end(id, as: .ended(nil, size: 0))
-            case .ended, .over, nil: return .drop
+            case .ended, .endedComparing, .over, nil: return .drop
             }
             return .send
         }
 
         mutating func sent(done id: ResourceID) -> SentAction {
             switch self.incoming[id] {
-            case .received:
+            // Offered again, although it is here: its `done` was lost with an earlier connection.
+            case .offered, .received:
                 self.end(id, as: .ended(nil, size: 0))
                 return .send
-            case .offered, .receiving, .ended, .over, nil: return .drop
+            case .comparing, .compared, .receiving, .ended, .endedComparing, .over, nil: return .drop
             }
         }
 
@@ -175,6 +216,25 @@ extension ConnectionStateMachine {
             return .send
         }
 
+        mutating func received(_ have: ResourceHave) -> ReceivedAction {
+            switch self.outgoing[have.id] {
+            case .offered(let size) where 0 < have.offset && have.offset <= size:
+                self.outgoing[have.id] = .asked(have.offset, size: size)
+                return .deliver
+            case .offered: return .violation(.outOfOrder(.resourceHave, why: "it is more than what was offered"))
+            case .asked, .resuming, .sending, .sent: return .violation(.outOfOrder(.resourceHave, why: "it answers no offer"))
+            case nil:
+                return self.endedOutgoing.contains(have.id)
+                    ? .ignore : .violation(.outOfOrder(.resourceHave, why: "it answers no offer"))
+            }
+        }
+
+        mutating func sent(_ from: ResourceFrom) -> SentAction {
+            guard case .asked(let held, let size) = self.outgoing[from.id], from.offset == held || from.offset == 0 else { return .drop }
+            self.outgoing[from.id] = .resuming(from.offset, size: size)
+            return .send
+        }
+
         mutating func received(_ accept: ResourceAccept) -> ReceivedAction {
             guard let transfer = self.outgoing[accept.id] else {
                 return self.endedOutgoing.contains(accept.id)
@@ -183,6 +243,11 @@ extension ConnectionStateMachine {
             let outside = ReceivedAction.violation(.outOfOrder(.resourceAccept, why: "its range is not within what was offered and sent"))
             guard accept.offset <= accept.limit, accept.limit <= transfer.size else { return outside }
             switch transfer {
+            case .asked: return .violation(.outOfOrder(.resourceAccept, why: "this side has not said from where it goes on"))
+            case .resuming(let offset, let size):
+                guard accept.offset == offset else { return outside }
+                self.outgoing[accept.id] = .sending(
+                    Window(next: accept.offset, limit: accept.limit), acknowledged: accept.offset, size: size)
             case .offered(let size):
                 self.outgoing[accept.id] = .sending(
                     Window(next: accept.offset, limit: accept.limit), acknowledged: accept.offset, size: size)
@@ -203,8 +268,8 @@ extension ConnectionStateMachine {
 
         mutating func received(done id: ResourceID) -> ReceivedAction {
             switch self.outgoing[id] {
-            case .offered, .sending: .violation(.outOfOrder(.resourceDone, why: "the transfer has not ended"))
-            case .sent, nil: self.receivedEndOfOutgoing(id, by: .resourceDone)
+            case .asked, .resuming, .sending: .violation(.outOfOrder(.resourceDone, why: "the transfer has not ended"))
+            case .offered, .sent, nil: self.receivedEndOfOutgoing(id, by: .resourceDone)
             }
         }
 

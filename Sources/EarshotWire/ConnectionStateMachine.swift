@@ -94,6 +94,8 @@ package struct ConnectionStateMachine: Sendable {
         case .resourceEnd(let end): return self.transfers.received(endOf: end.id)
         case .resourceDone(let id): return self.transfers.received(done: id)
         case .resourceCancel(let cancel): return self.transfers.received(cancel: cancel.id)
+        case .resourceHave(let have): return self.transfers.received(have)
+        case .resourceFrom(let from): return self.transfers.received(from)
         }
     }
 
@@ -145,6 +147,8 @@ package struct ConnectionStateMachine: Sendable {
         case .resourceEnd(let end): return self.transfers.sent(endOf: end.id)
         case .resourceDone(let id): return self.transfers.sent(done: id)
         case .resourceCancel(let cancel): return self.transfers.sent(cancel: cancel.id)
+        case .resourceHave(let have): return self.transfers.sent(have)
+        case .resourceFrom(let from): return self.transfers.sent(from)
         }
     }
 }

@@ -39,6 +39,8 @@ package enum Frame: Sendable, Hashable {
     case resourceEnd(ResourceEnd)
     case resourceDone(ResourceID)
     case resourceCancel(ResourceRefuse)
+    case resourceHave(ResourceHave)
+    case resourceFrom(ResourceFrom)
 }
 
 /// A side's opening words: who it claims to be and what it can do. Bound into the transcript byte for byte.
@@ -255,6 +257,30 @@ package struct ResourceAccept: Sendable, Hashable {
         self.id = id
         self.offset = offset
         self.limit = limit
+    }
+}
+
+/// The receiver holds the beginning of an offered resource from an earlier connection, and asks whether it is still that.
+package struct ResourceHave: Sendable, Hashable {
+    package var id: ResourceID
+    /// How many bytes it holds, from the start; at least 1.
+    package var offset: UInt64
+    /// XXH3-128 of them, `WireLimits.prefixDigest` bytes.
+    package var digest: [UInt8]
+    package init(id: ResourceID, offset: UInt64, digest: [UInt8]) {
+        self.id = id
+        self.offset = offset
+        self.digest = digest
+    }
+}
+
+/// The sender's answer to ``ResourceHave``: its offset where the source begins with those bytes, else 0.
+package struct ResourceFrom: Sendable, Hashable {
+    package var id: ResourceID
+    package var offset: UInt64
+    package init(id: ResourceID, offset: UInt64) {
+        self.id = id
+        self.offset = offset
     }
 }
 

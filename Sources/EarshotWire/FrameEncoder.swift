@@ -87,6 +87,13 @@ package enum FrameEncoder {
             try writer.length("digest", end.digest.count, as: UInt8.self, in: 1...WireLimits.digest)
             try writer.bytes("digest", end.digest, count: end.digest.count)
         case .resourceDone(let id): writer.identifier(id)
+        case .resourceHave(let have):
+            writer.identifier(have.id)
+            try writer.integer("offset", have.offset, in: 1...WireLimits.resourceSize)
+            try writer.bytes("digest", have.digest, count: WireLimits.prefixDigest)
+        case .resourceFrom(let from):
+            writer.identifier(from.id)
+            try writer.integer("offset", from.offset, in: 0...WireLimits.resourceSize)
         }
         return nil
     }

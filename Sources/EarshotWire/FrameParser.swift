@@ -45,6 +45,14 @@ package enum FrameParser {
         case .resourceDone: .resourceDone(try reader.identifier("resource"))
         case .resourceCancel:
             .resourceCancel(ResourceRefuse(id: try reader.identifier("resource"), refusal: try self.refusal(from: &reader)))
+        case .resourceHave:
+            .resourceHave(
+                ResourceHave(
+                    id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 1...WireLimits.resourceSize),
+                    digest: try reader.bytes("digest", count: WireLimits.prefixDigest)))
+        case .resourceFrom:
+            .resourceFrom(
+                ResourceFrom(id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 0...WireLimits.resourceSize)))
         }
     }
 

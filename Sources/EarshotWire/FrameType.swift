@@ -22,6 +22,8 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     case resourceEnd = 0x44
     case resourceDone = 0x45
     case resourceCancel = 0x46
+    case resourceHave = 0x47
+    case resourceFrom = 0x48
 
     /// The first number that a receiver may skip.
     package static let firstSkippable: UInt8 = 0x80
@@ -48,6 +50,8 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .resourceRefuse, .resourceCancel: identifier + refusal
         case .resourceChunk: identifier + 8 + 4 + WireLimits.chunkData
         case .resourceEnd: identifier + 1 + 1 + WireLimits.digest
+        case .resourceHave: identifier + 8 + WireLimits.prefixDigest
+        case .resourceFrom: identifier + 8
         }
     }
 }
@@ -76,6 +80,8 @@ extension Frame {
         case .resourceEnd: .resourceEnd
         case .resourceDone: .resourceDone
         case .resourceCancel: .resourceCancel
+        case .resourceHave: .resourceHave
+        case .resourceFrom: .resourceFrom
         }
     }
 }

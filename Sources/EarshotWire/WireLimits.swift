@@ -39,6 +39,8 @@ package enum WireLimits {
     package static let chunkData = 256 * 1024
     /// The longest digest, in bytes.
     package static let digest = 64
+    /// The digest of a resource's beginning, XXH3-128, in bytes.
+    package static let prefixDigest = 16
     /// The longest explanation in words, in bytes.
     package static let explanation = 512
     /// The largest resource, in bytes: offsets stay representable as a file offset.

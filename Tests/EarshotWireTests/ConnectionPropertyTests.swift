@@ -55,7 +55,7 @@ import Testing
         // The walk reaches every kind of frame that has rules, and frames did cross.
         let kinds: [FrameType] = [
             .pong, .invite, .inviteAnswer, .inviteWithdraw, .message, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk,
-            .resourceEnd, .resourceDone, .resourceCancel,
+            .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
         ]
         for kind in kinds {
             #expect(delivered[kind, default: 0] > 0, "seed \(seed) never delivered \(kind)")
@@ -69,7 +69,7 @@ import Testing
         let resource = ResourceID(high: 0, low: names.resources - min(names.resources, generator.next() % 4))
         let refusal = ResourceRefuse(id: resource, refusal: Refusal(code: .cancelled))
         let number = generator.next() % 5
-        switch generator.next() % 44 {
+        switch generator.next() % 54 {
         case 0: return .ping(generator.next())
         case 1, 2:
             return .invite(Invite(id: InvitationID(high: 0, low: names.invitations + 1), timeoutMilliseconds: 1, context: []))
@@ -89,6 +89,8 @@ import Testing
         case 28...32: return .resourceEnd(ResourceEnd(id: resource, algorithm: .xxh3, digest: [1]))
         case 33...41: return .resourceDone(resource)
         case 42: return .resourceRefuse(refusal)
+        case 43...46: return .resourceHave(ResourceHave(id: resource, offset: number, digest: [UInt8](repeating: 0, count: 16)))
+        case 47...52: return .resourceFrom(ResourceFrom(id: resource, offset: generator.next() % 2 == 0 ? 0 : number))
         default: return .resourceCancel(refusal)
         }
     }

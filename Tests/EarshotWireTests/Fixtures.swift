@@ -105,6 +105,12 @@ enum Fixtures {
                 frame: .resourceEnd(ResourceEnd(id: self.resource, algorithm: .sha256, digest: digest + digest))),
             NamedFrame(name: "resource done", note: "the resource", frame: .resourceDone(self.resource)),
             NamedFrame(name: "resource cancel", note: "cancelled, no words", frame: .resourceCancel(cancel)),
+            NamedFrame(
+                name: "resource have", note: "65536 bytes, digest 00..0f",
+                frame: .resourceHave(ResourceHave(id: self.resource, offset: 65_536, digest: digest))),
+            NamedFrame(
+                name: "resource from", note: "65536", frame: .resourceFrom(ResourceFrom(id: self.resource, offset: 65_536))),
+            NamedFrame(name: "resource from the start", note: "0", frame: .resourceFrom(ResourceFrom(id: self.resource, offset: 0))),
         ]
     }
 }

@@ -49,6 +49,8 @@ struct Edge: Sendable, CustomTestStringConvertible {
             raw(run(16) + word64($0) + [0, 0, 0, 1, 9], [])
         },
         Edge(type: .resourceChunk, field: "data", range: 1...262_144) { raw(run(16) + word64(0) + word32($0), run($0)) },
+        Edge(type: .resourceHave, field: "offset", range: 1...UInt64(Int64.max)) { raw(run(16) + word64($0) + run(16), []) },
+        Edge(type: .resourceFrom, field: "offset", range: 0...UInt64(Int64.max)) { raw(run(16) + word64($0), []) },
         Edge(type: .resourceEnd, field: "algorithm", range: 1...2) { raw(run(16) + word8($0) + [1, 0], []) },
         Edge(type: .resourceEnd, field: "digest", range: 1...64) { raw(run(16) + [1] + word8($0) + run($0), []) },
     ]
@@ -191,6 +193,8 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
             .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(repeating: 0, count: WireLimits.chunkData))),
             .resourceEnd(ResourceEnd(id: id, algorithm: .sha256, digest: [UInt8](repeating: 0, count: 64))), .resourceDone(id),
             .resourceCancel(ResourceRefuse(id: id, refusal: refusal)),
+            .resourceHave(ResourceHave(id: id, offset: 1, digest: [UInt8](repeating: 0, count: 16))),
+            .resourceFrom(ResourceFrom(id: id, offset: 0)),
         ]
         #expect(Set(longest.map(\.type)).union([.hello]) == Set(FrameType.allCases))
         for frame in longest {

@@ -250,7 +250,7 @@ extension Node {
                 let refusal = Refusal(code: .notConnected, explanation: "")
                 connection.send([.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal))])
             case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
-                .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel:
+                .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom:
                 break
             }
         }
@@ -296,6 +296,9 @@ extension Node {
             case .resourceEnd(let end): self.signal(end.id, from: id, .incoming, .end(end.algorithm, end.digest))
             case .resourceDone(let resource): self.signal(resource, from: id, .outgoing, .done)
             case .resourceCancel(let cancel): self.receivedCancel(cancel, from: id)
+            case .resourceHave(let have):
+                self.signal(have.id, from: id, .outgoing, .have(offset: have.offset, digest: have.digest))
+            case .resourceFrom(let from): self.signal(from.id, from: id, .incoming, .from(offset: from.offset))
             case .hello, .proof, .refusal, .ping, .pong, .goodbye: break
             }
         }

@@ -178,7 +178,7 @@ extension Node {
                 try await self.publish(id, digest: text)
                 connection.send([.resourceDone(id)])
                 return
-            case .attached, .accepted, .done: break
+            case .attached, .accepted, .have, .from, .done: break
             }
         }
         throw EarshotError(.cancelled, "the transfer has ended")

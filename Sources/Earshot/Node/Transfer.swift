@@ -10,6 +10,10 @@ struct Transfer {
         case attached
         /// Send from `offset` up to `limit`.
         case accepted(offset: UInt64, limit: UInt64)
+        /// The receiver holds so many bytes from an earlier connection, of this digest.
+        case have(offset: UInt64, digest: [UInt8])
+        /// The sender goes on from there.
+        case from(offset: UInt64)
         case chunk(offset: UInt64, ByteBuffer, weight: Int)
         case end(ResourceEnd.DigestAlgorithm, [UInt8])
         /// The receiver has published it.
