@@ -210,8 +210,9 @@ import Testing
         let (alice, bob) = try await pair()
         let path = alice.directory + "/" + String(repeating: "長", count: 80)
         try Data(count: 3_000_000).write(to: URL(fileURLWithPath: path))
-        let source = try SourceFile(path: path)
-        #expect(source.size == 3_000_000)
+        let file = try SourceFile(path: path)
+        let source = try SourceContent(file)
+        #expect(file.size == 3_000_000)
         #expect(truncate(path, 10) == 0)
         await #expect(throws: EarshotError.self) { _ = try await source.read(at: 0, count: 100) }
         let refusal = Refusal(EarshotError(.sourceChanged, String(repeating: "長", count: 200)))

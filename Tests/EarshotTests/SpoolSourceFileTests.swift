@@ -22,9 +22,10 @@ import Testing
 
     @Test func readsAndHashes() async throws {
         let directory = try StateDirectory()
-        let source = try SourceFile(path: self.write("0123456789", to: "a file.txt", in: directory))
-        #expect(source.name == "a file.txt")
-        #expect(source.size == 10)
+        let file = try SourceFile(path: self.write("0123456789", to: "a file.txt", in: directory))
+        #expect(file.name == "a file.txt")
+        #expect(file.size == 10)
+        let source = try SourceContent(file)
         #expect(try await source.read(at: 0, count: 4) == ByteBuffer(string: "0123"))
         #expect(try await source.read(at: 0, count: 4) == ByteBuffer(string: "0123"))
         #expect(try await source.read(at: 9, count: 4) == ByteBuffer(string: "9"))
@@ -39,8 +40,9 @@ import Testing
 
     @Test func anEmptyFile() async throws {
         let directory = try StateDirectory()
-        let source = try SourceFile(path: self.write("", to: "empty", in: directory))
-        #expect(source.size == 0)
+        let file = try SourceFile(path: self.write("", to: "empty", in: directory))
+        #expect(file.size == 0)
+        let source = try SourceContent(file)
         #expect(try await source.finish() == XXH3().digest())
     }
 
@@ -50,7 +52,7 @@ import Testing
             let path = try self.write("0123456789", to: "f", in: directory)
             // The clock of file times is coarse: an old time tells a change from the making of the file.
             try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1_000_000_000)], ofItemAtPath: path)
-            let source = try SourceFile(path: path)
+            let source = try SourceContent(SourceFile(path: path))
             _ = try await source.read(at: 0, count: 10)
             let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
             try handle.truncate(atOffset: UInt64(change.utf8.count))
@@ -64,7 +66,7 @@ import Testing
     @Test func aFileThatShrinksWhileItIsReadIsNoticed() async throws {
         let directory = try StateDirectory()
         let path = try self.write("0123456789", to: "f", in: directory)
-        let source = try SourceFile(path: path)
+        let source = try SourceContent(SourceFile(path: path))
         try FileHandle(forWritingTo: URL(fileURLWithPath: path)).truncate(atOffset: 3)
         let error = await #expect(throws: EarshotError.self) { try await source.read(at: 0, count: 10) }
         #expect(error?.code == .sourceChanged)

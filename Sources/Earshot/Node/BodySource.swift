@@ -4,7 +4,9 @@ import NIOCore
 /// A resource that is forwarded as it comes in from a caller, without touching a disk here.
 ///
 /// One reader, one offset: a body cannot be read again, so a transfer of it that breaks has to be begun anew by the caller.
-actor BodySource: ResourceSource {
+actor BodySource: OutgoingContent {
+    nonisolated var source: (any ResourceSource)? { nil }
+
     private var iterator: any AsyncIteratorProtocol<ByteBuffer, any Error>
     private let size: UInt64
     private var rest = ByteBuffer()

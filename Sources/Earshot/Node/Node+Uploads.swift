@@ -15,7 +15,7 @@ extension Node {
         for peer in peers {
             // Each transfer has its own descriptor and its own digest of what it read.
             let source = try SourceFile(path: path)
-            rows.append(self.beginUpload(source, name: source.name, size: source.size, path: path, to: peer))
+            rows.append(self.beginUpload(try SourceContent(source), name: source.name, size: source.size, path: path, to: peer))
         }
         return rows
     }
@@ -63,7 +63,7 @@ extension Node {
         self.interruptTransfer(id, .cancelled, "the body was cut off after \(row.transferred) of \(row.size) bytes")
     }
 
-    private func beginUpload(_ source: some ResourceSource, name: String, size: UInt64, path: String?, to peer: PeerID) -> Resource {
+    private func beginUpload(_ source: some OutgoingContent, name: String, size: UInt64, path: String?, to peer: PeerID) -> Resource {
         let row = Resource(
             id: .random(), direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, name: name,
             kind: .file, size: size, state: .offered, path: path, createdAt: Date())
@@ -76,7 +76,7 @@ extension Node {
         return row
     }
 
-    private func upload(_ row: Resource, from source: some ResourceSource, signals: AsyncStream<Transfer.Signal>) async {
+    private func upload(_ row: Resource, from source: some OutgoingContent, signals: AsyncStream<Transfer.Signal>) async {
         do throws(EarshotError) {
             try await self.pump(row, from: source, signals: signals)
         } catch {
@@ -90,7 +90,9 @@ extension Node {
     /// Offer, bytes within the receiver's window, digest, and the receiver's word that it has published them.
     ///
     /// Returns early where the transfer has ended meanwhile: its stream of signals ends with it.
-    private func pump(_ row: Resource, from source: some ResourceSource, signals: AsyncStream<Transfer.Signal>) async throws(EarshotError) {
+    private func pump(
+        _ row: Resource, from source: some OutgoingContent, signals: AsyncStream<Transfer.Signal>
+    ) async throws(EarshotError) {
         var signals = signals.makeAsyncIterator()
         guard case .attached? = await signals.next(isolation: self), let connection = self.records[row.peerID]?.connection,
             let session = self.records[row.peerID]?.session

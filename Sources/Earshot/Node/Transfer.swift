@@ -97,13 +97,3 @@ struct RateMeter {
         return UInt64(Double(self.windowBytes) / ((now - start) / .seconds(1)))
     }
 }
-
-/// Where the bytes of an outgoing resource come from; read once, in order.
-protocol ResourceSource: Sendable {
-    /// At most `count` of the bytes at `offset`, which is where the last read ended.
-    func read(at offset: UInt64, count: Int) async throws(EarshotError) -> ByteBuffer
-    /// All was read: the digest of the whole, once the source has been found unchanged.
-    func finish() async throws(EarshotError) -> [UInt8]
-}
-
-extension SourceFile: ResourceSource {}

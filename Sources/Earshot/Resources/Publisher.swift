@@ -2,6 +2,7 @@ package import EarshotSafety
 
 internal import Crypto
 internal import Glibc
+internal import NIOCore
 
 /// Puts received content, whole and checked, into the directory that a person chose for it, under the name that its sender gave.
 ///
@@ -125,20 +126,23 @@ package actor Publisher {
         try file.setMode(status.mode & 0o666 | 0o600)
     }
 
-    /// Waits until the content of a file is on disk.
-    package func sync(_ file: OpenFile) throws(FileError) {
-        try file.sync(dataOnly: true)
+    /// Waits until a content is on disk.
+    package func sync(_ content: IncomingContent) throws(EarshotError) {
+        try content.sink.sync()
     }
 
-    /// The SHA-256 of the first `size` bytes of a file.
-    package func sha256(_ file: OpenFile, size: UInt64) throws(FileError) -> [UInt8] {
+    /// The SHA-256 of all of a content.
+    package func sha256(_ content: IncomingContent) throws(EarshotError) -> [UInt8] {
         var hash = SHA256()
         var offset: UInt64 = 0
-        while offset < size {
-            let chunk = try file.bytes(at: offset, count: Self.copySize)
-            guard !chunk.isEmpty else { break }
-            hash.update(data: chunk)
-            offset += UInt64(chunk.count)
+        while offset < content.size {
+            let at = offset
+            let chunk = try ByteBuffer.filled(count: Self.copySize) { space throws(EarshotError) in
+                try content.sink.read(into: space, at: at)
+            }
+            guard chunk.readableBytes > 0 else { break }
+            chunk.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+            offset += UInt64(chunk.readableBytes)
         }
         return Array(hash.finalize())
     }

@@ -1,41 +1,23 @@
-package import NIOCore
-
 internal import EarshotSafety
 internal import Glibc
 
-/// An ordinary file that is being sent: held open, read at offsets, hashed as it is read, and known for changed if it changes meanwhile.
-///
-/// All of them share one thread of their own, because a read may wait for a disk or a server.
-package actor SourceFile {
+/// An ordinary file that is being sent: held open, read at offsets, and known for changed if it changes meanwhile.
+package final class SourceFile: ResourceSource {
     /// The last component of the path, fit to be a file's name elsewhere.
-    package nonisolated let name: String
+    package let name: String
     /// Bytes, when it was opened.
-    package nonisolated let size: UInt64
+    package let size: UInt64
     /// As it was given.
-    package nonisolated let path: String
+    package let path: String
 
-    private nonisolated let executor: ThreadExecutor
     private let file: OpenFile
     private let modified: [Int]
-    private let hash: XXH3
-    /// Bytes from the start that are in the hash.
-    private var hashed: UInt64 = 0
-
-    /// The thread of all source files; it lives as long as the process. `nil` when it could not be started.
-    private static let executor: ThreadExecutor? = try? ThreadExecutor(name: "earshot-source")
-
-    /// The thread of all source files.
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     /// Opens a file to send it.
     ///
     /// Throws `invalid-source` for what is no ordinary file that we may read, and `name-rejected` when its name could not be a file's name
     /// elsewhere.
     package init(path: String) throws(EarshotError) {
-        guard let executor = Self.executor else {
-            throw EarshotError(.unavailable, "cannot start a thread to read \(path.escapedForDisplay)")
-        }
-        self.executor = executor
         self.path = path
         self.name = try Self.name(path)
         self.file = try Self.open(path)
@@ -49,7 +31,6 @@ package actor SourceFile {
         } catch {
             throw EarshotError(.invalidSource, "\(error)", underlying: error)
         }
-        self.hash = try XXH3()
     }
 
     private static func name(_ path: String) throws(EarshotError) -> String {
@@ -93,37 +74,25 @@ package actor SourceFile {
         throw EarshotError(.invalidSource, "\(path.escapedForDisplay) is \(kind), not an ordinary file")
     }
 
-    /// Reads up to `count` bytes at the offset; fewer, or none, only at the end of the size that it had when opened.
-    ///
-    /// Throws `source-changed` when the file has become shorter, `storage` when the disk fails.
-    package func read(at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
-        guard offset < self.size else { return ByteBuffer() }
-        let wanted = min(Int(clamping: self.size - offset), max(count, 0), Spool.readLimit)
-        let buffer = try self.readExactly(wanted, at: offset)
-        // Only what follows on what is hashed: a second reading of the same place must not count twice.
-        if offset == self.hashed {
-            self.hash.update(buffer)
-            self.hashed += UInt64(buffer.readableBytes)
-        }
-        return buffer
-    }
-
-    private func readExactly(_ count: Int, at offset: UInt64) throws(EarshotError) -> ByteBuffer {
-        let buffer: ByteBuffer
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int {
+        guard offset < self.size else { return 0 }
+        let wanted = min(buffer.count, Int(clamping: self.size - offset))
+        let count: Int
         do {
-            buffer = try self.file.buffer(at: offset, count: count)
+            count = try self.file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
         } catch {
             throw EarshotError(.storage, "\(error)", underlying: error)
         }
-        guard buffer.readableBytes == count else { throw self.changed() }
-        return buffer
+        guard count == wanted else { throw self.changed() }
+        return count
     }
 
-    /// The XXH3-128 digest of the whole file, which must not have changed since it was opened; hashes what was not read yet.
-    ///
-    /// Throws `source-changed`.
-    package func finish() throws(EarshotError) -> [UInt8] {
-        while self.hashed < self.size { _ = try self.read(at: self.hashed, count: Spool.readLimit) }
+    package func extent(at offset: UInt64, count: UInt64) -> FileExtent? {
+        guard offset < self.size else { return nil }
+        return FileExtent(file: self.file, offset: offset, count: min(count, self.size - offset))
+    }
+
+    package func verify() throws(EarshotError) {
         do {
             let status = try self.file.status()
             guard status.size == self.size, status.modified == self.modified else { throw self.changed() }
@@ -132,7 +101,6 @@ package actor SourceFile {
         } catch {
             throw EarshotError(.storage, "\(error)", underlying: error)
         }
-        return self.hash.digest()
     }
 
     private func changed() -> EarshotError {

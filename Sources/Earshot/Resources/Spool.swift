@@ -11,10 +11,7 @@ internal import Glibc
 /// not at the end. Runs on a thread of its own, because every call waits for the disk.
 package actor Spool {
     private struct Transfer {
-        let file: OpenFile
-        let size: UInt64
-        var written: UInt64 = 0
-        let hash: XXH3
+        let content: IncomingContent
         /// All bytes are there: they are being checked and saved, beside the spool's thread.
         var isFinishing = false
     }
@@ -91,7 +88,8 @@ package actor Spool {
                 _ = try? self.partial.remove(name)
                 throw error
             }
-            self.transfers[id] = Transfer(file: file, size: size, hash: try XXH3())
+            let content = IncomingContent(SpoolFile(file: file), id: id, size: size, hash: try XXH3())
+            self.transfers[id] = Transfer(content: content)
         } catch {
             throw Self.error(error)
         }
@@ -142,24 +140,18 @@ package actor Spool {
     /// `storage` when the disk fails, after which the same bytes may be tried again.
     @discardableResult
     package func write(_ id: ResourceID, offset: UInt64, _ data: ByteBuffer) throws(EarshotError) -> UInt64 {
-        guard var transfer = self.transfers[id], !transfer.isFinishing else { throw Self.unknown(id) }
-        guard offset == transfer.written else {
-            throw EarshotError(
-                .protocolViolation, "bytes at offset \(offset) of the resource \(id) where \(transfer.written) was due; send it again")
+        let content = try self.incoming(id)
+        // Not thrown through the closure: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
+        let result = data.withUnsafeReadableBytes { bytes in
+            Result { () throws(EarshotError) in try content.write(bytes, at: offset) }
         }
-        let count = UInt64(data.readableBytes)
-        guard count <= transfer.size - transfer.written else {
-            throw EarshotError(.tooLarge, "more than the declared \(transfer.size) bytes of the resource \(id); send it again")
-        }
-        do {
-            try transfer.file.write(data, at: offset)
-        } catch {
-            throw Self.error(error)
-        }
-        transfer.hash.update(data)
-        transfer.written += count
-        self.transfers[id] = transfer
-        return transfer.written
+        return try result.get()
+    }
+
+    /// A running transfer's content, for a thread that writes it by itself. Throws `not-found`.
+    package func incoming(_ id: ResourceID) throws(EarshotError) -> IncomingContent {
+        guard let transfer = self.transfers[id], !transfer.isFinishing else { throw Self.unknown(id) }
+        return transfer.content
     }
 
     /// Checks the whole, puts it on disk and moves it to the completed ones; returns its digest as `ALGORITHM:HEX`.
@@ -173,24 +165,25 @@ package actor Spool {
         self.transfers[id]?.isFinishing = true
         let name = try Self.name(id)
         do {
-            guard transfer.written == transfer.size else {
-                throw EarshotError(.digestMismatch, "only \(transfer.written) of \(transfer.size) bytes arrived; send it again")
+            let content = transfer.content
+            content.close()
+            guard content.written == content.size else {
+                throw EarshotError(.digestMismatch, "only \(content.written) of \(content.size) bytes arrived; send it again")
             }
-            let own =
-                algorithm == .xxh3 ? transfer.hash.digest() : try await self.publisher.sha256(transfer.file, size: transfer.size)
+            let own = algorithm == .xxh3 ? content.digest() : try await self.publisher.sha256(content)
             guard own == digest else {
                 throw EarshotError(.digestMismatch, "the received bytes differ from the sent ones; send it again")
             }
-            try await self.publisher.sync(transfer.file)
+            try await self.publisher.sync(content)
             // Abandoned meanwhile, and perhaps begun anew.
-            guard self.transfers[id]?.file === transfer.file else { throw Self.unknown(id) }
+            guard self.transfers[id]?.content === transfer.content else { throw Self.unknown(id) }
             try self.partial.move(name, to: self.complete, as: name)
             try self.complete.sync()
             try self.partial.sync()
             self.transfers[id] = nil
             return (algorithm == .xxh3 ? "xxh3:" : "sha256:") + own.hexadecimal
         } catch {
-            if self.transfers[id]?.file === transfer.file {
+            if self.transfers[id]?.content === transfer.content {
                 self.abandon(id)
                 _ = try? self.complete.remove(name)
             }
@@ -201,7 +194,8 @@ package actor Spool {
     /// Ends a transfer and drops what has arrived; nothing happens when there is none.
     package func abandon(_ id: ResourceID) {
         guard let transfer = self.transfers.removeValue(forKey: id) else { return }
-        self.held -= min(transfer.size, self.held)
+        transfer.content.close()
+        self.held -= min(transfer.content.size, self.held)
         // What cannot be removed now is swept at the next start.
         if let name = try? Self.name(id) { _ = try? self.partial.remove(name) }
     }
@@ -269,7 +263,7 @@ package actor Spool {
             for name in try self.complete.entries() where !names.contains(name.description) {
                 if (try? self.complete.remove(name)) == true { removed.append(name.description) }
             }
-            let running = self.transfers.values.reduce(UInt64(0)) { $0 + $1.size }
+            let running = self.transfers.values.reduce(UInt64(0)) { $0 + $1.content.size }
             self.held = try Self.size(of: self.complete) + running
             return removed
         } catch {
@@ -295,7 +289,7 @@ package actor Spool {
         EarshotError(.notFound, "the spool has no resource \(id); earshot file list shows what there is")
     }
 
-    private static func error(_ error: any Error) -> EarshotError {
+    static func error(_ error: any Error) -> EarshotError {
         switch error {
         case let error as EarshotError: error
         case let error as FileError: EarshotError(error.isNoSpace ? .noSpace : .storage, "\(error)", underlying: error)
@@ -305,27 +299,8 @@ package actor Spool {
 }
 
 extension OpenFile {
-    /// Writes what is readable at the offset.
-    func write(_ buffer: ByteBuffer, at offset: UInt64) throws(FileError) {
-        let result = buffer.withUnsafeReadableBytes { bytes in
-            Result { () throws(FileError) in try self.write(bytes, at: offset) }
-        }
-        try result.get()
-    }
-
     /// Up to `count` bytes at the offset, in a buffer of their own; fewer only at the end of the file.
     func buffer(at offset: UInt64, count: Int) throws(FileError) -> ByteBuffer {
-        var buffer = ByteBufferAllocator().buffer(capacity: max(count, 0))
-        var failure: FileError?
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: max(count, 0)) { space in
-            do throws(FileError) {
-                return try self.read(into: UnsafeMutableRawBufferPointer(rebasing: space[..<max(count, 0)]), at: offset)
-            } catch {
-                failure = error
-                return 0
-            }
-        }
-        if let failure { throw failure }
-        return buffer
+        try ByteBuffer.filled(count: count) { space throws(FileError) in try self.read(into: space, at: offset) }
     }
 }
