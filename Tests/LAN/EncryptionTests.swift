@@ -103,7 +103,8 @@ extension LAN {
                 // Over a restart of the one that remembers, too.
                 try await alice.restart()
                 try await alice.awaitPeer(bob)
-                let before = try await alice.expect(75, "send", "bob", "<before>", "--timeout", "3")
+                let before = try await alice.expect(76, "send", "bob", "<before>", "--timeout", "3")
+                #expect(before.errors.contains("earshot distrust bob"))
                 #expect(!before.errors.contains("unprotected"))
                 #expect(try await alice.sessions().flatMap(\.members).allSatisfy { $0.state != .connected })
                 #expect(try await bob.sessions().flatMap(\.members).allSatisfy { $0.state != .connected })
