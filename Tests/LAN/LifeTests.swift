@@ -60,6 +60,42 @@ extension LAN {
             }
         }
 
+        /// Nobody who does not answer holds the end up: a peer that has stopped in the middle, a reader that reads no more, a sender that
+        /// waits.
+        @Test func termWaitsForNobody() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let guardian = try alice.begin(["events"]).pid
+                let children = "/proc/\(guardian)/task/\(guardian)/children"
+                let bobsPID = try #require(bob.pid)
+                kill(bobsPID, SIGSTOP)
+                defer { kill(bobsPID, SIGCONT) }
+                // It stands below the `timeout` that guards it.
+                var reader: pid_t?
+                try await eventually("the reader runs") {
+                    reader = pid_t((try? String(contentsOfFile: children, encoding: .utf8))?.split(separator: " ").first ?? "")
+                    let program = reader.flatMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\($0)/exe") }
+                    return program?.hasSuffix("/earshot") == true
+                }
+                let readersPID = try #require(reader)
+                kill(readersPID, SIGSTOP)
+                defer { kill(readersPID, SIGCONT) }
+                let file = "\(alice.place)/large"
+                try Data(count: 64 << 20).write(to: URL(fileURLWithPath: file))
+                let sender = try alice.begin(["send", "bob", "is anyone there", "--timeout", "60"])
+                let upload = try alice.begin(["file", "send", "bob", file])
+                try await eventually("the file waits for its peer") { try await !alice.files().isEmpty }
+
+                let began = ContinuousClock.now
+                #expect(try await alice.stop() == 0)
+                let taken = ContinuousClock.now - began
+                measured("SIGTERM with a stopped peer, a stopped reader, a message and a file under way", taken)
+                #expect(taken < .seconds(5))
+                #expect(await sender.status() != 0)
+                #expect(await upload.status() != 0)
+            }
+        }
+
         @Test func secondDaemonIsRefused() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")
