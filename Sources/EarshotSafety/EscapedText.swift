@@ -17,6 +17,12 @@ extension String {
         return self.escaped(keepingLines: true)
     }
 
+    /// A sentence in which names were escaped already, for the last sink that it passes: what was forgotten is escaped, and a backslash
+    /// stays single.
+    package var escapedOnceMore: String {
+        self.split(separator: "\\", omittingEmptySubsequences: false).map { String($0).escapedForDisplay }.joined(separator: "\\")
+    }
+
     private func escaped(keepingLines: Bool) -> String {
         var result = ""
         result.reserveCapacity(self.utf8.count + 16)

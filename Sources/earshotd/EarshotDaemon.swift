@@ -81,7 +81,7 @@ struct EarshotDaemon: AsyncParsableCommand {
     }
 
     private static func end(_ message: String, _ code: Int32) -> Never {
-        let line = Array("earshotd: \(message)\n".utf8)
+        let line = Array("earshotd: \(message.escapedOnceMore)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)
         Glibc.exit(code)
     }

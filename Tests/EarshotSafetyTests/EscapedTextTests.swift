@@ -52,4 +52,9 @@ import Testing
         #expect(all.escapedLines.unicodeScalars.count > 1_112_064)
         #expect(!"a\nb".escapedForDisplay.utf8.contains(0x0A))
     }
+
+    @Test func aSentenceIsEscapedOnce() {
+        #expect("no peer \\u{202E} here".escapedOnceMore == "no peer \\u{202E} here")
+        #expect("forgotten \u{202E}\t\\n".escapedOnceMore == "forgotten \\u{202E}\\t\\n")
+    }
 }

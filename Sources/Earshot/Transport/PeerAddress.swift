@@ -1,6 +1,8 @@
 public import EarshotWire
 package import NIOCore
 
+internal import EarshotSafety
+
 /// A numeric address at which a peer may listen, such as `10.0.0.7:47110` or `[fe80::1%eth0]:47110`.
 package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
     package let host: String
@@ -73,7 +75,9 @@ public struct ConfiguredPeer: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func error(_ text: String, _ rule: String) -> EarshotError {
-        EarshotError(.invalidParameter, "\"\(text)\" is not a peer's address [PEERID@]host:port: \(rule)")
+        // Whoever wrote it sees enough of it, whatever it was.
+        let shown = String(text.prefix(80)).escapedForDisplay + (text.count > 80 ? "..." : "")
+        return EarshotError(.invalidParameter, "\"\(shown)\" is not a peer's address [PEERID@]host:port: \(rule)")
     }
 
     /// The written form.

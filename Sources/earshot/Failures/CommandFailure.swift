@@ -62,8 +62,7 @@ struct CommandFailure: Error, Hashable, Sendable {
 
     /// Escaped, on one line, without a full stop at its end. A backslash stays single: the daemon has escaped the names in its sentences.
     private static func sentence(_ text: String) -> String {
-        let pieces = text.split(separator: "\\", omittingEmptySubsequences: false)
-        let escaped = pieces.map { String($0).escapedForDisplay }.joined(separator: "\\")
+        let escaped = text.escapedOnceMore
         return escaped.hasSuffix(".") && !escaped.hasSuffix("..") ? String(escaped.dropLast()) : escaped
     }
 
