@@ -64,7 +64,8 @@ enum HandshakeHarness: Harness {
                 self.check(peer, carrier, expected)
             case .refuse: story.isOver = true
             case .refuseUnproven(let checks):
-                demand(checks.count < EncryptionPreference.allCases.count * EncryptionPreference.allCases.count, "each pair is checked once")
+                let preferences = EncryptionPreference.allCases.count
+                demand(checks.count < preferences * preferences, "each pair is checked once")
                 story.isOver = true
             }
         default:
