@@ -250,7 +250,8 @@ extension Node {
                 let refusal = Refusal(code: .notConnected, explanation: "")
                 connection.send([.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal))])
             case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
-                .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom:
+                .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
+                .resourceFrom:
                 break
             }
         }
