@@ -42,6 +42,7 @@ struct Daemon: Sendable {
             // Both for as long as the process runs: a second daemon must find neither free.
             let lock = try StateLock(directory: self.loaded.stateDirectory)
             let socket = try ControlSocket.claim(self.loaded.socket)
+            self.confine(beside: socket, logger)
             let node = try await self.makeNode(logger)
             let (ready, announcer) = AsyncStream<Never>.makeStream()
             try await node.start()
@@ -103,6 +104,22 @@ struct Daemon: Sendable {
         let configuration = Node.Configuration(settings, stateDirectory: self.loaded.stateDirectory)
         return try await Node(
             configuration: configuration, discovery: settings.backend.makeDiscovery(logger: Logger(label: "discovery")), logger: logger)
+    }
+
+    /// From here on the kernel lets the daemon change files in its state directory, make its socket, and nothing else; received files are
+    /// put into a directory of a person's by threads that may reach just that one. Before a second thread exists, which it would not hold for.
+    private func confine(beside socket: ControlSocket, _ logger: Logger) {
+        do throws(FileError) {
+            var places: [Confinement.Place] = [.changes(try SafeDirectory(path: self.loaded.stateDirectory))]
+            // It may lie on another disk, by a link that its owner made.
+            if let spool = try? SafeDirectory(path: "\(self.loaded.stateDirectory)/spool") { places.append(.changes(spool)) }
+            places.append(.sockets(try SafeDirectory(path: socket.directory)))
+            if try !Confinement.confineProcess(to: places) {
+                logger.info("this kernel has no Landlock, the second line of defence for the file system")
+            }
+        } catch {
+            logger.warning("not confined to the state directory, which would be a second line of defence: \(error)")
+        }
     }
 
     private func announce(_ node: Node, _ logger: Logger) async {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "files.h"
+#include "landlock.h"
 #include "xxh3.h"
 
 /// The kernel's word on who is at the other end of a Unix socket (unix(7), SO_PEERCRED).

@@ -90,14 +90,15 @@ package actor Publisher {
     package func publish(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         do {
             let directory = try SafeDirectory(path: destination.directory)
-            let published: SafeName?
-            do {
-                let file = try TemporaryFile(in: directory, linking: content.name, of: content.directory)
-                try Self.prepare(file.file, for: directory)
-                published = try file.publish(as: name, onConflict: destination.conflict)
-            } catch let error where TemporaryFile.linkFailures.contains(error.code) {
-                let file = try Self.copy(content, into: directory)
-                published = try file.publish(as: name, onConflict: destination.conflict)
+            let published = try Confinement.reaching([content.directory, directory]) { () throws(FileError) -> SafeName? in
+                do throws(FileError) {
+                    let file = try TemporaryFile(in: directory, linking: content.name, of: content.directory)
+                    try Self.prepare(file.file, for: directory)
+                    return try file.publish(as: name, onConflict: destination.conflict)
+                } catch let error where TemporaryFile.linkFailures.contains(error.code) {
+                    let file = try Self.copy(content, into: directory)
+                    return try file.publish(as: name, onConflict: destination.conflict)
+                }
             }
             return published.map(directory.subject)
         } catch {

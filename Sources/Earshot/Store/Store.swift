@@ -95,7 +95,7 @@ package actor Store {
             try database.execute(
                 """
                 PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;
-                PRAGMA trusted_schema = OFF
+                PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY
                 """)
             try StoreSchema.migrate(database)
             return database

@@ -47,6 +47,12 @@ final class ControlSocket: Sendable {
         return ControlSocket(path: path, descriptor: descriptor)
     }
 
+    /// The directory that it lies in.
+    var directory: String {
+        guard let slash = self.path.lastIndex(of: "/") else { return "." }
+        return slash == self.path.startIndex ? "/" : String(self.path[..<slash])
+    }
+
     private init(path: String, descriptor: CInt) {
         self.path = path
         self.descriptor = descriptor
