@@ -56,8 +56,8 @@ import Testing
         let results = try await self.confined(to: [.changes(SafeDirectory(path: place))]) {
             [
                 mkdir("\(other)/d", 0o700), symlink("x", "\(other)/l"), mkfifo("\(other)/f", 0o600), unlink("\(other)/precious"),
-                rename("\(place)/own", "\(other)/own"), link("\(place)/own", "\(other)/own"), rename("\(other)/precious", "\(place)/stolen"),
-                truncate("\(other)/precious", 0),
+                rename("\(place)/own", "\(other)/own"), link("\(place)/own", "\(other)/own"),
+                rename("\(other)/precious", "\(place)/stolen"), truncate("\(other)/precious", 0),
             ]
         }
         #expect(results.allSatisfy { $0 == -1 })

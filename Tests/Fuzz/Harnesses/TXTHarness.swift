@@ -17,7 +17,8 @@ enum TXTHarness: Harness {
         demand(Set(pairs.map { $0.key.lowercased() }).count == pairs.count, "a key counts once, whatever its case")
         // A key that came without its equals sign takes one byte more when it is published, and may be too long then.
         let sizes = pairs.map { $0.key.utf8.count + 1 + $0.value.count }
-        let fits = sizes.allSatisfy { $0 <= DiscoveryLimits.txtPairBytes } && sizes.reduce(0) { $0 + $1 + 1 } <= DiscoveryLimits.txtRecordBytes
+        let total = sizes.reduce(0) { $0 + $1 + 1 }
+        let fits = sizes.allSatisfy { $0 <= DiscoveryLimits.txtPairBytes } && total <= DiscoveryLimits.txtRecordBytes
         do throws(TXTRecord.Refusal) {
             let published = try TXTRecord.strings(of: pairs)
             demand(fits, "nothing is published beyond the limits")
