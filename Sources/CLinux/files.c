@@ -53,7 +53,7 @@ int earshot_reserve(int descriptor, uint64_t size) {
     }
     int result;
     do {
-        result = fallocate(descriptor, 0, 0, (off_t)size);
+        result = fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
     } while (result != 0 && errno == EINTR);
     return result;
 }

@@ -109,8 +109,17 @@ package enum EarshotLimits {
     package static let resourceWindow: UInt64 = 4 * 1024 * 1024
     /// The same while several transfers come from one peer.
     package static let sharedResourceWindow: UInt64 = 512 * 1024
-    /// Unfinished transfers from one peer.
+    /// Transfers from one peer that move, or wait for a person's word here.
     package static let incomingTransfers = 8
+    /// Transfers to one peer that move: no more than its node takes. Further ones wait for their turn.
+    package static let outgoingTransfers = 8
+    /// Outgoing transfers that wait, move or are interrupted, beyond which nothing is queued.
+    package static let queuedResources = 1000
+    /// How long an interrupted transfer waits for the other side, and what has arrived of it is kept: a day, so that a machine that is
+    /// switched off over night goes on in the morning.
+    package static let resourceResumeTime: Duration = .seconds(86_400)
+    /// What moves for longer than this is recorded as moving, so that it is known for interrupted after a crash.
+    package static let resourceRecordTime: Duration = .seconds(1)
     /// Offers from one peer that wait for a person here; one more is answered `busy`.
     package static let waitingOffers = 32
     /// How long an offer waits for a person here.

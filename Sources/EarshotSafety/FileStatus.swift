@@ -18,6 +18,8 @@ package struct FileStatus: Sendable, Hashable {
     package let group: UInt32
     /// Which file system it lies on.
     package let device: UInt64
+    /// Which file it is there.
+    package let inode: UInt64
     /// Seconds and nanoseconds of the last change of the content.
     package let modified: [Int]
 
@@ -37,6 +39,7 @@ package struct FileStatus: Sendable, Hashable {
         self.owner = status.st_uid
         self.group = status.st_gid
         self.device = UInt64(status.st_dev)
+        self.inode = UInt64(status.st_ino)
         self.modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
     }
 

@@ -95,7 +95,8 @@ package final class OpenFile: Sendable {
     @discardableResult
     package func setGroup(_ group: UInt32) -> Bool { fchown(self.descriptor, uid_t.max, group) == 0 }
 
-    /// Sets the size, and has the file system set the blocks aside. Where it cannot promise them, a later write may still fail.
+    /// Has the file system set the blocks aside; the size stays what was written. Where it cannot promise them, a later write may still
+    /// fail.
     package func reserve(_ size: UInt64) throws(FileError) {
         guard size > 0, earshot_reserve(self.descriptor, size) != 0 else { return }
         let code = errno

@@ -139,7 +139,8 @@ struct GeneratedModels {
         .init(
             id: self.id(), direction: self.word(ControlAPI.Direction.self), peerID: self.peerID(), peerName: self.text(),
             name: self.text(), kind: self.word(ControlAPI.Resource.Kind.self), size: self.size(), transferred: self.size(),
-            bytesPerSecond: self.size(), state: self.word(ControlAPI.Resource.State.self),
+            bytesPerSecond: self.size(), secondsLeft: self.optional { $0.number(below: 1_000_000_000) },
+            state: self.word(ControlAPI.Resource.State.self),
             digest: self.optional { _ in "xxh3:99aa06d3014798d86001c324468d497f" }, path: self.optional { $0.text() },
             error: self.optional { $0.failure() }, createdAt: self.time(), completedAt: self.optional { $0.time() },
             inSpool: self.optional { $0.flag() })

@@ -52,7 +52,9 @@ import Testing
         Model("Recipient") { $0.recipient() }, Model("Failure") { $0.failure() }, Model("Resource") { $0.resource() },
         Model("ResourceList") { ControlAPI.ResourceList(resources: $0.list { $0.resource() }) },
         Model("ResourceRequest") {
-            ControlAPI.ResourceRequest(to: $0.list(1...3) { $0.text() }, path: "/" + $0.text(), queue: $0.optional { $0.flag() })
+            ControlAPI.ResourceRequest(
+                to: $0.list(1...3) { $0.text() }, path: "/" + $0.text(), queue: $0.optional { $0.flag() },
+                digest: $0.optional { $0.word(ControlAPI.Resource.Digest.self) })
         },
         Model("ResourceResponse") { ControlAPI.ResourceResponse(decision: $0.word(ControlAPI.ResourceResponse.Decision.self)) },
         Model("Problem") { $0.problem() },

@@ -144,19 +144,6 @@ import Testing
         await self.end(raw, bob)
     }
 
-    @Test func aLostConnectionInTheMiddle() async throws {
-        let (raw, bob, session) = try await self.joined()
-        _ = try await self.begun(raw, session)
-        try await raw.roundTrip()
-        await raw.close()
-        let row = try await self.finished(bob)
-        #expect(row.state == .failed)
-        // There is still a session: try again, do not invite.
-        #expect(row.error == .unavailable)
-        try await self.expectEmptySpool(bob)
-        await bob.stop()
-    }
-
     @Test func cancellingByTheSender() async throws {
         let (raw, bob, session) = try await self.joined()
         let id = try await self.begun(raw, session)

@@ -35,7 +35,7 @@ import Testing
         let hash = try XXH3()
         hash.update(ByteBuffer(string: "0123456789"))
         // The rest is read by itself.
-        #expect(try await source.finish() == hash.digest())
+        #expect(try await source.finish(.xxh3) == hash.digest())
     }
 
     @Test func anEmptyFile() async throws {
@@ -43,7 +43,7 @@ import Testing
         let file = try SourceFile(path: self.write("", to: "empty", in: directory))
         #expect(file.size == 0)
         let source = try SourceContent(file)
-        #expect(try await source.finish() == XXH3().digest())
+        #expect(try await source.finish(.xxh3) == XXH3().digest())
     }
 
     @Test func aChangeIsNoticed() async throws {
@@ -58,7 +58,7 @@ import Testing
             try handle.truncate(atOffset: UInt64(change.utf8.count))
             try handle.write(contentsOf: Data(change.utf8))
             try handle.close()
-            let error = await #expect(throws: EarshotError.self) { try await source.finish() }
+            let error = await #expect(throws: EarshotError.self) { try await source.finish(.xxh3) }
             #expect(error?.code == .sourceChanged, "\(change)")
         }
     }

@@ -24,7 +24,7 @@ import Testing
         let largest = Self.resource(2, size: WireLimits.resourceSize)
         do {
             let store = try Store(directory: directory.path)
-            #expect(try await store.load() == StoredState(peers: [], sessions: [], resources: []))
+            #expect(try await store.load() == StoredState(peers: [], sessions: [], resources: [], transfers: []))
             try await store.apply([
                 .putPeer(peer), .putPeer(other), .putSession(session), .putResource(Self.resource(1)), .putResource(largest),
             ])
@@ -44,7 +44,7 @@ import Testing
             .removeSession(SessionID(high: 5, low: 5)),
         ])
         let after = try await store.load()
-        #expect(after == StoredState(peers: [other], sessions: [changed], resources: [Self.resource(1)]))
+        #expect(after == StoredState(peers: [other], sessions: [changed], resources: [Self.resource(1)], transfers: []))
         try await store.apply([.removeSession(session.id)])
         #expect(try await store.load().sessions == [])
     }

@@ -24,7 +24,7 @@ const char *earshot_error_text(int code);
 /// Returns 0 when it was taken, or -1 with errno: EAGAIN when another description holds it.
 int earshot_lock_file(int descriptor);
 
-/// fallocate(2) from the start of the file: its size becomes `size`, and the blocks are its own. Returns 0, or -1 with errno.
+/// fallocate(2) from the start of the file: the blocks up to `size` are its own, and its size stays. Returns 0, or -1 with errno.
 int earshot_reserve(int descriptor, uint64_t size);
 
 /// Names the calling thread (at most 15 bytes), as ps and a debugger show it.

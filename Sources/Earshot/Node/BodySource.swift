@@ -1,3 +1,4 @@
+import Crypto
 import EarshotWire
 import NIOCore
 
@@ -12,9 +13,14 @@ actor BodySource: OutgoingContent {
     private var rest = ByteBuffer()
     private var position: UInt64 = 0
     private let digest: XXH3
+    /// Fed only where it is asked for.
+    private var sha256: SHA256?
 
-    init(_ body: any AsyncSequence<ByteBuffer, any Error> & Sendable, size: UInt64) throws(EarshotError) {
+    init(
+        _ body: any AsyncSequence<ByteBuffer, any Error> & Sendable, size: UInt64, digest: ResourceEnd.DigestAlgorithm
+    ) throws(EarshotError) {
         self.digest = try XXH3()
+        self.sha256 = digest == .sha256 ? SHA256() : nil
         self.iterator = body.makeAsyncIterator()
         self.size = size
     }
@@ -41,13 +47,18 @@ actor BodySource: OutgoingContent {
         let slice = self.rest.readSlice(length: min(count, self.rest.readableBytes)) ?? ByteBuffer()
         self.position += UInt64(slice.readableBytes)
         self.digest.update(slice)
+        slice.withUnsafeReadableBytes { self.sha256?.update(bufferPointer: $0) }
         return slice
     }
 
-    func finish() async throws(EarshotError) -> [UInt8] {
+    func prefixDigest(_ count: UInt64) -> [UInt8]? { nil }
+
+    func finish(_ algorithm: ResourceEnd.DigestAlgorithm) async throws(EarshotError) -> [UInt8] {
         var iterator = self.iterator
         while self.rest.readableBytes == 0 {
-            guard let next = try? await iterator.next(isolation: self) else { return self.digest.digest() }
+            guard let next = try? await iterator.next(isolation: self) else {
+                return self.sha256.map { Array($0.finalize()) } ?? self.digest.digest()
+            }
             self.rest = next
         }
         throw EarshotError(.tooLarge, "the body has more than the \(self.size) bytes that were announced")

@@ -185,6 +185,10 @@ extension Node {
         self.records[id]?.connection = nil
         self.records[id]?.isAttached = false
         self.records[id]?.lastSeen = Date()
+        // Tried again, it would come to the same.
+        if case .refused(let refusal) = end, refusal.code == .protocolViolation {
+            self.interruptMovingTransfers(of: id, .protocolViolation, "the connection was closed for a fault: \(refusal.explanation)")
+        }
         self.detached(id)
         guard !self.isStopping else { return }
         // Whoever we deal with has the same grace as one whose advertisement went; a stranger is gone.

@@ -7,74 +7,7 @@ import OrderedCollections
 
 /// Receiving resources: into the spool under our own id, checked, then published there; the name is only metadata.
 extension Node {
-    func received(_ offer: ResourceOffer, from peer: PeerID) {
-        guard let record = self.records[peer], let connection = record.connection else { return }
-        do throws(EarshotError) {
-            try self.check(offer, from: record)
-        } catch {
-            let refusal = Refusal(error)
-            connection.send([.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal))])
-            self.logger.info("refused a file", metadata: ["peer": "\(peer)", "reason": "\(error)"])
-            return
-        }
-        let row = Resource(
-            id: offer.id, direction: .incoming, peerID: peer, peerName: record.name, name: offer.name, kind: .file, size: offer.size,
-            state: .offered, createdAt: Date())
-        var transfer = Transfer(row: row)
-        transfer.isTaken = self.configuration.acceptResources == .session
-        self.transfers[offer.id] = transfer
-        self.persist([.putResource(row)]) { _ in }
-        self.tell(.resourceOffered(row))
-        if transfer.isTaken {
-            self.spawn { [weak self] in try? await self?.take(row.id) }
-        } else {
-            self.limit(row.id, to: .decision)
-            self.spawn { [weak self] in await self?.consider(row) }
-        }
-    }
-
-    private func check(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) {
-        guard record.session?.id == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
-        guard offer.kind == .file else { throw EarshotError(.unsupported, "directories are not accepted by this version") }
-        guard self.transfers[offer.id] == nil else { throw EarshotError(.conflict, "the transfer's id is taken") }
-        guard (try? SafeName(offer.name)) != nil else { throw EarshotError(.nameRejected, "the name is not that of a file") }
-        if let maximum = self.configuration.maximumResourceSize, offer.size > maximum {
-            throw EarshotError(.tooLarge, "it is larger than \(maximum) bytes")
-        }
-        let asks = self.configuration.acceptResources == .ask
-        let isBusy =
-            asks
-            ? self.transfers.keys.count { self.isWaiting($0) && self.transfers[$0]?.row.peerID == record.id } >= EarshotLimits.waitingOffers
-            : self.takenTransfers(of: record.id) >= EarshotLimits.incomingTransfers
-        guard !isBusy else { throw EarshotError(.busy, asks ? "too many offers wait for an answer" : "too many transfers at a time") }
-        let kept = self.transfers.values.count { $0.row.inSpool || ($0.isTaken && !$0.row.state.isFinal) }
-        guard kept < EarshotLimits.spooledResources else {
-            throw EarshotError(.noSpace, "\(kept) received files wait to be fetched already")
-        }
-    }
-
-    /// Whether it is an offer that waits for a person.
-    func isWaiting(_ id: ResourceID) -> Bool {
-        guard let transfer = self.transfers[id] else { return false }
-        return transfer.row.direction == .incoming && transfer.row.state == .offered && !transfer.isTaken
-    }
-
-    /// How many of a peer's transfers hold space here or are about to.
-    func takenTransfers(of peer: PeerID) -> Int {
-        self.transfers.values.count { $0.isTaken && $0.row.peerID == peer && !$0.row.state.isFinal }
-    }
-
-    /// An offer that could not be taken now is not worth a person's attention.
-    private func consider(_ row: Resource) async {
-        do throws(EarshotError) {
-            try await self.checkRoom(row)
-        } catch {
-            guard self.isWaiting(row.id) else { return }
-            self.refuse(row.id, error)
-        }
-    }
-
-    private func checkRoom(_ row: Resource) async throws(EarshotError) {
+    func checkRoom(_ row: Resource) async throws(EarshotError) {
         if let destination = self.destination, let name = try? SafeName(row.name) {
             do throws(EarshotError) {
                 try await self.spool.publisher.check(name, size: row.size, spool: self.spool.directory, destination)
@@ -86,7 +19,7 @@ extension Node {
         try await self.spool.check(row.id, size: row.size, self.allowance)
     }
 
-    private var allowance: Spool.Allowance { Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve) }
+    var allowance: Spool.Allowance { Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve) }
 
     /// Where received files go, as it is configured now.
     private var destination: Publisher.Destination? {
@@ -100,24 +33,32 @@ extension Node {
         return Publisher.Destination(directory: directory, conflict: conflict, reserve: self.configuration.reserve)
     }
 
-    private func refuse(_ id: ResourceID, _ error: EarshotError) {
-        guard self.isRunning(id), let peer = self.transfers[id]?.row.peerID else { return }
-        self.records[peer]?.connection?.send([.resourceRefuse(ResourceRefuse(id: id, refusal: Refusal(error)))])
-        self.interruptTransfer(id, error.code, error.message)
-    }
+    // MARK: Beginning
 
-    /// Takes an offer: space for it first, then the sender's go-ahead. When it throws, the sender has been told.
-    func take(_ id: ResourceID) async throws(EarshotError) {
-        guard let row = self.transfers[id]?.row, self.isRunning(id), let connection = self.records[row.peerID]?.connection else {
-            throw EarshotError(.cancelled, "the transfer has ended")
-        }
+    /// The way on which a job hears of its transfer, which has a job from now on.
+    func prepareDownload(_ id: ResourceID) -> AsyncStream<Transfer.Signal>? {
+        guard self.isOpen(id), self.transfers[id]?.hasJob == false else { return nil }
         let (signals, continuation) = AsyncStream.makeStream(of: Transfer.Signal.self)
         self.transfers[id]?.signals = continuation
+        self.transfers[id]?.hasJob = true
+        self.transfers[id]?.unrecordedSince = .now
         self.limit(id, to: nil)
+        return signals
+    }
+
+    /// Takes an offer beside the node's queue.
+    func beginDownload(_ id: ResourceID, on connection: Connection) {
+        guard let signals = self.prepareDownload(id) else { return }
+        self.spawn { [weak self] in try? await self?.take(id, on: connection, signals) }
+    }
+
+    /// Takes an offer: space for it first, or what is here of it from before, then the sender's go-ahead. When it throws, the sender has
+    /// been told.
+    func take(_ id: ResourceID, on connection: Connection, _ signals: AsyncStream<Transfer.Signal>) async throws(EarshotError) {
+        guard let row = self.transfers[id]?.row else { return }
         do throws(EarshotError) {
-            try await self.checkRoom(row)
-            let start = try await self.spool.begin(id, size: row.size, self.allowance)
-            guard self.isRunning(id) else { throw EarshotError(.cancelled, "the transfer has ended") }
+            let start = try await self.beginning(of: row, on: connection, signals)
+            guard self.isMoving(id) else { throw EarshotError(.cancelled, "the transfer has ended") }
             let limit = min(row.size, start + self.window(for: row.peerID))
             self.progressed(id, to: start)
             connection.send([.resourceAccept(ResourceAccept(id: id, offset: start, limit: limit))])
@@ -129,24 +70,57 @@ extension Node {
         }
     }
 
+    /// From where to receive: behind what is here of it, where the sender's source begins with that, else from the start.
+    private func beginning(
+        of row: Resource, on connection: Connection, _ signals: AsyncStream<Transfer.Signal>
+    ) async throws(EarshotError) -> UInt64 {
+        if let held = try await self.spool.resume(row.id, size: row.size) {
+            guard self.isMoving(row.id) else { throw EarshotError(.cancelled, "the transfer has ended") }
+            connection.send([.resourceHave(ResourceHave(id: row.id, offset: held.count, digest: held.digest))])
+            self.limit(row.id, to: .comparison)
+            var answers = signals.makeAsyncIterator()
+            guard case .from(let offset)? = await answers.next(isolation: self), self.isMoving(row.id) else {
+                throw EarshotError(.cancelled, "the transfer has ended")
+            }
+            self.limit(row.id, to: nil)
+            guard offset == 0 else { return offset }
+            await self.spool.abandon(row.id)
+        }
+        try await self.checkRoom(row)
+        return try await self.spool.begin(row.id, size: row.size, self.allowance)
+    }
+
+    // MARK: Receiving
+
     private func download(
         _ row: Resource, from start: UInt64, limit: UInt64, on connection: Connection, signals: AsyncStream<Transfer.Signal>
     ) async {
         do throws(EarshotError) {
             try await self.pump(row, from: start, limit: limit, on: connection, signals: signals)
+            self.jobEnded(row.id)
         } catch {
             await self.abandon(row, on: connection, signals: signals, error)
         }
     }
 
-    /// What still waits is dropped, and the connection reads on.
+    /// The job's end, but for a whole one: what still waits is dropped, and the connection reads on. What has arrived of an interrupted one
+    /// is kept.
     private func abandon(
         _ row: Resource, on connection: Connection, signals: AsyncStream<Transfer.Signal>, _ error: EarshotError
     ) async {
+        guard !self.isStopping else { return }
+        let isInterrupted = self.isOpen(row.id) && !self.isMoving(row.id)
         self.transfers[row.id]?.signals?.finish()
         for await case .chunk(_, _, let weight) in signals { connection.processed(weight) }
-        await self.spool.abandon(row.id)
-        self.refuse(row.id, error)
+        if isInterrupted {
+            await self.spool.pause(row.id)
+            // Ended while the spool was busy.
+            if !self.isOpen(row.id) { await self.spool.abandon(row.id) }
+        } else {
+            await self.spool.abandon(row.id)
+            self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
+        }
+        self.jobEnded(row.id)
     }
 
     private func pump(
@@ -158,7 +132,7 @@ extension Node {
             switch signal {
             case .chunk(let offset, let data, let weight):
                 defer { connection.processed(weight) }
-                guard self.isRunning(id) else { continue }
+                guard self.isMoving(id) else { continue }
                 written = try await self.spool.write(id, offset: offset, data)
                 self.progressed(id, to: written)
                 let window = self.window(for: row.peerID)
@@ -167,18 +141,19 @@ extension Node {
                     connection.send([.resourceAccept(ResourceAccept(id: id, offset: written, limit: limit))])
                 }
             case .end(let algorithm, let digest):
-                guard self.isRunning(id) else { continue }
-                // From here on it is this machine's disk that takes its time.
+                guard self.isMoving(id) else { continue }
+                // From here on it is this machine's disk that takes its time, whatever becomes of the connection.
+                self.transfers[id]?.isSettling = true
                 self.limit(id, to: nil)
                 let text = try await self.spool.finish(id, algorithm: algorithm, digest: digest)
-                guard self.isRunning(id) else {
+                guard self.isOpen(id) else {
                     try await self.spool.remove(id)
                     return
                 }
                 try await self.publish(id, digest: text)
                 connection.send([.resourceDone(id)])
                 return
-            case .attached, .accepted, .have, .from, .done: break
+            case .accepted, .have, .from, .done: break
             }
         }
         throw EarshotError(.cancelled, "the transfer has ended")
@@ -192,14 +167,16 @@ extension Node {
         row.state = .completed
         row.transferred = row.size
         row.bytesPerSecond = 0
+        row.secondsLeft = nil
         row.completedAt = Date()
         do throws(EarshotError) {
-            try await self.persist([.putResource(row)])
+            try await self.persist([.putResource(row), .removeTransfer(id)])
         } catch {
-            try? await self.spool.remove(id)
+            // Where this node stops, the next start takes it up from here.
+            if !self.isStopping { try? await self.spool.remove(id) }
             throw error
         }
-        guard self.isRunning(id) else {
+        guard self.isOpen(id) else {
             // Cancelled while the disk was busy: the cancellation was told, so it holds.
             try? await self.spool.remove(id)
             if let current = self.transfers[id]?.row { self.persist([.putResource(current)]) { _ in } }
@@ -211,6 +188,7 @@ extension Node {
             self.transfers[id]?.isPublishing = false
         }
         self.transfers[id]?.row = row
+        self.transfers[id]?.stored = nil
         self.transfers[id]?.signals?.finish()
         self.transfers[id]?.signals = nil
         self.tell(.resourceFinished(row))

@@ -248,7 +248,7 @@ extension Node {
     func failWaitingForSession(of peer: PeerID, _ error: EarshotError) {
         guard self.records[peer]?.session == nil else { return }
         self.failOutbox(of: peer, error, queuedToo: error.code == .declined)
-        self.interruptTransfers(of: peer, error.code, error.message)
+        self.interruptTransfers(of: peer, error.code, error.message, queuedToo: error.code == .declined)
     }
 
     /// Has `expireMessages` run at the deadline at the latest.

@@ -74,6 +74,7 @@ extension Node {
         if let ended, current.session?.id == ended.id { self.sessionEnded(id, tellPeer: true) }
         if trust != .trusted, self.records[id]?.session == nil {
             self.failOutbox(of: id, EarshotError(.notConnected, "\(current.name) is not trusted any more"), queuedToo: true)
+            self.interruptTransfers(of: id, .notConnected, "\(current.name) is not trusted any more")
         }
         if trust == .blocked {
             self.declineInvitations(of: id)

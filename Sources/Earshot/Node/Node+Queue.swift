@@ -34,10 +34,11 @@ extension Node {
         }
     }
 
-    /// Invites a trusted peer that is within reach, where messages are queued for it and there is no session.
+    /// Invites a trusted peer that is within reach, where messages or files are queued for it and there is no session.
     func inviteForQueue(_ peer: PeerID) {
-        guard !self.isStopping, let record = self.records[peer], record.session == nil, record.trust == .trusted, record.outbox.hasQueued,
-            record.isNearby || !record.configured.isEmpty, !self.isInviting(peer)
+        guard !self.isStopping, let record = self.records[peer], record.session == nil, record.trust == .trusted,
+            record.outbox.hasQueued || self.hasQueuedUploads(for: peer), record.isNearby || !record.configured.isEmpty,
+            !self.isInviting(peer)
         else { return }
         _ = self.beginInvitation(to: peer, context: [], timeout: nil)
     }

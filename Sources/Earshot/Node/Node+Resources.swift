@@ -33,11 +33,9 @@ extension Node {
             guard self.takenTransfers(of: row.peerID) < EarshotLimits.incomingTransfers else {
                 throw EarshotError(.busy, "\(EarshotLimits.incomingTransfers) files of \(row.peerName) are on their way; accept it later")
             }
-            self.transfers[id]?.isTaken = true
-            try await self.take(id)
+            try await self.accept(id)
         case .refuse:
-            let refusal = Refusal(code: .declined)
-            self.records[row.peerID]?.connection?.send([.resourceRefuse(ResourceRefuse(id: id, refusal: refusal))])
+            _ = self.tellEnd(of: id, Refusal(code: .declined))
             self.finishTransfer(id, .cancelled, EarshotError(.declined, "refused here"))
         }
         return try self.resource(id)
@@ -78,35 +76,13 @@ extension Node {
             throw EarshotError(.conflict, "the resource \(id) has arrived and is being put in place; delete it afterwards")
         }
         guard row.state.isFinal else {
-            let refusal = Refusal(code: .cancelled, explanation: "cancelled by a person")
-            self.records[row.peerID]?.connection?.send([.resourceCancel(ResourceRefuse(id: id, refusal: refusal))])
-            self.interruptTransfer(id, .cancelled, "cancelled here")
+            self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
             return self.transfers[id]?.row ?? row
         }
         try await self.persist([.removeResource(id)])
         self.transfers.removeValue(forKey: id)
         if row.inSpool { try await self.spool.remove(id) }
         return nil
-    }
-
-    /// What was kept: finished rows as they are; what was under way when the daemon stopped has failed.
-    func loadTransfers(_ rows: [Resource]) async throws(EarshotError) {
-        for row in rows {
-            var row = row
-            if !row.state.isFinal {
-                row.state = .failed
-                row.error = .notConnected
-                row.errorMessage = "the daemon was restarted meanwhile; send it again"
-                row.completedAt = Date()
-                try await self.store.apply([.putResource(row)])
-            }
-            self.transfers[row.id] = Transfer(row: row)
-        }
-        let kept = Set(rows.filter { $0.inSpool && $0.state == .completed }.map(\.id))
-        let removed = try await self.spool.sweep(keeping: kept)
-        if !removed.isEmpty {
-            self.logger.info("removed unfinished content from the spool", metadata: ["files": "\(removed.count)"])
-        }
     }
 }
 

@@ -64,7 +64,7 @@ extension Node {
 
     private func peers(_ recipients: Message.Recipients) throws(EarshotError) -> [PeerID] {
         switch recipients {
-        case .peers(let names): return try self.peers(names)
+        case .peers(let names): return try self.namedPeers(names)
         case .all:
             guard !self.isStopping else { throw Self.stopping }
             let all = self.records.values.filter { $0.session != nil && $0.trust != .blocked }.map(\.id)
@@ -74,7 +74,7 @@ extension Node {
     }
 
     /// The peers that may be sent to: in a session, or trusted.
-    private func peers(_ names: [String]) throws(EarshotError) -> [PeerID] {
+    func namedPeers(_ names: [String]) throws(EarshotError) -> [PeerID] {
         guard !self.isStopping else { throw Self.stopping }
         guard (1...EarshotLimits.recipients).contains(names.count) else {
             throw EarshotError(.invalidParameter, "there are 1 to \(EarshotLimits.recipients) recipients")
@@ -96,7 +96,7 @@ extension Node {
 
     /// The peers that may be sent to by name: in a session, or trusted, and then invited.
     func recipients(_ names: [String]) throws(EarshotError) -> [PeerID] {
-        let peers = try self.peers(names)
+        let peers = try self.namedPeers(names)
         self.invite(peers)
         return peers
     }

@@ -59,7 +59,7 @@ extension Node {
 
     /// The connection under a session is gone; what was on its way waits for the next.
     func detached(_ id: PeerID) {
-        self.interruptTransfers(of: id, .unavailable, "the connection was lost; send it again")
+        self.pauseTransfers(of: id)
         self.records[id]?.outbox.connectionLost()
         self.records[id]?.outboxRetry?.cancel()
         self.records[id]?.outboxRetry = nil

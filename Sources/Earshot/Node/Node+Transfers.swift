@@ -5,55 +5,98 @@ import OrderedCollections
 
 /// What transfers of both directions have in common: progress, ends, limits of time, and the frames that end them.
 extension Node {
-    func isRunning(_ id: ResourceID) -> Bool {
+    /// Whether a transfer is not over; it may be interrupted.
+    func isOpen(_ id: ResourceID) -> Bool {
         self.transfers[id].map { !$0.row.state.isFinal } ?? false
+    }
+
+    /// Whether a transfer is neither over nor interrupted: what its job asks after each await.
+    func isMoving(_ id: ResourceID) -> Bool {
+        self.isOpen(id) && self.transfers[id]?.signals != nil
     }
 
     /// Bytes have moved; told at most four times a second.
     func progressed(_ id: ResourceID, to offset: UInt64) {
-        guard var transfer = self.transfers[id], !transfer.row.state.isFinal else { return }
+        guard var transfer = self.transfers[id], self.isMoving(id) else { return }
         let now = ContinuousClock.now
-        transfer.meter.add(offset - min(transfer.row.transferred, offset), at: now)
+        let moved = offset - min(transfer.row.transferred, offset)
+        // From where an interrupted one goes on, nothing has moved yet.
+        if transfer.lastProgress != nil {
+            transfer.meter.add(moved, at: now)
+            transfer.pace.add(moved, at: now)
+        }
         transfer.row.transferred = offset
         transfer.row.bytesPerSecond = transfer.meter.bytesPerSecond
+        transfer.row.secondsLeft = transfer.pace.secondsLeft(for: transfer.row.size - min(offset, transfer.row.size))
         transfer.row.state = .transferring
         let isDue = transfer.lastProgress.map { now - $0 >= EarshotLimits.progressInterval } ?? true
         if isDue { transfer.lastProgress = now }
+        // What is killed after a while was under way, and the next start is to say so; what is done by then needs no write for that.
+        let isRecordDue = transfer.unrecordedSince.map { now - $0 >= EarshotLimits.resourceRecordTime } ?? false
+        if isRecordDue { transfer.unrecordedSince = nil }
         self.transfers[id] = transfer
         if isDue { self.tell(.resourceProgress(transfer.row)) }
+        if isRecordDue { self.persist([.putResource(transfer.row)]) { _ in } }
     }
 
     /// Gives a transfer its final state and tells everyone here; the caller tells the peer.
-    func finishTransfer(_ id: ResourceID, _ state: Resource.State, _ error: EarshotError? = nil) {
+    func finishTransfer(_ id: ResourceID, _ state: Resource.State, _ error: EarshotError? = nil, isUntold: Bool = false) {
         guard var transfer = self.transfers[id], !transfer.row.state.isFinal else { return }
         transfer.row.state = state
+        if state == .completed { transfer.row.transferred = transfer.row.size }
         transfer.row.error = error?.code
         transfer.row.errorMessage = error?.message
         transfer.row.bytesPerSecond = 0
+        transfer.row.secondsLeft = nil
         transfer.row.completedAt = Date()
         transfer.expiry?.cancel()
         transfer.signals?.finish()
-        let waiters = transfer.waiters
+        let (waiters, stored) = (transfer.waiters, transfer.stored)
         transfer.expiry = nil
         transfer.signals = nil
+        transfer.pendingOffer = nil
+        transfer.content = nil
         transfer.waiters = []
+        if !isUntold { transfer.stored = nil }
         self.transfers[id] = transfer
-        self.persist([.putResource(transfer.row)]) { _ in }
+        self.persist([.putResource(transfer.row)] + (isUntold ? [] : [.removeTransfer(id)])) { _ in }
         self.tell(.resourceFinished(transfer.row))
         for waiter in waiters { waiter.resume(returning: transfer.row) }
+        self.dropContent(of: transfer.row, stored)
         self.forgetFinishedTransfers()
+        self.startUploads(to: transfer.row.peerID)
+    }
+
+    /// What an ended transfer leaves in the spool and nobody needs; a job that runs drops its own.
+    private func dropContent(of row: Resource, _ stored: StoredTransfer?) {
+        guard let stored else { return }
+        let hasJob = self.transfers[row.id]?.hasJob ?? false
+        switch stored.source {
+        case .spool: self.spawn { [spool] in await spool.dropOutgoing(row.id) }
+        case .none where stored.isTaken && !hasJob: self.spawn { [spool] in await spool.abandon(row.id) }
+        case .path, .body, .none: break
+        }
     }
 
     /// Ends a transfer that is not whole yet; one that is being put in place goes on to its end.
-    func interruptTransfer(_ id: ResourceID, _ code: EarshotError.Code, _ message: String) {
+    func interruptTransfer(_ id: ResourceID, _ code: EarshotError.Code, _ message: String, isUntold: Bool = false) {
         guard self.transfers[id]?.isPublishing != true else { return }
-        self.finishTransfer(id, code == .cancelled ? .cancelled : .failed, EarshotError(code, message))
+        self.finishTransfer(id, code == .cancelled ? .cancelled : .failed, EarshotError(code, message), isUntold: isUntold)
     }
 
-    func interruptTransfers(of peer: PeerID, _ code: EarshotError.Code, _ message: String) {
-        for transfer in self.transfers.values where transfer.row.peerID == peer && !transfer.row.state.isFinal {
+    /// Ends a peer's transfers, but for those that wait for it whatever becomes of an attempt to reach it.
+    func interruptTransfers(of peer: PeerID, _ code: EarshotError.Code, _ message: String, queuedToo: Bool = true) {
+        for transfer in self.transfers.values
+        where transfer.row.peerID == peer && !transfer.row.state.isFinal && (queuedToo || transfer.stored?.isQueued != true) {
             self.interruptTransfer(transfer.row.id, code, message)
         }
+    }
+
+    /// Ends a transfer here, and has the other side told: now, or when it is back.
+    func endTransfer(_ id: ResourceID, _ code: EarshotError.Code, _ message: String, told refusal: Refusal) {
+        guard let transfer = self.transfers[id], !transfer.row.state.isFinal, !transfer.isPublishing else { return }
+        let isTold = self.tellEnd(of: id, refusal)
+        self.interruptTransfer(id, code, message, isUntold: !isTold)
     }
 
     /// The oldest rows without content go, so that their number is bounded.
@@ -72,14 +115,16 @@ extension Node {
         self.transfers[id]?.expiry?.cancel()
         self.transfers[id]?.expiry = nil
         self.transfers[id]?.limit = limit
-        guard let limit, let row = self.transfers[id]?.row, !row.state.isFinal else { return }
+        guard let limit, let transfer = self.transfers[id], !transfer.row.state.isFinal else { return }
+        let reading: Duration = .seconds(Int64(clamping: transfer.row.size / EarshotLimits.resourceDoneRate))
         let time: Duration =
             switch limit {
             case .reach: EarshotLimits.resourceReachTime
-            case .answer: EarshotLimits.resourceAnswerTime
+            case .answer: EarshotLimits.resourceAnswerTime + reading
             case .decision: EarshotLimits.offerTime
             case .movement: EarshotLimits.resourceStallTime
-            case .done: EarshotLimits.resourceDoneTime + .seconds(Int64(clamping: row.size / EarshotLimits.resourceDoneRate))
+            case .comparison, .done: EarshotLimits.resourceDoneTime + reading
+            case .absence: max(.zero, .seconds(transfer.stored?.expiresAt.timeIntervalSinceNow ?? 0))
             }
         let timer = self.schedule(.transfer(id, limit), after: time)
         self.transfers[id]?.expiry = timer
@@ -92,18 +137,18 @@ extension Node {
         case .reach: self.timeOut(row, "\(row.peerName) could not be reached in time", told: "it took too long")
         case .answer: self.timeOut(row, "\(row.peerName) has not answered the offer in time", told: "no answer in time")
         case .decision: self.timeOut(row, "nobody answered the offer in time", told: "nobody answered the offer in time")
+        case .comparison: self.timeOut(row, "\(row.peerName) has not said from where to go on", told: "no answer in time")
         case .movement(let beyond):
             guard row.transferred == beyond else { return self.limit(id, to: .movement(beyond: row.transferred)) }
             let words = "nothing has moved for \(EarshotLimits.resourceStallTime.components.seconds) s"
             self.timeOut(row, words, told: words)
         case .done: self.timeOut(row, "\(row.peerName) has not confirmed it in time; it may have arrived", told: "no confirmation in time")
+        case .absence: self.timeOut(row, "\(row.peerName) did not come back in time", told: "it was away for too long")
         }
     }
 
     private func timeOut(_ row: Resource, _ message: String, told: String) {
-        let frame = ResourceRefuse(id: row.id, refusal: Refusal(code: .timedOut, explanation: told))
-        self.records[row.peerID]?.connection?.send([row.direction == .incoming ? .resourceRefuse(frame) : .resourceCancel(frame)])
-        self.interruptTransfer(row.id, .timedOut, message)
+        self.endTransfer(row.id, .timedOut, message, told: Refusal(code: .timedOut, explanation: told))
     }
 
     // MARK: Frames of either direction
@@ -130,11 +175,5 @@ extension Node {
             case .enqueued? = transfer.signals?.yield(signal)
         else { return false }
         return true
-    }
-
-    func resumeTransfers(of peer: PeerID) {
-        for transfer in self.transfers.values where transfer.row.peerID == peer && transfer.row.state == .offered {
-            transfer.signals?.yield(.attached)
-        }
     }
 }

@@ -1,126 +1,126 @@
 import DequeModule
-import EarshotSafety
 import EarshotWire
 import FoundationEssentials
-public import NIOCore
+import Logging
+import NIOCore
 import OrderedCollections
 
-/// Sending resources.
+/// How resources are sent: jobs that offer, compare, read and hash; who asks for them is in `Node+ResourceSending`.
 extension Node {
-    /// Sends a file by its path to one or more peers; returns at once, a row a peer.
-    /// - Throws: as ``send(to:contentType:body:id:timeout:)``, and `invalid-source` where the path is no readable ordinary file.
-    public func sendResource(to names: [String], path: String) async throws(EarshotError) -> [Resource] {
-        let peers = try self.recipients(names)
-        var rows: [Resource] = []
-        for peer in peers {
-            // Each transfer has its own descriptor and its own digest of what it read.
-            let source = try SourceFile(path: path)
-            rows.append(self.beginUpload(try SourceContent(source), name: source.name, size: source.size, path: path, to: peer))
+    // MARK: Jobs
+
+    /// Has what waits for this peer begin or go on, as far as it is there and does not have its hands full.
+    func startUploads(to peer: PeerID) {
+        guard !self.isStopping, self.records[peer]?.isAttached == true else { return }
+        let uploads = self.transfers.values.filter { $0.row.peerID == peer && $0.row.direction == .outgoing }
+        var running = uploads.count(where: \.hasJob)
+        for upload in uploads where !upload.row.state.isFinal && !upload.hasJob && upload.signals == nil {
+            // One that waits for its turn waits for as long as others take.
+            self.limit(upload.row.id, to: nil)
+            guard running < EarshotLimits.outgoingTransfers else { continue }
+            running += 1
+            let (signals, continuation) = AsyncStream.makeStream(of: Transfer.Signal.self)
+            self.transfers[upload.row.id]?.signals = continuation
+            self.transfers[upload.row.id]?.hasJob = true
+            self.transfers[upload.row.id]?.content = nil
+            self.transfers[upload.row.id]?.unrecordedSince = .now
+            self.spawn { [weak self] in await self?.upload(upload.row.id, upload.content, signals) }
         }
-        return rows
     }
 
-    /// Sends a resource as its bytes come in, and returns when the peer has published it.
-    ///
-    /// `size` must be the body's exact length in bytes. A body can be read only once, so there is one recipient. A caller whose task is
-    /// cancelled has cancelled the transfer.
-    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; what the transfer failed with.
-    public func sendResource(
-        to names: [String], name: String, size: UInt64, body: any AsyncSequence<ByteBuffer, any Error> & Sendable
-    ) async throws(EarshotError) -> [Resource] {
-        guard size <= WireLimits.resourceSize else {
-            throw EarshotError(.tooLarge, "a resource has at most \(WireLimits.resourceSize) bytes")
-        }
-        guard (try? SafeName(name)) != nil else {
-            throw EarshotError(.nameRejected, "\(name.debugDescription) is not the name of a file")
-        }
-        let peers = try self.recipients(names)
-        guard peers.count == 1, let peer = peers.first else {
-            throw EarshotError(.unsupported, "a streamed body goes to one peer; send it to each")
-        }
-        let row = self.beginUpload(try BodySource(body, size: size), name: name, size: size, path: nil, to: peer)
-        let final = await withTaskCancellationHandler {
-            await self.finishedTransfer(row)
-        } onCancel: {
-            self.job.yield { [weak self] in await self?.abandonUpload(row.id) }
-        }
-        if final.state != .completed {
-            throw EarshotError(final.error ?? .unavailable, final.errorMessage ?? "the transfer failed")
-        }
-        return [final]
-    }
-
-    private func finishedTransfer(_ row: Resource) async -> Resource {
-        guard let current = self.transfers[row.id], !current.row.state.isFinal else { return self.transfers[row.id]?.row ?? row }
-        return await withCheckedContinuation { self.transfers[row.id]?.waiters.append($0) }
-    }
-
-    /// Whoever wanted it sent has gone.
-    private func abandonUpload(_ id: ResourceID) {
-        guard let row = self.transfers[id]?.row, !row.state.isFinal else { return }
-        let refusal = Refusal(code: .cancelled, explanation: "its sender has gone")
-        self.records[row.peerID]?.connection?.send([.resourceCancel(ResourceRefuse(id: id, refusal: refusal))])
-        self.interruptTransfer(id, .cancelled, "the body was cut off after \(row.transferred) of \(row.size) bytes")
-    }
-
-    private func beginUpload(_ source: some OutgoingContent, name: String, size: UInt64, path: String?, to peer: PeerID) -> Resource {
-        let row = Resource(
-            id: .random(), direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, name: name,
-            kind: .file, size: size, state: .offered, path: path, createdAt: Date())
-        let (signals, continuation) = AsyncStream.makeStream(of: Transfer.Signal.self)
-        self.transfers[row.id] = Transfer(row: row, signals: continuation)
-        self.limit(row.id, to: .reach)
-        self.persist([.putResource(row)]) { _ in }
-        self.spawn { [weak self] in await self?.upload(row, from: source, signals: signals) }
-        if self.records[peer]?.isAttached == true { continuation.yield(.attached) }
-        return row
-    }
-
-    private func upload(_ row: Resource, from source: some OutgoingContent, signals: AsyncStream<Transfer.Signal>) async {
+    private func upload(_ id: ResourceID, _ content: (any OutgoingContent)?, _ signals: AsyncStream<Transfer.Signal>) async {
         do throws(EarshotError) {
-            try await self.pump(row, from: source, signals: signals)
+            let source = if let content { content } else { try self.reopen(id) }
+            try await self.pump(id, from: source, signals: signals)
         } catch {
-            guard self.isRunning(row.id) else { return }
-            let refusal = Refusal(error)
-            self.records[row.peerID]?.connection?.send([.resourceCancel(ResourceRefuse(id: row.id, refusal: refusal))])
-            self.interruptTransfer(row.id, error.code, error.message)
+            if self.isMoving(id) { self.endTransfer(id, error.code, error.message, told: Refusal(error)) }
         }
+        self.jobEnded(id)
+    }
+
+    /// The source of a transfer that goes on, or begins late, as it is now.
+    private func reopen(_ id: ResourceID) throws(EarshotError) -> any OutgoingContent {
+        guard let transfer = self.transfers[id], let stored = transfer.stored else {
+            throw EarshotError(.cancelled, "the transfer has ended")
+        }
+        switch stored.source {
+        case .path:
+            guard let path = transfer.row.path else { break }
+            return try SourceContent(SourceFile(path: path))
+        case .spool: return try SourceContent(SourceFile(path: self.spool.outgoingPath(id)))
+        case .body, .none: break
+        }
+        throw EarshotError(.unavailable, "a body that was streamed in cannot be read twice; send it again")
+    }
+
+    /// The offer, and what the receiver makes of it: from where to where to send. `nil` where the transfer has ended, or is interrupted.
+    ///
+    /// A source that is not what it was when it was last looked at is offered with its present size, and sent from its beginning.
+    private func agree(
+        on id: ResourceID, _ content: any OutgoingContent, over connection: Connection,
+        _ signals: inout AsyncStream<Transfer.Signal>.Iterator
+    ) async throws(EarshotError) -> (offset: UInt64, limit: UInt64)? {
+        guard let session = self.transfers[id].flatMap({ self.records[$0.row.peerID]?.session }) else { return nil }
+        let isChanged = self.lookAtSource(of: id, content)
+        guard let offer = self.transfers[id]?.offer(in: session.id) else { return nil }
+        self.transfers[id]?.isOffered = true
+        connection.send([.resourceOffer(offer)])
+        self.limit(id, to: .answer)
+        while let signal = await signals.next(isolation: self) {
+            switch signal {
+            case .accepted(let offset, let limit): return (offset, limit)
+            case .have(let count, let digest):
+                self.limit(id, to: .comparison)
+                let own = isChanged ? nil : try await content.prefixDigest(count)
+                guard self.isMoving(id) else { return nil }
+                connection.send([.resourceFrom(ResourceFrom(id: id, offset: own == digest ? count : 0))])
+                self.limit(id, to: .answer)
+            case .done:
+                // It was there already; only its word for it was lost.
+                self.finishTransfer(id, .completed)
+                return nil
+            case .from, .chunk, .end: break
+            }
+        }
+        return nil
+    }
+
+    /// Whether the source has changed since it was last looked at; its present state is recorded.
+    private func lookAtSource(of id: ResourceID, _ content: any OutgoingContent) -> Bool {
+        guard var transfer = self.transfers[id], var stored = transfer.stored, let source = content.source, stored.stamp != source.stamp
+        else { return false }
+        self.logger.info("the source of a transfer has changed", metadata: ["id": "\(id)"])
+        stored.stamp = source.stamp
+        transfer.stored = stored
+        transfer.row.size = source.size
+        transfer.row.transferred = 0
+        self.transfers[id] = transfer
+        self.persist([.putResource(transfer.row), .putTransfer(stored)]) { _ in }
+        return true
     }
 
     /// Offer, bytes within the receiver's window, digest, and the receiver's word that it has published them.
     ///
-    /// Returns early where the transfer has ended meanwhile: its stream of signals ends with it.
+    /// Returns early where the transfer has ended or is interrupted meanwhile: its stream of signals ends with it.
     private func pump(
-        _ row: Resource, from source: some OutgoingContent, signals: AsyncStream<Transfer.Signal>
+        _ id: ResourceID, from source: any OutgoingContent, signals: AsyncStream<Transfer.Signal>
     ) async throws(EarshotError) {
         var signals = signals.makeAsyncIterator()
-        guard case .attached? = await signals.next(isolation: self), let connection = self.records[row.peerID]?.connection,
-            let session = self.records[row.peerID]?.session
+        guard let connection = self.transfers[id].flatMap({ self.records[$0.row.peerID]?.connection }),
+            let accepted = try await self.agree(on: id, source, over: connection, &signals), let row = self.transfers[id]?.row,
+            let algorithm = self.transfers[id]?.stored?.digest
         else { return }
-        connection.send([
-            .resourceOffer(ResourceOffer(session: session.id, id: row.id, kind: .file, size: row.size, name: row.name))
-        ])
-        self.limit(row.id, to: .answer)
-        var offset: UInt64 = 0
-        var limit: UInt64 = 0
-        var isAccepted = false
+        var (offset, limit) = accepted
+        self.limit(id, to: .movement(beyond: offset))
+        self.progressed(id, to: offset)
         var writes: Deque<EventLoopFuture<Void>> = []
-        while !isAccepted || offset < row.size {
-            while !isAccepted || offset >= limit {
+        while offset < row.size {
+            while offset >= limit {
                 guard let signal = await signals.next(isolation: self) else { return }
-                guard case .accepted(let start, let newLimit) = signal else { continue }
-                if !isAccepted {
-                    self.limit(row.id, to: .movement(beyond: start))
-                    self.progressed(row.id, to: start)
-                    offset = start
-                    isAccepted = true
-                }
-                limit = newLimit
-                if offset >= row.size { break }
+                if case .accepted(_, let newLimit) = signal { limit = newLimit }
             }
-            guard offset < row.size else { break }
             let data = try await source.read(at: offset, count: Int(min(UInt64(WireLimits.chunkData), limit - offset)))
-            guard self.isRunning(row.id) else { return }
+            guard self.isMoving(row.id) else { return }
             guard data.readableBytes > 0 else {
                 throw EarshotError(.sourceChanged, "\(row.name) became shorter while it was sent; send it again")
             }
@@ -132,11 +132,11 @@ extension Node {
             }
             self.progressed(row.id, to: offset)
         }
-        let digest = try await source.finish()
-        guard self.isRunning(row.id) else { return }
+        let digest = try await source.finish(algorithm)
+        guard self.isMoving(row.id) else { return }
         self.limit(row.id, to: .done)
-        self.transfers[row.id]?.row.digest = "xxh3:" + digest.hexadecimal
-        connection.send([.resourceEnd(ResourceEnd(id: row.id, algorithm: .xxh3, digest: digest))])
+        self.transfers[row.id]?.row.digest = "\(algorithm):" + digest.hexadecimal
+        connection.send([.resourceEnd(ResourceEnd(id: row.id, algorithm: algorithm, digest: digest))])
         while let signal = await signals.next(isolation: self) {
             guard case .done = signal else { continue }
             self.finishTransfer(row.id, .completed)

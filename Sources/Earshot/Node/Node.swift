@@ -147,7 +147,7 @@ public actor Node {
                 self.records[member]?.isAnnounced = true
             }
         }
-        try await self.loadTransfers(state.resources)
+        try await self.loadTransfers(state.resources, state.transfers)
         self.loadOutbox(try await self.store.outbox())
         self.unreadMessages = await self.store.unreadCount()
     }
@@ -187,6 +187,7 @@ public actor Node {
         for peer in self.configuration.configuredPeers { self.addConfigured(peer) }
         for id in self.records.keys { self.ensureConnection(id) }
         self.expireMessages()
+        self.limitLoadedTransfers()
         self.inviteForQueues()
         self.schedulePruning(after: EarshotLimits.firstPruning)
     }
@@ -197,7 +198,7 @@ public actor Node {
         self.transport.stopDialling()
         let connections = self.records.values.compactMap(\.connection) + self.mutedConnections.values
         for connection in connections { connection.close() }
-        for id in Array(self.transfers.keys) { self.interruptTransfer(id, .cancelled, "the daemon stopped") }
+        self.stopTransfers()
         await self.drainStore()
         for connection in connections {
             // Bounded by the handler, which closes for good a second after its goodbye.

@@ -2,12 +2,14 @@ import EarshotWire
 import FoundationEssentials
 import NIOCore
 
-/// A resource with what hangs on it while it moves.
+/// A resource with what hangs on it while it moves, and while it waits to move on.
+///
+/// What moves it is a job: one of an upload runs while its peer is attached, one of a download from the offer on. When the connection is
+/// lost the transfer has no signals any more, which its job finds out after its next await; the next job begins once that one has
+/// returned.
 struct Transfer {
     /// What its job hears.
     enum Signal: Sendable {
-        /// Both sides have named the session: the offer can go out.
-        case attached
         /// Send from `offset` up to `limit`.
         case accepted(offset: UInt64, limit: UInt64)
         /// The receiver holds so many bytes from an earlier connection, of this digest.
@@ -28,31 +30,64 @@ struct Transfer {
         case answer
         /// A person's answer here.
         case decision
+        /// That both sides have read what the receiver holds from before.
+        case comparison
         /// That more bytes move than these.
         case movement(beyond: UInt64)
         /// The peer's word that it has everything.
         case done
+        /// That the peer is back.
+        case absence
+    }
+
+    /// An offer that came again before the last job had returned.
+    struct PendingOffer {
+        let offer: ResourceOffer
+        let connection: Connection
     }
 
     var row: Resource
-    /// Has its job, and ends when the transfer does; `nil` for an offer that waits for a person.
+    /// What it needs to go on after an interruption; `nil` once it is over and nobody needs to be told.
+    var stored: StoredTransfer?
+    /// Has its job, and ends when the transfer does or is interrupted; `nil` where it waits for a person or its peer.
     var signals: AsyncStream<Signal>.Continuation?
+    /// Whether its job has not returned.
+    var hasJob = false
+    var pendingOffer: PendingOffer?
+    /// Of an outgoing one, until its job takes it; one that can be resumed is opened anew for each further job.
+    var content: (any OutgoingContent)?
+    /// Whether the other side may know of an outgoing one.
+    var isOffered = false
     /// What its timer is for.
     var limit: Limit?
-    /// Whether an incoming one was accepted, by a person or by the policy.
-    var isTaken = false
+    /// All of an incoming one has arrived: its job goes on to its end without the connection.
+    var isSettling = false
     /// Whole and kept, on its way into the directory of received files: too late to cancel.
     var isPublishing = false
     var meter = RateMeter()
+    var pace = PaceMeter()
     var lastProgress: ContinuousClock.Instant?
+    /// When the present job began to move bytes, until that has been recorded.
+    var unrecordedSince: ContinuousClock.Instant?
     var expiry: Scheduled<Void>?
     var waiters: [CheckedContinuation<Resource, Never>] = []
+
+    init(row: Resource, stored: StoredTransfer? = nil) {
+        self.row = row
+        self.stored = stored
+    }
+
+    /// Whether an incoming one was accepted, by a person or by the policy.
+    var isTaken: Bool { self.stored?.isTaken ?? false }
+
+    /// Whether its end is to be told to the other side when that returns.
+    var isUntold: Bool { self.row.state.isFinal && self.stored != nil }
 
     /// The row as it is at the moment, for whoever asks: without events the rate would stay at what it was.
     func shown(at now: ContinuousClock.Instant) -> Resource {
         guard !self.row.state.isFinal else { return self.row }
         var row = self.row
-        row.bytesPerSecond = self.meter.bytesPerSecond(at: now)
+        row.bytesPerSecond = self.signals == nil ? 0 : self.meter.bytesPerSecond(at: now)
         return row
     }
 }
@@ -64,36 +99,5 @@ extension Resource.State {
         case .offered, .transferring, .paused: false
         case .completed, .cancelled, .failed: true
         }
-    }
-}
-
-/// Bytes a second with a short memory: of the last full second, or of what there is of the first.
-struct RateMeter {
-    private var windowStart: ContinuousClock.Instant?
-    private var windowBytes: UInt64 = 0
-    private(set) var bytesPerSecond: UInt64 = 0
-    private var hasFullWindow = false
-
-    mutating func add(_ bytes: UInt64, at now: ContinuousClock.Instant) {
-        guard let start = self.windowStart else {
-            self.windowStart = now
-            self.windowBytes = bytes
-            return
-        }
-        self.windowBytes += bytes
-        let elapsed = now - start
-        let isFull = elapsed >= .seconds(1)
-        guard isFull || (!self.hasFullWindow && elapsed > .milliseconds(50)) else { return }
-        self.bytesPerSecond = UInt64(Double(self.windowBytes) / (elapsed / .seconds(1)))
-        guard isFull else { return }
-        self.hasFullWindow = true
-        self.windowStart = now
-        self.windowBytes = 0
-    }
-
-    /// The rate as it looks `now`: it falls while nothing moves.
-    func bytesPerSecond(at now: ContinuousClock.Instant) -> UInt64 {
-        guard let start = self.windowStart, now - start >= .seconds(2) else { return self.bytesPerSecond }
-        return UInt64(Double(self.windowBytes) / ((now - start) / .seconds(1)))
     }
 }

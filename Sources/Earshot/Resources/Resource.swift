@@ -13,6 +13,14 @@ public struct Resource: Sendable, Hashable, Identifiable {
         case accept, refuse
     }
 
+    /// Which digest of the whole the receiver checks before it publishes.
+    public enum Digest: String, Sendable, Hashable, Codable, CaseIterable {
+        /// XXH3, 128 bits: fast, against faults of disks and programs.
+        case xxh3
+        /// SHA-256: for comparing with a published one.
+        case sha256
+    }
+
     /// How the transfer stands.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case offered, transferring, paused, completed, cancelled, failed
@@ -30,12 +38,14 @@ public struct Resource: Sendable, Hashable, Identifiable {
     public let name: String
     /// What is sent.
     public let kind: Kind
-    /// Bytes.
-    public let size: UInt64
+    /// Bytes. Another one where the source of an interrupted transfer has changed meanwhile.
+    public package(set) var size: UInt64
     /// Bytes written (incoming) or handed to the connection (outgoing).
     public package(set) var transferred: UInt64
     /// Over the last few seconds; 0 when nothing moves.
     public package(set) var bytesPerSecond: UInt64
+    /// How long it will take at the pace of the last while; `nil` where nothing moves, or not for long enough to tell.
+    public package(set) var secondsLeft: UInt64?
     /// How the transfer stands.
     public package(set) var state: State
     /// `ALGORITHM:HEX` once known, such as `xxh3:99aa06d3014798d86001c324468d497f`.

@@ -12,6 +12,10 @@ package protocol ResourceSink: Sendable {
     /// - Throws: `storage`.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int
 
+    /// How many bytes from the start were written, by this process or an earlier one.
+    /// - Throws: `storage`.
+    func length() throws(EarshotError) -> UInt64
+
     /// Everything was written: waits until it is on disk.
     /// - Throws: `no-space`, `storage`.
     func sync() throws(EarshotError)
@@ -32,6 +36,14 @@ struct SpoolFile: ResourceSink {
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int {
         do {
             return try self.file.read(into: buffer, at: offset)
+        } catch {
+            throw Spool.error(error)
+        }
+    }
+
+    func length() throws(EarshotError) -> UInt64 {
+        do {
+            return try self.file.status().size
         } catch {
             throw Spool.error(error)
         }

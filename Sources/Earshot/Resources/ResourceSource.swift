@@ -1,4 +1,5 @@
 package import EarshotSafety
+package import EarshotWire
 package import NIOCore
 
 /// What is sent as one resource, for a thread that may wait for a disk: its bytes at any offset, as often as needed.
@@ -8,6 +9,9 @@ package import NIOCore
 package protocol ResourceSource: Sendable {
     /// Bytes in all, fixed when the source was opened.
     var size: UInt64 { get }
+
+    /// What tells this content from another one at the same place: equal stamps, the same bytes as far as can be told without reading them.
+    var stamp: String { get }
 
     /// Fills `buffer` with the bytes at the offset and returns how many; fewer only at the end.
     /// - Throws: `source-changed` where there are fewer bytes than `size` said; `storage` when the disk fails.
@@ -46,6 +50,8 @@ package protocol OutgoingContent: Sendable {
     var source: (any ResourceSource)? { get }
     /// At most `count` of the bytes at `offset`, which is where the last read ended.
     func read(at offset: UInt64, count: Int) async throws(EarshotError) -> ByteBuffer
+    /// The XXH3-128 of the first `count` bytes, to compare with what the receiver holds; `nil` where they cannot be read again.
+    func prefixDigest(_ count: UInt64) async throws(EarshotError) -> [UInt8]?
     /// All was read: the digest of the whole, once the source has been found unchanged.
-    func finish() async throws(EarshotError) -> [UInt8]
+    func finish(_ algorithm: ResourceEnd.DigestAlgorithm) async throws(EarshotError) -> [UInt8]
 }

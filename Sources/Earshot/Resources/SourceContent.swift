@@ -1,4 +1,7 @@
+package import EarshotWire
 package import NIOCore
+
+internal import Crypto
 
 /// A ``ResourceSource`` read and hashed for whoever must not wait for a disk.
 ///
@@ -44,15 +47,46 @@ package actor SourceContent: OutgoingContent {
         return buffer
     }
 
-    /// The XXH3-128 digest of the whole, which must not have changed since it was opened; hashes what was not read yet.
+    /// The XXH3-128 of the first `count` bytes; `nil` where more than these were read before, or there are fewer.
+    ///
+    /// Works in pieces, so that others read in between. Throws as `read`.
+    package func prefixDigest(_ count: UInt64) async throws(EarshotError) -> [UInt8]? {
+        guard self.hashed <= count, count <= self.bytes.size else { return nil }
+        while self.hashed < count {
+            let wanted = Int(clamping: min(count - self.hashed, UInt64(Spool.readLimit)))
+            guard try self.read(at: self.hashed, count: wanted).readableBytes > 0 else { return nil }
+            await Task.yield()
+        }
+        return self.hash.digest()
+    }
+
+    /// The digest of the whole, which must not have changed since it was opened; reads what was not read yet, and all of it once more for
+    /// another algorithm than XXH3.
     ///
     /// Throws `source-changed`.
-    package func finish() throws(EarshotError) -> [UInt8] {
-        while self.hashed < self.bytes.size {
-            guard try self.read(at: self.hashed, count: Spool.readLimit).readableBytes > 0 else { break }
+    package func finish(_ algorithm: ResourceEnd.DigestAlgorithm) async throws(EarshotError) -> [UInt8] {
+        let digest: [UInt8]
+        switch algorithm {
+        case .xxh3:
+            while self.hashed < self.bytes.size {
+                guard try self.read(at: self.hashed, count: Spool.readLimit).readableBytes > 0 else { break }
+                await Task.yield()
+            }
+            digest = self.hash.digest()
+        case .sha256:
+            var hash = SHA256()
+            var offset: UInt64 = 0
+            while offset < self.bytes.size {
+                let piece = try self.read(at: offset, count: Spool.readLimit)
+                guard piece.readableBytes > 0 else { break }
+                piece.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+                offset += UInt64(piece.readableBytes)
+                await Task.yield()
+            }
+            digest = Array(hash.finalize())
         }
         try self.bytes.verify()
-        return self.hash.digest()
+        return digest
     }
 }
 

@@ -10,6 +10,8 @@ package final class SourceFile: ResourceSource {
     /// As it was given.
     package let path: String
 
+    package let stamp: String
+
     private let file: OpenFile
     private let modified: [Int]
 
@@ -26,6 +28,8 @@ package final class SourceFile: ResourceSource {
             try Self.check(status, path)
             self.size = status.size
             self.modified = status.modified
+            let time = status.modified.map(String.init).joined(separator: ".")
+            self.stamp = "file \(status.size) \(time) \(status.device):\(status.inode)"
         } catch let error as EarshotError {
             throw error
         } catch {

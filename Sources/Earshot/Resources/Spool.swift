@@ -10,7 +10,7 @@ internal import Glibc
 /// on disk, and moves to `complete` at once. Its size is reserved before the first byte, so that a full disk shows at the offer and
 /// not at the end. Runs on a thread of its own, because every call waits for the disk.
 package actor Spool {
-    private struct Transfer {
+    struct Transfer {
         let content: IncomingContent
         /// All bytes are there: they are being checked and saved, beside the spool's thread.
         var isFinishing = false
@@ -33,11 +33,15 @@ package actor Spool {
     /// Puts content into a person's directory, and does what else takes long.
     package nonisolated let publisher: Publisher
 
-    private let partial: SafeDirectory
-    private let complete: SafeDirectory
-    private var transfers: [ResourceID: Transfer] = [:]
-    /// Bytes of the completed files, and the declared sizes of the running transfers.
-    private var held: UInt64
+    let partial: SafeDirectory
+    let complete: SafeDirectory
+    /// What is to be sent from here, because it cannot be read again where it came from.
+    let outgoing: SafeDirectory
+    var transfers: [ResourceID: Transfer] = [:]
+    /// Interrupted transfers, whose partial content waits for its sender, with their declared sizes.
+    var paused: [ResourceID: UInt64] = [:]
+    /// Bytes of the completed and the outgoing files, and the declared sizes of the running and the interrupted transfers.
+    var held: UInt64
     private let executor: ThreadExecutor
 
     /// The spool's own thread.
@@ -51,7 +55,8 @@ package actor Spool {
             let spool = try SafeDirectory(path: "\(directory)/spool", create: 0o700)
             self.partial = try SafeDirectory(path: "\(spool.path)/partial", create: 0o700)
             self.complete = try SafeDirectory(path: "\(spool.path)/complete", create: 0o700)
-            self.held = try Self.size(of: self.complete)
+            self.outgoing = try SafeDirectory(path: "\(spool.path)/outgoing", create: 0o700)
+            self.held = try Self.size(of: self.complete) + Self.size(of: self.outgoing)
         } catch {
             throw Self.error(error)
         }
@@ -68,7 +73,7 @@ package actor Spool {
         self.executor.stop()
     }
 
-    /// Bytes of the completed files, and the declared sizes of the running transfers.
+    /// Bytes of the completed and the outgoing files, and the declared sizes of the running and the interrupted transfers.
     package func heldBytes() -> UInt64 { self.held }
 
     /// Reserves the size and opens a file for the transfer; returns the offset at which to start: 0.
@@ -99,7 +104,7 @@ package actor Spool {
 
     /// Whether a transfer of this size could begin now. Throws as `begin`, and takes nothing.
     package func check(_ id: ResourceID, size: UInt64, _ allowance: Allowance) throws(EarshotError) {
-        guard self.transfers[id] == nil, try self.size(try Self.name(id)) == nil else {
+        guard self.transfers[id] == nil, self.paused[id] == nil, try self.size(try Self.name(id)) == nil else {
             throw EarshotError(.conflict, "a resource \(id) is here already; send it under another id")
         }
         guard size <= WireLimits.resourceSize else {
@@ -193,9 +198,16 @@ package actor Spool {
 
     /// Ends a transfer and drops what has arrived; nothing happens when there is none.
     package func abandon(_ id: ResourceID) {
-        guard let transfer = self.transfers.removeValue(forKey: id) else { return }
-        transfer.content.close()
-        self.held -= min(transfer.content.size, self.held)
+        let size: UInt64
+        if let transfer = self.transfers.removeValue(forKey: id) {
+            transfer.content.close()
+            size = transfer.content.size
+        } else if let declared = self.paused.removeValue(forKey: id) {
+            size = declared
+        } else {
+            return
+        }
+        self.held -= min(size, self.held)
         // What cannot be removed now is swept at the next start.
         if let name = try? Self.name(id) { _ = try? self.partial.remove(name) }
     }
@@ -249,22 +261,27 @@ package actor Spool {
         }
     }
 
-    /// Drops what an earlier run left unfinished, and completed content of none of these resources; returns the names of the files.
+    /// Drops what an earlier run left and nobody goes on with, and completed or outgoing content of none of these resources; returns the
+    /// names of the files.
     ///
-    /// Called at the start, and harmless later: running transfers stay. What cannot be removed (somebody's directory) is left.
+    /// Called at the start, after `adopt`, and harmless later: running and interrupted transfers stay. What cannot be removed (somebody's
+    /// directory) is left.
     @discardableResult
-    package func sweep(keeping kept: Set<ResourceID>) throws(EarshotError) -> [String] {
+    package func sweep(keeping kept: Set<ResourceID>, outgoing: Set<ResourceID> = []) throws(EarshotError) -> [String] {
         do {
             var removed: [String] = []
-            for name in try self.partial.entries() where !self.transfers.keys.contains(where: { $0.description == name.description }) {
-                if (try? self.partial.remove(name)) == true { removed.append(name.description) }
-            }
-            let names = Set(kept.map(\.description))
-            for name in try self.complete.entries() where !names.contains(name.description) {
-                if (try? self.complete.remove(name)) == true { removed.append(name.description) }
+            let unfinished = Set((Array(self.transfers.keys) + self.paused.keys).map(\.description))
+            for (directory, names) in [
+                (self.partial, unfinished), (self.complete, Set(kept.map(\.description))),
+                (self.outgoing, Set(outgoing.map(\.description))),
+            ] {
+                for name in try directory.entries() where !names.contains(name.description) {
+                    if (try? directory.remove(name)) == true { removed.append(name.description) }
+                }
             }
             let running = self.transfers.values.reduce(UInt64(0)) { $0 + $1.content.size }
-            self.held = try Self.size(of: self.complete) + running
+            let interrupted = self.paused.values.reduce(UInt64(0)) { $0 + $1 }
+            self.held = try Self.size(of: self.complete) + Self.size(of: self.outgoing) + running + interrupted
             return removed
         } catch {
             throw Self.error(error)
@@ -277,7 +294,7 @@ package actor Spool {
         return total
     }
 
-    private static func name(_ id: ResourceID) throws(EarshotError) -> SafeName {
+    static func name(_ id: ResourceID) throws(EarshotError) -> SafeName {
         do {
             return try SafeName(id.description)
         } catch {
@@ -285,7 +302,7 @@ package actor Spool {
         }
     }
 
-    private static func unknown(_ id: ResourceID) -> EarshotError {
+    static func unknown(_ id: ResourceID) -> EarshotError {
         EarshotError(.notFound, "the spool has no resource \(id); earshot file list shows what there is")
     }
 

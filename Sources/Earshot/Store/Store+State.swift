@@ -6,7 +6,9 @@ extension Store {
     /// What was kept, to start from.
     package func load() throws(EarshotError) -> StoredState {
         try self.attempt { () throws(SQLiteError) in
-            StoredState(peers: try self.loadPeers(), sessions: try self.loadSessions(), resources: try self.loadResources())
+            StoredState(
+                peers: try self.loadPeers(), sessions: try self.loadSessions(), resources: try self.loadResources(),
+                transfers: try self.loadTransfers())
         }
     }
 
@@ -30,6 +32,8 @@ extension Store {
             try self.database.run("DELETE FROM sessions WHERE id = ?", [.blob(id.bytes)])
         case .putResource(let resource): try self.put(resource)
         case .removeResource(let id): try self.database.run("DELETE FROM resources WHERE id = ?", [.blob(id.bytes)])
+        case .putTransfer(let transfer): try self.put(transfer)
+        case .removeTransfer(let id): try self.database.run("DELETE FROM transfers WHERE id = ?", [.blob(id.bytes)])
         }
     }
 
@@ -53,24 +57,6 @@ extension Store {
         }
     }
 
-    private func put(_ resource: Resource) throws(SQLiteError) {
-        try self.database.run(
-            """
-            INSERT OR REPLACE INTO resources (id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path,
-                error, error_message, created_at, completed_at, in_spool) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                .blob(resource.id.bytes), .text(resource.direction.rawValue), .blob(resource.peerID.bytes), .text(resource.peerName),
-                .text(resource.name), .text(resource.kind.rawValue), .integer(Int64(clamping: resource.size)),
-                .integer(Int64(clamping: resource.transferred)), .text(resource.state.rawValue), Self.optional(resource.digest),
-                Self.optional(resource.path), Self.optional(resource.error?.rawValue), Self.optional(resource.errorMessage),
-                .integer(Self.milliseconds(resource.createdAt)),
-                resource.completedAt.map { .integer(Self.milliseconds($0)) } ?? .null, .integer(resource.inSpool ? 1 : 0),
-            ])
-    }
-
-    private static func optional(_ text: String?) -> SQLiteValue { text.map { .text($0) } ?? .null }
-
     private func loadPeers() throws(SQLiteError) -> [StoredPeer] {
         try self.database.query("SELECT id, name, trust, spoken_tls, first_seen, last_seen FROM peers ORDER BY id") {
             row throws(SQLiteError) in
@@ -92,25 +78,6 @@ extension Store {
         return sessions
     }
 
-    private func loadResources() throws(SQLiteError) -> [Resource] {
-        try self.database.query(
-            """
-            SELECT id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path, error, error_message,
-                created_at, completed_at, in_spool FROM resources ORDER BY created_at, id
-            """
-        ) { row throws(SQLiteError) in
-            Resource(
-                id: try Self.wireID(row, 0), direction: try Self.value(row, 1), peerID: try Self.peerID(row, 2), peerName: row.text(3),
-                name: row.text(4), kind: try Self.value(row, 5), size: UInt64(clamping: row.integer(6)),
-                transferred: UInt64(clamping: row.integer(7)), state: try Self.value(row, 8), digest: Self.optionalText(row, 9),
-                path: Self.optionalText(row, 10), error: Self.optionalText(row, 11).flatMap { EarshotError.Code(rawValue: $0) },
-                errorMessage: Self.optionalText(row, 12), createdAt: Self.date(row.integer(13)),
-                completedAt: row.isNull(14) ? nil : Self.date(row.integer(14)), inSpool: row.integer(15) != 0)
-        }
-    }
-
-    private static func optionalText(_ row: SQLiteStatement, _ column: CInt) -> String? { row.isNull(column) ? nil : row.text(column) }
-
     static func peerID(_ row: SQLiteStatement, _ column: CInt) throws(SQLiteError) -> PeerID {
         guard let id = PeerID(bytes: row.bytes(column)) else { throw SQLiteError.damaged("a peer id") }
         return id
@@ -122,7 +89,7 @@ extension Store {
     }
 
     /// A word of a closed set: one that we do not know means damage, because a later release's database is refused as a whole.
-    private static func value<Value: RawRepresentable<String>>(_ row: SQLiteStatement, _ column: CInt) throws(SQLiteError) -> Value {
+    static func value<Value: RawRepresentable<String>>(_ row: SQLiteStatement, _ column: CInt) throws(SQLiteError) -> Value {
         guard let value = Value(rawValue: row.text(column)) else { throw SQLiteError.damaged("the word \(row.text(column))") }
         return value
     }

@@ -56,6 +56,14 @@ enum StoreSchema {
         ) STRICT;
         CREATE UNIQUE INDEX receipts_by_sender ON receipts (sender, id);
         """,
+        """
+        -- What unfinished transfers need to go on after a restart.
+        CREATE TABLE transfers (
+            id BLOB PRIMARY KEY REFERENCES resources (id) ON DELETE CASCADE, source TEXT NOT NULL, stamp TEXT NOT NULL,
+            digest INTEGER NOT NULL, is_queued INTEGER NOT NULL, is_taken INTEGER NOT NULL, is_offered INTEGER NOT NULL,
+            expires_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """,
     ]
 
     /// The layout's version; throws when the file is not ours or not of our time. Changes nothing.

@@ -41,6 +41,8 @@ package struct StoredState: Sendable, Hashable {
     package var sessions: [StoredSession]
     /// Oldest first.
     package var resources: [Resource]
+    /// Of resources that are not over, or of whose end the other side is to be told.
+    package var transfers: [StoredTransfer]
 }
 
 /// One change of what is kept; those given together are committed together.
@@ -50,7 +52,11 @@ package enum StoreChange: Sendable, Hashable {
     case putSession(StoredSession)
     case removeSession(SessionID)
     case putResource(Resource)
+    /// With its transfer.
     case removeResource(ResourceID)
+    /// Of a resource that was put before.
+    case putTransfer(StoredTransfer)
+    case removeTransfer(ResourceID)
 }
 
 /// A reliable message on its way into the inbox.

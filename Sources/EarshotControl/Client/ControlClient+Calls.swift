@@ -90,11 +90,15 @@ extension ControlClient {
         try await self.call(.POST, ControlPath.path(["resources"]), body: try Self.json(request), as: ControlAPI.ResourceList.self)
     }
 
-    /// `POST /v1/resources` with the content as the body; answers when the receiver has it.
+    /// `POST /v1/resources` with the content as the body; answers when the receiver has it, or with `queue` when the daemon has.
     package func sendResource(
-        to peer: String, name: String, size: Int64, content: AsyncStreamOfBytes
+        to peer: String, name: String, size: Int64, content: AsyncStreamOfBytes, digest: ControlAPI.Resource.Digest? = nil,
+        queue: Bool = false
     ) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
-        let path = ControlPath.path(["resources"], query: [("to", peer), ("name", name), ("size", "\(size)")])
+        var query = [("to", peer), ("name", name), ("size", "\(size)")]
+        if let digest { query.append(("digest", digest.rawValue)) }
+        if queue { query.append(("queue", "true")) }
+        let path = ControlPath.path(["resources"], query: query)
         return try await self.call(.POST, path, body: .stream(content, length: size), as: ControlAPI.ResourceList.self)
     }
 

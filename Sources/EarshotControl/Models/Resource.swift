@@ -9,6 +9,12 @@ extension ControlAPI {
             case directory
         }
 
+        /// What the receiver checks the whole by before it publishes it.
+        package enum Digest: String, Hashable, Sendable, CaseIterable {
+            case xxh3
+            case sha256
+        }
+
         /// How a transfer stands; the last three are final.
         package enum State: String, Hashable, Sendable, CaseIterable {
             case offered
@@ -37,6 +43,8 @@ extension ControlAPI {
         package let transferred: UInt64
         /// Over the last few seconds; 0 when nothing moves.
         package let bytesPerSecond: UInt64
+        /// Whole seconds at the pace of the last while, where that can be told.
+        package let secondsLeft: UInt64?
         /// How the transfer stands.
         package let state: Tolerant<State>
         /// `ALGORITHM:HEX` once known.
@@ -55,8 +63,9 @@ extension ControlAPI {
         /// A value from its parts.
         package init(
             id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, name: String, kind: Tolerant<Kind>,
-            size: UInt64, transferred: UInt64, bytesPerSecond: UInt64, state: Tolerant<State>, digest: String? = nil, path: String? = nil,
-            error: Failure? = nil, createdAt: Date, completedAt: Date? = nil, inSpool: Bool? = nil
+            size: UInt64, transferred: UInt64, bytesPerSecond: UInt64, secondsLeft: UInt64? = nil, state: Tolerant<State>,
+            digest: String? = nil, path: String? = nil, error: Failure? = nil, createdAt: Date, completedAt: Date? = nil,
+            inSpool: Bool? = nil
         ) {
             self.id = id
             self.direction = direction
@@ -67,6 +76,7 @@ extension ControlAPI {
             self.size = size
             self.transferred = transferred
             self.bytesPerSecond = bytesPerSecond
+            self.secondsLeft = secondsLeft
             self.state = state
             self._digest = ExplicitNull(wrappedValue: digest)
             self.path = path
@@ -82,6 +92,7 @@ extension ControlAPI {
             case peerName = "peer_name"
             case name, kind, size, transferred
             case bytesPerSecond = "bytes_per_second"
+            case secondsLeft = "seconds_left"
             case state, digest, path, error
             case createdAt = "created_at"
             case completedAt = "completed_at"
@@ -135,16 +146,19 @@ extension ControlAPI {
         package let path: String
         /// Whether it may wait for a peer that is away.
         package let queue: Bool?
+        /// What the receiver checks; XXH3 unless given.
+        package let digest: Tolerant<Resource.Digest>?
 
         /// A value from its parts.
-        package init(to: [String], path: String, queue: Bool? = nil) {
+        package init(to: [String], path: String, queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil) {
             self.to = to
             self.path = path
             self.queue = queue
+            self.digest = digest
         }
 
         private enum CodingKeys: String, CodingKey {
-            case to, path, queue
+            case to, path, queue, digest
         }
     }
 }

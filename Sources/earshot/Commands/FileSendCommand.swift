@@ -5,7 +5,16 @@ import Glibc
 
 struct FileSendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "send", abstract: "Send files, and wait until the receiver has them.")
+        commandName: "send", abstract: "Send files, and wait until the receiver has them.",
+        discussion: """
+            Interrupted by a lost connection or a restart of either side, a file goes on where it was when both are back. Ctrl-C cancels \
+            it on both sides, unless it was left with the daemon by --queue.
+            """)
+
+    /// The digests by their names.
+    enum Digest: String, ExpressibleByArgument, CaseIterable {
+        case xxh3, sha256
+    }
 
     @Argument(help: .peer, completion: .reachablePeer)
     var peer: String
@@ -13,6 +22,10 @@ struct FileSendCommand: AsyncParsableCommand {
     var paths: [String]
     @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
     var to: [String] = []
+    @Flag(name: .long, help: "Leave them with the daemon, which sends them when the peer is back.")
+    var queue = false
+    @Option(name: .long, help: "What the receiver checks each file by: xxh3, which is fast, or sha256, which others publish.")
+    var digest: Digest?
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
@@ -20,7 +33,12 @@ struct FileSendCommand: AsyncParsableCommand {
     }
 
     mutating func run() async throws {
-        let options = self.options
+        let (options, queue) = (self.options, self.queue)
+        let digest: ControlAPI.Resource.Digest? =
+            switch self.digest {
+            case .sha256: .sha256
+            case .xxh3, nil: nil
+            }
         let recipients = [self.peer] + self.to
         // All are looked at before the first is sent: a typing error must not leave half of the work done.
         let files = try self.paths.map { try SourceFile($0) }
@@ -28,11 +46,14 @@ struct FileSendCommand: AsyncParsableCommand {
         try await options.withClient { client in
             await ProtectionWarning(client: client).tell(of: recipients)
             var results: [FileUpload.Result] = []
-            for file in files {
-                let upload = FileUpload(file: file, recipients: recipients, client: client)
-                results += try await canOpen && !file.isLink ? upload.byPath() : upload.byContent()
+            for (index, file) in files.enumerated() {
+                let upload = FileUpload(
+                    file: file, recipients: recipients, client: client,
+                    title: files.count > 1 ? "[\(index + 1)/\(files.count)] \(file.name)" : file.name, queue: queue, digest: digest)
+                let sent = try await canOpen && !file.isLink ? upload.byPath() : upload.byContent()
                 ProgressLine.leave()
-                results.suffix(recipients.count).forEach { $0.tell(file: file.name) }
+                for result in sent { result.tell(file: file.name) }
+                results += sent
             }
             if options.json {
                 try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: results.compactMap(\.resource))))

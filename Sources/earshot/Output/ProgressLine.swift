@@ -1,3 +1,4 @@
+import EarshotControl
 import EarshotSafety
 import Glibc
 import Synchronization
@@ -6,15 +7,26 @@ import Synchronization
 enum ProgressLine {
     private static let isDrawn = Mutex(false)
 
-    /// Shows the line in place of the last one.
-    static func draw(name: String, transferred: UInt64, size: UInt64, rate: UInt64) {
+    /// Shows the line in place of the last one. The time that is left is that at the present rate, unless it is given.
+    static func draw(name: String, transferred: UInt64, size: UInt64, rate: UInt64, left: UInt64? = nil) {
         guard Terminal.isError else { return }
         let width = Terminal.width(of: STDERR_FILENO) ?? 80
-        let line = Self.text(name: name, transferred: transferred, size: size, rate: rate, width: width - 1)
+        let line = Self.text(name: name, transferred: transferred, size: size, rate: rate, left: left, width: width - 1)
         Self.isDrawn.withLock { drawn in
             drawn = true
             Self.put("\r\(line)\u{1B}[K")
         }
+    }
+
+    /// Shows several transfers as one: their bytes and rates together, and the time of the one that takes longest.
+    static func draw(name: String, _ resources: [ControlAPI.Resource]) {
+        let total = resources.reduce(into: (transferred: UInt64(0), size: UInt64(0), rate: UInt64(0))) { sum, row in
+            sum.transferred = sum.transferred.addingClamped(row.transferred)
+            sum.size = sum.size.addingClamped(row.size)
+            sum.rate = sum.rate.addingClamped(row.bytesPerSecond)
+        }
+        Self.draw(
+            name: name, transferred: total.transferred, size: total.size, rate: total.rate, left: resources.compactMap(\.secondsLeft).max())
     }
 
     /// Ends the line, so that whatever follows begins at a fresh one.
@@ -26,11 +38,14 @@ enum ProgressLine {
     }
 
     /// `name  45%  12.3 MB/s  0:12 left`, the name cut to fit.
-    static func text(name: String, transferred: UInt64, size: UInt64, rate: UInt64, width: Int) -> String {
+    static func text(name: String, transferred: UInt64, size: UInt64, rate: UInt64, left: UInt64? = nil, width: Int) -> String {
         var parts = [Words.percent(transferred, of: size)]
         if rate > 0 {
             parts.append("\(Words.size(rate))/s")
-            if transferred < size { parts.append("\(Words.clock(Double(size - transferred) / Double(rate))) left") }
+            if transferred < size {
+                let seconds = left.map(Double.init) ?? Double(size - transferred) / Double(rate)
+                parts.append("\(Words.clock(seconds)) left")
+            }
         }
         let rest = parts.map { "  " + $0 }.joined()
         return DisplayWidth.cut(name.escapedForDisplay, to: max(8, width - DisplayWidth.of(rest))) + rest
@@ -38,5 +53,12 @@ enum ProgressLine {
 
     private static func put(_ text: String) {
         _ = Array(text.utf8).withUnsafeBytes { Standard.write($0, to: STDERR_FILENO) }
+    }
+}
+
+extension UInt64 {
+    fileprivate func addingClamped(_ other: UInt64) -> UInt64 {
+        let (sum, overflow) = self.addingReportingOverflow(other)
+        return overflow ? .max : sum
     }
 }

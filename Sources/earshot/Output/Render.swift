@@ -65,10 +65,19 @@ enum Render {
             rows: resources.map { resource in
                 [
                     resource.name, Words.size(resource.size), Self.state(resource),
-                    Words.percent(resource.transferred, of: resource.size),
+                    Self.progress(resource),
                     (resource.direction == .incoming ? "from " : "to ") + resource.peerName, Words.short(resource.id),
                 ]
             })
+    }
+
+    /// How far, and while it moves how fast and for how long still.
+    private static func progress(_ resource: ControlAPI.Resource) -> String {
+        var text = Words.percent(resource.transferred, of: resource.size)
+        guard resource.state == .transferring, resource.bytesPerSecond > 0 else { return text }
+        text += ", \(Words.size(resource.bytesPerSecond))/s"
+        if let left = resource.secondsLeft { text += ", \(Words.clock(Double(left))) left" }
+        return text
     }
 
     static func status(_ status: ControlAPI.Status, socketPath: String) -> String {
@@ -129,7 +138,7 @@ enum Render {
         }
         if let resource = event.resource {
             return "\(Words.short(resource.id)) \(Self.towards(resource.direction)) \(resource.peerName) \(resource.name) "
-                + "\(Words.percent(resource.transferred, of: resource.size)) of \(Words.size(resource.size)) \(Self.state(resource))"
+                + "\(Self.progress(resource)) of \(Words.size(resource.size)) \(Self.state(resource))"
         }
         if let discovery = event.discovery {
             return "\(discovery.backend) \(discovery.state)" + (discovery.error.map { ": \($0)" } ?? "")

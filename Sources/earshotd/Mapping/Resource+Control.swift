@@ -9,8 +9,8 @@ extension ControlAPI.Resource {
         self.init(
             id: resource.id.description, direction: Tolerant(resource.direction), peerID: resource.peerID.description,
             peerName: resource.peerName, name: resource.name, kind: Tolerant(resource.kind), size: resource.size,
-            transferred: resource.transferred, bytesPerSecond: resource.bytesPerSecond, state: Tolerant(resource.state),
-            digest: resource.digest, path: resource.path,
+            transferred: resource.transferred, bytesPerSecond: resource.bytesPerSecond, secondsLeft: resource.secondsLeft,
+            state: Tolerant(resource.state), digest: resource.digest, path: resource.path,
             error: ControlAPI.Failure(code: resource.error, message: resource.errorMessage), createdAt: resource.createdAt,
             completedAt: resource.completedAt, inSpool: isReceived ? resource.inSpool : nil)
     }

@@ -70,12 +70,20 @@ struct ResourcesRoutes: Sendable {
         guard body.path.hasPrefix("/"), !body.path.utf8.contains(0) else {
             throw APIProblem(.invalidParameter, "`path` is an absolute path")
         }
-        guard body.queue != true else { throw Self.noQueue }
-        let resources = try await self.api.node.sendResource(to: body.to, path: body.path)
+        let digest = try Self.digest(body.digest?.rawValue)
+        let resources = try await self.api.node.sendResource(to: body.to, path: body.path, digest: digest, queue: body.queue == true)
         return try .json(ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)), status: .accepted)
     }
 
-    /// The body is the file: it goes out as it comes in, at the receiver's pace.
+    private static func digest(_ word: String?) throws -> Resource.Digest {
+        guard let word else { return .xxh3 }
+        guard let digest = Resource.Digest(rawValue: word) else {
+            throw APIProblem(.invalidParameter, "`digest` is xxh3 or sha256, not \(word.escapedForDisplay)")
+        }
+        return digest
+    }
+
+    /// The body is the file: it goes out as it comes in, at the receiver's pace; or it is kept first, with `queue`.
     private func sendBody(_ request: Request, _ context: APIContext) async throws -> Response {
         do {
             let query = try Query(request)
@@ -84,7 +92,8 @@ struct ResourcesRoutes: Sendable {
             guard let name = query.text("name") else {
                 throw APIProblem(.invalidParameter, "'name' is missing in the query; name the file")
             }
-            guard try !query.flag("queue") else { throw Self.noQueue }
+            let queue = try query.flag("queue")
+            let digest = try Self.digest(query.text("digest"))
             let length = request.headers[.contentLength].flatMap { UInt64($0) }
             guard let size = try query.number("size", 0...WireLimits.resourceSize) ?? length else {
                 throw APIProblem(
@@ -94,9 +103,12 @@ struct ResourcesRoutes: Sendable {
                 throw APIProblem(.invalidParameter, "'size' in the query and the Content-Length differ; send one of them")
             }
             let resources = try await Self.whileConnected(context.channel) {
-                try await self.api.node.sendResource(to: peers, name: name, size: size, body: request.body)
+                queue
+                    ? try await self.api.node.queueResource(to: peers, name: name, size: size, digest: digest, body: request.body)
+                    : try await self.api.node.sendResource(to: peers, name: name, size: size, digest: digest, body: request.body)
             }
-            return try .json(ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)))
+            return try .json(
+                ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)), status: queue ? .accepted : .ok)
         } catch {
             // Some of the body may be unread, and be very long.
             var problem = APIProblem(error)
@@ -126,10 +138,6 @@ struct ResourcesRoutes: Sendable {
             guard let result else { throw CancellationError() }
             return result
         }
-    }
-
-    private static var noQueue: APIProblem {
-        APIProblem(.unsupported, "this version cannot queue files yet; leave `queue` out")
     }
 
     private func content(_ request: Request, _ context: APIContext) async throws -> Response {

@@ -1,0 +1,133 @@
+import EarshotSafety
+import EarshotWire
+import FoundationEssentials
+import Logging
+import NIOCore
+import OrderedCollections
+
+/// What peers offer: taken by the policy, or shown to a person; and what comes again because an earlier connection was lost.
+extension Node {
+    func received(_ offer: ResourceOffer, from peer: PeerID) {
+        guard let record = self.records[peer], let connection = record.connection else { return }
+        do throws(EarshotError) {
+            guard try self.check(offer, from: record) else { return }
+        } catch {
+            connection.send([.resourceRefuse(ResourceRefuse(id: offer.id, refusal: Refusal(error)))])
+            self.logger.info("refused a file", metadata: ["peer": "\(peer)", "reason": "\(error)"])
+            return
+        }
+        let row = Resource(
+            id: offer.id, direction: .incoming, peerID: peer, peerName: record.name, name: offer.name, kind: .file, size: offer.size,
+            state: .offered, createdAt: Date())
+        let isTaken = self.configuration.acceptResources == .session
+        let stored = StoredTransfer(
+            id: offer.id, source: .none, isTaken: isTaken,
+            expiresAt: Date().addingTimeInterval(EarshotLimits.resourceResumeTime / .seconds(1)))
+        self.transfers[offer.id] = Transfer(row: row, stored: stored)
+        self.persist([.putResource(row), .putTransfer(stored)]) { _ in }
+        self.tell(.resourceOffered(row))
+        if isTaken {
+            self.beginDownload(row.id, on: connection)
+        } else {
+            self.limit(row.id, to: .decision)
+            self.spawn { [weak self] in await self?.consider(row) }
+        }
+    }
+
+    /// Whether to take it as a new one; `false` where it is known, and has been answered or goes on.
+    private func check(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
+        guard record.session?.id == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
+        guard offer.kind == .file else { throw EarshotError(.unsupported, "directories are not accepted by this version") }
+        guard (try? SafeName(offer.name)) != nil else { throw EarshotError(.nameRejected, "the name is not that of a file") }
+        if let maximum = self.configuration.maximumResourceSize, offer.size > maximum {
+            let error = EarshotError(.tooLarge, "it is larger than \(maximum) bytes")
+            if let known = self.transfers[offer.id], known.row.peerID == record.id {
+                self.interruptTransfer(offer.id, error.code, error.message)
+            }
+            throw error
+        }
+        if let known = self.transfers[offer.id] {
+            guard known.row.peerID == record.id, known.row.direction == .incoming, known.row.name == offer.name, known.row.kind == .file
+            else { throw EarshotError(.conflict, "the transfer's id is taken") }
+            guard try self.receivedAgain(offer, known, from: record) else { return false }
+        }
+        let asks = self.configuration.acceptResources == .ask
+        let isBusy =
+            asks
+            ? self.transfers.keys.count { self.isWaiting($0) && self.transfers[$0]?.row.peerID == record.id } >= EarshotLimits.waitingOffers
+            : self.takenTransfers(of: record.id) >= EarshotLimits.incomingTransfers
+        guard !isBusy else { throw EarshotError(.busy, asks ? "too many offers wait for an answer" : "too many transfers at a time") }
+        let kept = self.transfers.values.count { $0.row.inSpool || ($0.isTaken && !$0.row.state.isFinal) }
+        guard kept < EarshotLimits.spooledResources else {
+            throw EarshotError(.noSpace, "\(kept) received files wait to be fetched already")
+        }
+        return true
+    }
+
+    /// An offer of a resource that is known here; whether it begins anew all the same.
+    /// - Throws: why it ended here.
+    private func receivedAgain(
+        _ offer: ResourceOffer, _ known: Transfer, from record: PeerRecord
+    ) throws(EarshotError) -> Bool {
+        guard let connection = record.connection else { return false }
+        guard !known.hasJob else {
+            // The last connection's job has not noticed yet that it is gone.
+            self.transfers[offer.id]?.pendingOffer = Transfer.PendingOffer(offer: offer, connection: connection)
+            return false
+        }
+        switch known.row.state {
+        case .completed:
+            connection.send([.resourceDone(offer.id)])
+            return false
+        case .cancelled: throw EarshotError(known.row.error ?? .cancelled, known.row.errorMessage ?? "it was cancelled")
+        // What has failed here (its time was over, the disk was full) may be tried again, if its sender still wants to.
+        case .failed: return true
+        case .offered, .transferring, .paused:
+            // Its source is another one by now; what is here of it, in another size, is dropped when it is taken.
+            self.transfers[offer.id]?.row.size = offer.size
+            if known.isTaken {
+                self.beginDownload(offer.id, on: connection)
+            } else {
+                self.limit(offer.id, to: .decision)
+            }
+            return false
+        }
+    }
+
+    /// Whether it is an offer that waits for a person.
+    func isWaiting(_ id: ResourceID) -> Bool {
+        guard let transfer = self.transfers[id] else { return false }
+        return transfer.row.direction == .incoming && transfer.row.state == .offered && !transfer.isTaken
+    }
+
+    /// How many of a peer's transfers are received or about to be; interrupted ones are not.
+    func takenTransfers(of peer: PeerID) -> Int {
+        self.transfers.values.count { $0.isTaken && $0.row.peerID == peer && !$0.row.state.isFinal && $0.hasJob }
+    }
+
+    /// An offer that could not be taken now is not worth a person's attention.
+    private func consider(_ row: Resource) async {
+        do throws(EarshotError) {
+            try await self.checkRoom(row)
+        } catch {
+            guard self.isWaiting(row.id) else { return }
+            self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
+        }
+    }
+
+    /// A person takes an offer. While its sender is away it waits as an interrupted one does, and is taken when it is offered again.
+    func accept(_ id: ResourceID) async throws(EarshotError) {
+        guard var transfer = self.transfers[id], var stored = transfer.stored else {
+            throw EarshotError(.cancelled, "the transfer has ended")
+        }
+        stored.isTaken = true
+        transfer.stored = stored
+        let connection = self.records[transfer.row.peerID].flatMap { $0.isAttached ? $0.connection : nil }
+        if connection == nil { transfer.row.state = .paused }
+        self.transfers[id] = transfer
+        self.persist([.putResource(transfer.row), .putTransfer(stored)]) { _ in }
+        guard let connection else { return self.limit(id, to: .absence) }
+        guard let signals = self.prepareDownload(id) else { return }
+        try await self.take(id, on: connection, signals)
+    }
+}

@@ -1,0 +1,76 @@
+internal import CSQLite
+internal import EarshotWire
+internal import FoundationEssentials
+
+/// Resources and their transfers.
+extension Store {
+    func put(_ resource: Resource) throws(SQLiteError) {
+        // Not INSERT OR REPLACE: that would delete the row first, and its transfer with it.
+        try self.database.run(
+            """
+            INSERT INTO resources (id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path,
+                error, error_message, created_at, completed_at, in_spool) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET (direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path,
+                error, error_message, created_at, completed_at, in_spool) = (excluded.direction, excluded.peer_id, excluded.peer_name,
+                excluded.name, excluded.kind, excluded.size, excluded.transferred, excluded.state, excluded.digest, excluded.path,
+                excluded.error, excluded.error_message, excluded.created_at, excluded.completed_at, excluded.in_spool)
+            """,
+            [
+                .blob(resource.id.bytes), .text(resource.direction.rawValue), .blob(resource.peerID.bytes), .text(resource.peerName),
+                .text(resource.name), .text(resource.kind.rawValue), .integer(Int64(clamping: resource.size)),
+                .integer(Int64(clamping: resource.transferred)), .text(resource.state.rawValue), Self.optional(resource.digest),
+                Self.optional(resource.path), Self.optional(resource.error?.rawValue), Self.optional(resource.errorMessage),
+                .integer(Self.milliseconds(resource.createdAt)),
+                resource.completedAt.map { .integer(Self.milliseconds($0)) } ?? .null, .integer(resource.inSpool ? 1 : 0),
+            ])
+    }
+
+    private static func optional(_ text: String?) -> SQLiteValue { text.map { .text($0) } ?? .null }
+
+    func loadResources() throws(SQLiteError) -> [Resource] {
+        try self.database.query(
+            """
+            SELECT id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path, error, error_message,
+                created_at, completed_at, in_spool FROM resources ORDER BY created_at, id
+            """
+        ) { row throws(SQLiteError) in
+            Resource(
+                id: try Self.wireID(row, 0), direction: try Self.value(row, 1), peerID: try Self.peerID(row, 2), peerName: row.text(3),
+                name: row.text(4), kind: try Self.value(row, 5), size: UInt64(clamping: row.integer(6)),
+                transferred: UInt64(clamping: row.integer(7)), state: try Self.value(row, 8), digest: Self.optionalText(row, 9),
+                path: Self.optionalText(row, 10), error: Self.optionalText(row, 11).flatMap { EarshotError.Code(rawValue: $0) },
+                errorMessage: Self.optionalText(row, 12), createdAt: Self.date(row.integer(13)),
+                completedAt: row.isNull(14) ? nil : Self.date(row.integer(14)), inSpool: row.integer(15) != 0)
+        }
+    }
+
+    private static func optionalText(_ row: SQLiteStatement, _ column: CInt) -> String? { row.isNull(column) ? nil : row.text(column) }
+
+    func put(_ transfer: StoredTransfer) throws(SQLiteError) {
+        // Where its resource is gone, there is nothing to go on with.
+        try self.database.run(
+            """
+            INSERT OR REPLACE INTO transfers (id, source, stamp, digest, is_queued, is_taken, is_offered, expires_at)
+            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM resources WHERE id = ?)
+            """,
+            [
+                .blob(transfer.id.bytes), .text(transfer.source.rawValue), .text(transfer.stamp), .integer(Int64(transfer.digest.rawValue)),
+                .integer(transfer.isQueued ? 1 : 0), .integer(transfer.isTaken ? 1 : 0), .integer(transfer.isOffered ? 1 : 0),
+                .integer(Self.milliseconds(transfer.expiresAt)), .blob(transfer.id.bytes),
+            ])
+    }
+
+    func loadTransfers() throws(SQLiteError) -> [StoredTransfer] {
+        try self.database.query(
+            "SELECT id, source, stamp, digest, is_queued, is_taken, is_offered, expires_at FROM transfers ORDER BY id"
+        ) { row throws(SQLiteError) in
+            guard let digest = ResourceEnd.DigestAlgorithm(rawValue: UInt8(clamping: row.integer(3))) else {
+                throw SQLiteError.damaged("a transfer's digest")
+            }
+            return StoredTransfer(
+                id: try Self.wireID(row, 0), source: try Self.value(row, 1), stamp: row.text(2), digest: digest,
+                isQueued: row.integer(4) != 0, isTaken: row.integer(5) != 0, isOffered: row.integer(6) != 0,
+                expiresAt: Self.date(row.integer(7)))
+        }
+    }
+}

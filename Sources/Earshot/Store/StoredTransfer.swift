@@ -1,0 +1,54 @@
+package import EarshotWire
+package import FoundationEssentials
+
+/// What an unfinished transfer needs beyond its row to go on after an interruption, also one of this process.
+package struct StoredTransfer: Sendable, Hashable, Identifiable {
+    /// Where the bytes of an outgoing one come from.
+    package enum Source: String, Sendable, Hashable, CaseIterable {
+        /// The path in the row.
+        case path
+        /// The spool, into which a body was written first.
+        case spool
+        /// A body that passes by and cannot be read again; what it brings elsewhere is told to be dropped.
+        case body
+        /// It is an incoming one.
+        case none
+    }
+
+    package let id: ResourceID
+    package let source: Source
+    /// What tells the present content of the source from another one; empty where there is none.
+    package var stamp: String
+    /// Checked by the receiver before it publishes.
+    package let digest: ResourceEnd.DigestAlgorithm
+    /// Whether an outgoing one waits for a peer that is away from the beginning.
+    package let isQueued: Bool
+    /// Whether an incoming one was accepted.
+    package var isTaken: Bool
+    /// Whether an outgoing one was ever offered, so that the other side may hold some of it.
+    package var isOffered: Bool
+    /// When it is given up if it does not go on; of one that is over: when the other side need not be told any more.
+    package var expiresAt: Date
+
+    package init(
+        id: ResourceID, source: Source, stamp: String = "", digest: ResourceEnd.DigestAlgorithm = .xxh3, isQueued: Bool = false,
+        isTaken: Bool = false, isOffered: Bool = false, expiresAt: Date
+    ) {
+        self.id = id
+        self.source = source
+        self.stamp = stamp
+        self.digest = digest
+        self.isQueued = isQueued
+        self.isTaken = isTaken
+        self.isOffered = isOffered
+        self.expiresAt = expiresAt
+    }
+
+    /// Whether it can go on from where it was interrupted.
+    package var isResumable: Bool {
+        switch self.source {
+        case .path, .spool, .none: true
+        case .body: false
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import EarshotControl
+import EarshotSafety
+
+/// Follows transfers to their ends, over whatever interrupts them: a peer that goes and comes back, and the daemon's own restart.
+struct TransferFollower: Sendable {
+    /// What they are called on the progress line.
+    let name: String
+    let client: ControlClient
+    let rows: TransferRows
+    /// Whether they are left to the daemon once nothing moves any more.
+    let leavesWaiting: Bool
+
+    /// How long an answer may take before the sender says that it waits.
+    private static let patience: Duration = .seconds(1)
+    /// How long a daemon that went away may take to come back, and how often that is looked at.
+    private static let daemonPatience: Duration = .seconds(60)
+    private static let daemonInterval: Duration = .milliseconds(250)
+
+    /// Waits until nothing is left to wait for. `events` were subscribed to before the transfers were made.
+    func follow(_ events: ControlEvents) async throws {
+        for peer in Set(self.rows.running.filter { $0.state == .offered }.map(\.peerID)) {
+            self.rows.note(peer, isConnected: try await self.client.peer(peer).value.state == .connected)
+        }
+        self.draw()
+        try await Self.sayingWhoIsAwaited(self.name, { self.rows.awaited }) {
+            var events = events
+            while !self.isDone {
+                do {
+                    try await self.read(events)
+                } catch ControlError.lost(let path, let reason) {
+                    ProgressLine.leave()
+                    Standard.note("the daemon went away; waiting for it to come back")
+                    guard let again = await self.reconnect() else { throw ControlError.lost(path: path, reason: reason) }
+                    events = again
+                }
+            }
+        }
+        ProgressLine.leave()
+    }
+
+    private var isDone: Bool { self.leavesWaiting ? self.rows.areOverOrWaiting : self.rows.areOver }
+
+    private func read(_ events: ControlEvents) async throws {
+        try await events.forEach { event in
+            let event = event.value
+            if let resource = event.resource {
+                guard self.rows.contains(resource.id) else { return true }
+                if self.rows.update(resource), !self.leavesWaiting {
+                    ProgressLine.leave()
+                    Standard.note(
+                        "\(resource.peerName.escapedForDisplay) is away; \(resource.name.escapedForDisplay) goes on when it is back")
+                }
+            } else if event.type == .gap {
+                try await self.refresh()
+            } else if let peer = event.peer {
+                self.rows.note(peer.id, isConnected: peer.state == .connected)
+            } else if let session = event.session {
+                for member in session.members { self.rows.note(member.peerID, isConnected: member.state == .connected) }
+            } else {
+                return true
+            }
+            self.draw()
+            return !self.isDone
+        }
+    }
+
+    /// The rows as they are now.
+    private func refresh() async throws {
+        for row in self.rows.running { self.rows.update(try await self.client.resource(row.id).value) }
+    }
+
+    /// The events of the daemon that took the other's place; `nil` where none did in time.
+    private func reconnect() async -> ControlEvents? {
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < Self.daemonPatience, !Task.isCancelled {
+            // Only paces the asking.
+            try? await Task.sleep(for: Self.daemonInterval)
+            guard let events = try? await self.client.events(), (try? await self.refresh()) != nil else { continue }
+            return events
+        }
+        return nil
+    }
+
+    /// Does `operation`, and says once for whom it waits, if it has to.
+    static func sayingWhoIsAwaited<Value: Sendable>(
+        _ name: String, _ awaited: @escaping @Sendable () async -> [String], _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await operation() }
+            group.addTask {
+                try await Task.sleep(for: Self.patience)
+                for peer in await awaited() where !Task.isCancelled {
+                    ProgressLine.leave()
+                    Standard.note("waiting for \(peer.escapedForDisplay) to accept \(name.escapedForDisplay)")
+                }
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let result = try await group.next() {
+                if let result { return result }
+            }
+            throw CancellationError()
+        }
+    }
+
+    private func draw() { ProgressLine.draw(name: self.name, self.rows.all) }
+}

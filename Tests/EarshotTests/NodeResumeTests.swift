@@ -1,0 +1,258 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import NIOEmbedded
+import OrderedCollections
+import Testing
+
+@testable import Earshot
+
+/// Receiving: what an interrupted transfer leaves, and how it goes on. The sender's every frame is the test's.
+@Suite(.timeLimit(.minutes(1))) struct NodeResumeTests {
+    private let bytes = Array("0123456789".utf8)
+    private let id = ResourceID.random()
+
+    private func joined(
+        configure: (inout Node.Configuration) -> Void = { _ in }
+    ) async throws -> (raw: RawPeer, bob: TestNode, session: SessionID) {
+        let bob = try await TestNode("bob") {
+            $0.fromUnknown = .accept
+            configure(&$0)
+        }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        return (raw, bob, try await raw.join())
+    }
+
+    /// The same peer on a new connection, attached to the session.
+    private func back(_ raw: RawPeer, to bob: TestNode, in session: SessionID) async throws -> RawPeer {
+        let again = try await RawPeer(to: bob, as: raw.identity)
+        try await again.prove()
+        try await again.send(.sessionResume(session))
+        try await again.roundTrip()
+        return again
+    }
+
+    private func chunk(_ range: Range<Int>) -> Frame {
+        .resourceChunk(ResourceChunk(id: self.id, offset: UInt64(range.lowerBound), data: ByteBuffer(bytes: self.bytes[range])))
+    }
+
+    private func digest(_ count: Int) throws -> [UInt8] {
+        let hash = try XXH3()
+        hash.update(ByteBuffer(bytes: self.bytes.prefix(count)))
+        return hash.digest()
+    }
+
+    private func end() throws -> Frame { .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: try self.digest(10))) }
+
+    private func answer(_ raw: RawPeer) async throws -> Frame {
+        try await raw.next { frame in
+            switch frame {
+            case .resourceAccept, .resourceHave, .resourceRefuse, .resourceCancel, .resourceDone: frame
+            default: nil
+            }
+        }
+    }
+
+    /// Ten bytes offered, four of them sent and written, and then the connection lost.
+    private func interrupted(_ raw: RawPeer, _ bob: TestNode, _ session: SessionID) async throws {
+        try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
+        #expect(try await self.answer(raw) == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
+        try await raw.send(self.chunk(0..<4))
+        try await eventually("four bytes are written") { try await bob.node.resource(self.id).transferred == 4 }
+        await raw.close()
+        try await self.paused(bob)
+    }
+
+    private func paused(_ bob: TestNode) async throws {
+        try await eventually("it is paused") {
+            let row = try await bob.node.resource(self.id)
+            let hasJob = await bob.node.hasJob(self.id)
+            return row.state == .paused && row.transferred == 4 && !hasJob
+        }
+    }
+
+    private var have: Frame {
+        get throws { .resourceHave(ResourceHave(id: self.id, offset: 4, digest: try self.digest(4))) }
+    }
+
+    private func finish(_ raw: RawPeer, _ bob: TestNode, from offset: Int) async throws {
+        #expect(try await self.answer(raw) == .resourceAccept(ResourceAccept(id: self.id, offset: UInt64(offset), limit: 10)))
+        try await raw.send(self.chunk(offset..<10), self.end())
+        #expect(try await self.answer(raw) == .resourceDone(self.id))
+        let row = try await bob.node.resource(self.id)
+        #expect(row.state == .completed && row.transferred == 10)
+        #expect(row.digest == "xxh3:" + (try self.digest(10)).hexadecimal)
+        let content = try await bob.node.resourceContent(self.id)
+        #expect(try await content.read(at: 0, count: 100) == ByteBuffer(bytes: self.bytes))
+        #expect(await bob.node.spool.heldBytes() == 10)
+    }
+
+    @Test func itGoesOnWhereItWas() async throws {
+        let (raw, bob, session) = try await self.joined()
+        try await self.interrupted(raw, bob, session)
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
+        #expect(try await self.answer(again) == self.have)
+        try await again.send(.resourceFrom(ResourceFrom(id: self.id, offset: 4)))
+        try await self.finish(again, bob, from: 4)
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func itGoesOnAfterARestartAndInterruptionsWhileComparing() async throws {
+        let (raw, bob, session) = try await self.joined()
+        try await self.interrupted(raw, bob, session)
+        // Lost again while the two compare.
+        let second = try await self.back(raw, to: bob, in: session)
+        try await second.send(raw.offer("x", size: 10, in: session, id: self.id))
+        #expect(try await self.answer(second) == self.have)
+        await second.close()
+        try await self.paused(bob)
+        await bob.stop()
+        let bob2 = try await TestNode("bob", in: bob.state)
+        #expect(try await bob2.node.resource(self.id).state == .paused)
+        #expect(try await bob2.node.resource(self.id).transferred == 4)
+        #expect(await bob2.node.spool.heldBytes() == 10, "its whole size stays reserved")
+        let third = try await self.back(raw, to: bob2, in: session)
+        try await third.send(raw.offer("x", size: 10, in: session, id: self.id))
+        #expect(try await self.answer(third) == self.have)
+        try await third.send(.resourceFrom(ResourceFrom(id: self.id, offset: 4)))
+        try await self.finish(third, bob2, from: 4)
+        await third.close()
+        await bob2.stop()
+    }
+
+    @Test func aSourceThatBeginsOtherwiseIsReceivedAnew() async throws {
+        let (raw, bob, session) = try await self.joined()
+        try await self.interrupted(raw, bob, session)
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
+        #expect(try await self.answer(again) == self.have)
+        try await again.send(.resourceFrom(ResourceFrom(id: self.id, offset: 0)))
+        try await self.finish(again, bob, from: 0)
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func aSourceOfAnotherSizeIsReceivedAnew() async throws {
+        let (raw, bob, session) = try await self.joined()
+        try await self.interrupted(raw, bob, session)
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(raw.offer("x", size: 12, in: session, id: self.id))
+        #expect(try await self.answer(again) == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 12)))
+        #expect(try await bob.node.resource(self.id).size == 12)
+        #expect(await bob.node.spool.heldBytes() == 12)
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func whatIsHereAlreadyIsSaidSo() async throws {
+        let (raw, bob, session) = try await self.joined()
+        try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
+        _ = try await self.answer(raw)
+        try await raw.send(self.chunk(0..<10), self.end())
+        #expect(try await self.answer(raw) == .resourceDone(self.id))
+        await raw.close()
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
+        #expect(try await self.answer(again) == .resourceDone(self.id))
+        // Under another name it is something else, and the id is taken.
+        let other = try await self.back(raw, to: bob, in: session)
+        try await other.send(raw.offer("y", size: 10, in: session, id: self.id))
+        guard case .resourceRefuse(let refuse) = try await self.answer(other) else { throw EarshotError(.notFound, "not refused") }
+        #expect(refuse.refusal.code == .conflict)
+        await other.close()
+        await bob.stop()
+    }
+
+    @Test func cancelledHereWhileTheSenderIsAway() async throws {
+        let (raw, bob, session) = try await self.joined()
+        try await self.interrupted(raw, bob, session)
+        #expect(try await bob.node.removeResource(self.id)?.state == .cancelled)
+        try await eventually("nothing is left") { try await bob.node.spool.heldBytes() == 0 && bob.spoolNames() == [] }
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
+        guard case .resourceRefuse(let refuse) = try await self.answer(again) else { throw EarshotError(.notFound, "not refused") }
+        #expect(refuse.refusal.code == .cancelled)
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func cancelledThereMeanwhile() async throws {
+        let (raw, bob, session) = try await self.joined()
+        try await self.interrupted(raw, bob, session)
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(
+            raw.offer("x", size: 10, in: session, id: self.id),
+            .resourceCancel(ResourceRefuse(id: self.id, refusal: Refusal(code: .cancelled))))
+        try await eventually("it is cancelled and gone") {
+            try await bob.node.resource(self.id).state == .cancelled && bob.spoolNames() == []
+        }
+        #expect(await bob.node.spool.heldBytes() == 0)
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func leavingEndsWhatIsPaused() async throws {
+        let (raw, bob, session) = try await self.joined()
+        try await self.interrupted(raw, bob, session)
+        try await bob.node.leave(session)
+        try await eventually("it is gone") { try await bob.node.resource(self.id).state == .failed && bob.spoolNames() == [] }
+        await bob.stop()
+    }
+
+    @Test func aPartialCountsForTheQuota() async throws {
+        let (raw, bob, session) = try await self.joined {
+            $0.quota = 15
+            $0.reserve = 0
+        }
+        try await self.interrupted(raw, bob, session)
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(raw.offer("y", size: 6, in: session))
+        guard case .resourceRefuse(let refuse) = try await self.answer(again) else { throw EarshotError(.notFound, "not refused") }
+        #expect(refuse.refusal.code == .noSpace)
+        try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
+        #expect(try await self.answer(again) == self.have)
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func resourceResumeTime() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let (raw, bob, session) = try await self.joined { $0.timers = Timers(on: loop) }
+        try await self.interrupted(raw, bob, session)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.resourceResumeTime) - .seconds(50))
+        let again = try await self.back(raw, to: bob, in: session)
+        #expect(try await bob.node.resource(self.id).state == .paused)
+        await loop.advanceTime(by: .seconds(50))
+        try await eventually("it has expired") { try await bob.node.resource(self.id).error == .timedOut && bob.spoolNames() == [] }
+        #expect(await bob.node.spool.heldBytes() == 0)
+        // Its sender is more patient: from the start, then.
+        try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
+        try await self.finish(again, bob, from: 0)
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func anOfferThatIsAcceptedWhileItsSenderIsAway() async throws {
+        let (raw, bob, session) = try await self.joined { $0.acceptResources = .ask }
+        try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
+        try await raw.roundTrip()
+        await raw.close()
+        try await eventually("it is away") { await bob.node.sessions().first?.members.first?.state != .connected }
+        #expect(try await bob.node.resource(self.id).state == .offered)
+        #expect(try await bob.node.respond(to: self.id, .accept).state == .paused)
+        await bob.stop()
+        let bob2 = try await TestNode("bob", in: bob.state) { $0.acceptResources = .ask }
+        let again = try await self.back(raw, to: bob2, in: session)
+        try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
+        try await self.finish(again, bob2, from: 0)
+        await again.close()
+        await bob2.stop()
+    }
+}
+
+extension Node {
+    fileprivate func hasJob(_ id: ResourceID) -> Bool { self.transfers[id]?.hasJob ?? false }
+}
