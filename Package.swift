@@ -115,11 +115,22 @@ let package = Package(
             dependencies: [
                 "EarshotControl", "EarshotSafety", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         // Makes the manual pages; a tool of the build, kept out of both programs.
         .executableTarget(name: "manual", swiftSettings: settings),
+        // The library's part of Tests/Benchmarks/run.
+        .executableTarget(
+            name: "benchmark",
+            dependencies: [
+                "Earshot", "EarshotWire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/Benchmarks/Library", swiftSettings: settings),
         .testTarget(
             name: "EarshotWireTests",
             dependencies: [

@@ -80,7 +80,7 @@ package enum EarshotLimits {
     /// What a message costs beyond its body, for the bounds on bytes: about what its row and indices take, so that empty ones are not free.
     package static let messageOverhead = 256
     /// Messages committed to the inbox in one transaction.
-    package static let deliveryBatch = 1024
+    package static let deliveryBatch = 8192
     /// Outgoing messages whose statuses can still be asked for.
     package static let outgoingHistory = 1024
     /// Bytes of their bodies.

@@ -15,16 +15,16 @@ package enum FrameEncoder {
         let start = buffer.writerIndex
         let type = frame.type
         var writer = PayloadWriter(type, into: buffer)
-        // The writer must own the only reference while it writes: a second one would make it copy the buffer.
+        // The writer must own the only reference while it writes, and none afterwards: a second one would have the buffer copied.
         buffer = ByteBuffer()
         let bulk: ByteBuffer?
         do throws(WireError) {
             writer.integer(UInt32(0))
             writer.integer(type.rawValue)
             bulk = try self.fields(of: frame, into: &writer)
-            buffer = writer.buffer
+            writer.giveBack(&buffer)
         } catch {
-            buffer = writer.buffer
+            writer.giveBack(&buffer)
             buffer.moveWriterIndex(to: start)
             throw error
         }

@@ -10,6 +10,11 @@ struct PayloadWriter {
         self.buffer = buffer
     }
 
+    /// Moves what was written out of the writer, which keeps no reference to it.
+    mutating func giveBack(_ buffer: inout ByteBuffer) {
+        swap(&self.buffer, &buffer)
+    }
+
     func malformed(_ field: String) -> WireError { .malformed(self.type, field: field) }
 
     mutating func integer<Value: FixedWidthInteger>(_ value: Value) {

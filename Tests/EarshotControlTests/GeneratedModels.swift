@@ -135,6 +135,12 @@ struct GeneratedModels {
         .init(peerID: self.peerID(), status: self.word(ControlAPI.DeliveryStatus.self), error: self.optional { $0.failure() })
     }
 
+    mutating func messageLineResult() -> ControlAPI.MessageLineResult {
+        .init(
+            line: 1 + self.number(below: 1 << 62), messageID: self.optional { $0.id() },
+            recipients: self.optional { $0.list(1...3) { $0.recipient() } }, error: self.optional { $0.failure() })
+    }
+
     mutating func resource() -> ControlAPI.Resource {
         .init(
             id: self.id(), direction: self.word(ControlAPI.Direction.self), peerID: self.peerID(), peerName: self.text(),

@@ -47,6 +47,7 @@ import Testing
         Model("Member") { $0.session().members.first ?? .init(peerID: $0.peerID(), name: "x", state: .known(.connected)) },
         Model("Message") { $0.message() }, Model("Sender") { $0.message().sender },
         Model("MessageList") { ControlAPI.MessageList(messages: $0.list { $0.message() }) },
+        Model("MessageLineResult") { $0.messageLineResult() },
         Model("MessageRequest") { $0.messageRequest() },
         Model("MessageReceipt") { ControlAPI.MessageReceipt(messageID: $0.id(), recipients: $0.list { $0.recipient() }) },
         Model("Recipient") { $0.recipient() }, Model("Failure") { $0.failure() }, Model("Resource") { $0.resource() },

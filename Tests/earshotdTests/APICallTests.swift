@@ -122,6 +122,10 @@ import Testing
         #expect(try all.json["recipients"]?.elements.first?["status"]?.string == "sent")
         let both = try await api.call("POST", "/v1/messages", json: #"{"to":"all","body":"x","mode":"unreliable","queue":true}"#)
         #expect(both.code == "invalid-parameter")
+        let lines = try await api.call(
+            "POST", "/v1/messages", ["Content-Type: application/x-ndjson"],
+            body: Array("{\"to\":[\"bob\"],\"body\":\"1\"}\n{\"to\":[\"nobody\"],\"body\":\"2\"}\n".utf8))
+        #expect(lines.status == 200 && lines.text.split(separator: "\n").count == 2)
         _ = try await bob.node.send(to: ["alice"], contentType: "application/x", body: .init(bytes: [0, 255]))
         let listed = try await api.call("GET", "/v1/messages?state=unread&from=bob&limit=5")
         let incoming = try #require(try listed.json["messages"]?.elements.first)

@@ -24,6 +24,17 @@ public final class EventLog: Sendable {
         var isFinished = false
         /// Subscriptions that somebody holds.
         var readers = 0
+
+        mutating func append(_ entry: Entry) {
+            self.backlog.append(entry)
+            self.bytes += entry.cost
+            while self.backlog.count > EarshotLimits.eventBacklog
+                || (self.bytes > EarshotLimits.eventBacklogBytes && self.backlog.count > 1)
+            {
+                guard let oldest = self.backlog.popFirst() else { break }
+                self.bytes -= oldest.cost
+            }
+        }
     }
 
     /// Counted while a subscription, or a copy of it, is held.
@@ -48,17 +59,19 @@ public final class EventLog: Sendable {
 
     /// Adds an event; one that `isLive` is dropped where nobody reads, and a gap for those who come later.
     package func append(_ kind: NodeEvent.Kind, at time: Date, cost: Int = 512, isLive: Bool = false) {
+        self.append(CollectionOfOne(kind), at: time, cost: { _ in cost }, isLive: isLive)
+    }
+
+    /// Adds events that happened together: readers are woken once for all of them.
+    package func append(
+        _ kinds: some Collection<NodeEvent.Kind>, at time: Date, cost: (NodeEvent.Kind) -> Int, isLive: Bool = false
+    ) {
         let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
             guard !isLive || state.readers > 0 else { return [] }
-            state.lastSequence += 1
-            let event = NodeEvent(sequence: state.lastSequence, time: time, kind: kind)
-            state.backlog.append(Entry(event: event, cost: cost, isLive: isLive))
-            state.bytes += cost
-            while state.backlog.count > EarshotLimits.eventBacklog
-                || (state.bytes > EarshotLimits.eventBacklogBytes && state.backlog.count > 1)
-            {
-                guard let oldest = state.backlog.popFirst() else { break }
-                state.bytes -= oldest.cost
+            for kind in kinds {
+                state.lastSequence += 1
+                let event = NodeEvent(sequence: state.lastSequence, time: time, kind: kind)
+                state.append(Entry(event: event, cost: cost(kind), isLive: isLive))
             }
             defer { state.waiters.removeAll() }
             return Array(state.waiters.values)
@@ -137,6 +150,21 @@ public final class EventLog: Sendable {
             }
         }
 
+        /// The next events, as many as there are and at most `limit`, once there is one; none when the log has ended or the reader's task is
+        /// cancelled.
+        public mutating func next(upTo limit: Int) async -> [NodeEvent] {
+            guard let first = await self.next() else { return [] }
+            return [first] + self.more(upTo: limit - 1)
+        }
+
+        /// What can be had at once after the last event, at most `limit`.
+        public mutating func more(upTo limit: Int) -> [NodeEvent] {
+            guard self.pendingGap == nil else { return [] }
+            let events = self.log.more(after: self.position, start: self.start, limit: limit)
+            if let last = events.last { self.position = last.sequence }
+            return events
+        }
+
         /// Waits until there is an event, or somebody wakes the readers.
         public mutating func step() async -> Step {
             if let gap = self.pendingGap {
@@ -184,6 +212,18 @@ public final class EventLog: Sendable {
             }
             let last = state.backlog[index].event.sequence
             return .event(NodeEvent(sequence: last, time: Date(), kind: .gap(first.event.sequence...last)))
+        }
+    }
+
+    /// Events that follow each other without a gap; whatever is not as simple comes from `read`.
+    private func more(after position: UInt64, start: UInt64, limit: Int) -> [NodeEvent] {
+        self.state.withLock { state in
+            guard limit > 0, let oldest = state.backlog.first?.event.sequence, position + 1 >= oldest, position < state.lastSequence else {
+                return []
+            }
+            let first = Int(position + 1 - oldest)
+            return state.backlog[first..<min(first + limit, state.backlog.count)]
+                .prefix { !$0.isLive || $0.event.sequence > start }.map(\.event)
         }
     }
 

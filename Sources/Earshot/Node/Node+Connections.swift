@@ -282,14 +282,23 @@ extension Node {
         }
         self.records[id]?.lastSeen = Date()
         var handedOn = 0
+        var messages: [MessageFrame] = []
         for frame in frames {
+            // As many messages together as follow each other.
+            if case .message(let message) = frame {
+                messages.append(message)
+                continue
+            }
+            if !messages.isEmpty {
+                handedOn += self.received(messages, on: connection)
+                messages = []
+            }
             switch frame {
             case .invite(let invite): self.received(invite, from: id)
             case .inviteAnswer(let answer): self.received(answer, from: id)
             case .inviteWithdraw(let withdraw): self.received(withdraw, from: id)
             case .sessionResume(let session): self.receivedResume(session, from: id)
             case .sessionEnd(let session): self.receivedEnd(session, from: id)
-            case .message(let message): if self.received(message, weight: frame.weight, on: connection) { handedOn += frame.weight }
             case .messageReceipts(let receipts): self.received(receipts, from: id)
             case .resourceOffer(let offer): self.received(offer, from: id)
             case .resourceAccept(let accept):
@@ -304,9 +313,10 @@ extension Node {
             case .resourceHave(let have):
                 self.signal(have.id, from: id, .outgoing, .have(offset: have.offset, digest: have.digest))
             case .resourceFrom(let from): self.signal(from.id, from: id, .incoming, .from(offset: from.offset))
-            case .hello, .proof, .refusal, .ping, .pong, .goodbye: break
+            case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye: break
             }
         }
+        if !messages.isEmpty { handedOn += self.received(messages, on: connection) }
         connection.processed(weight - handedOn)
     }
 }

@@ -82,6 +82,13 @@ extension Node {
         self.events.append(kind, at: Date(), cost: cost, isLive: isLive)
     }
 
+    /// The same for many things that happened together.
+    func tell(_ kinds: [NodeEvent.Kind], cost: (NodeEvent.Kind) -> Int = { _ in 512 }, isLive: Bool = false) {
+        guard !kinds.isEmpty else { return }
+        for kind in kinds { self.counters.count(kind) }
+        self.events.append(kinds, at: Date(), cost: cost, isLive: isLive)
+    }
+
     func isInviting(_ id: PeerID) -> Bool {
         self.pendingInvitation(with: id, .outgoing) != nil
     }

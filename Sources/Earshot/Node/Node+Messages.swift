@@ -7,36 +7,58 @@ import OrderedCollections
 extension Node {
     // MARK: Receiving
 
-    /// Queues a message for the inbox; `true` where its weight stays with it until it is on disk.
-    func received(_ frame: MessageFrame, weight: Int, on connection: Connection) -> Bool {
+    /// Queues messages for the inbox, and hands live ones on; the weight that stays with them until they are on disk.
+    func received(_ frames: [MessageFrame], on connection: Connection) -> Int {
         let peer = connection.peer.id
-        guard frame.mode != .unreliable else {
-            self.receivedUnreliable(frame, from: peer)
-            return false
-        }
-        guard let record = self.records[peer], record.session?.id == frame.session else {
-            connection.send([.messageReceipts([MessageReceipt(id: frame.id, outcome: .refused)])])
-            return false
-        }
-        self.records[peer]?.hasSentMessage = true
-        self.enqueue(
-            .deliver(
+        guard let first = frames.first, let record = self.records[peer] else { return 0 }
+        var isResumed = !record.hasSentMessage
+        var kept: [InboxMessage] = []
+        kept.reserveCapacity(first.mode == .unreliable ? 0 : frames.count)
+        var weight = 0
+        var live: [NodeEvent.Kind] = []
+        var refused: [MessageReceipt] = []
+        let now = Date()
+        for frame in frames {
+            guard record.session?.id == frame.session else {
+                if frame.mode != .unreliable { refused.append(MessageReceipt(id: frame.id, outcome: .refused)) }
+                continue
+            }
+            let sentAt = Date(timeIntervalSince1970: Double(frame.sentAtMilliseconds) / 1000)
+            if frame.mode == .unreliable {
+                let message = Message(
+                    id: frame.id, direction: .incoming, senderID: peer, senderName: record.name, contentType: frame.contentType,
+                    body: frame.body.compacted, mode: .unreliable, sentAt: sentAt, receivedAt: now, readState: .unread, recipients: [])
+                live.append(.messageReceived(message))
+                continue
+            }
+            kept.append(
                 InboxMessage(
                     id: frame.id, senderID: peer, senderName: record.name, contentType: frame.contentType, body: frame.body.compacted,
-                    sentAt: Date(timeIntervalSince1970: Double(frame.sentAtMilliseconds) / 1000),
-                    isResumed: frame.mode == .resumed || !record.hasSentMessage),
-                from: connection, weight: weight))
-        return true
+                    sentAt: sentAt, isResumed: frame.mode == .resumed || isResumed))
+            isResumed = false
+            weight += Frame.message(frame).weight
+        }
+        // For those who read the events now; nobody else hears of it.
+        self.tell(live, cost: Self.eventCost, isLive: true)
+        if !refused.isEmpty { self.send(refused, on: connection) }
+        if !kept.isEmpty {
+            self.records[peer]?.hasSentMessage = true
+            self.enqueue(.deliver(kept, from: connection, weight: weight))
+        }
+        return weight
     }
 
-    /// For those who read the events now; nobody else hears of it.
-    private func receivedUnreliable(_ frame: MessageFrame, from peer: PeerID) {
-        guard let record = self.records[peer], record.session?.id == frame.session else { return }
-        let message = Message(
-            id: frame.id, direction: .incoming, senderID: peer, senderName: record.name, contentType: frame.contentType,
-            body: frame.body.compacted, mode: .unreliable, sentAt: Date(timeIntervalSince1970: Double(frame.sentAtMilliseconds) / 1000),
-            receivedAt: Date(), readState: .unread, recipients: [])
-        self.tell(.messageReceived(message), cost: message.body.readableBytes + 512, isLive: true)
+    /// What an event of a message takes in the log, in bytes.
+    static func eventCost(_ kind: NodeEvent.Kind) -> Int {
+        if case .messageReceived(let message) = kind { message.body.readableBytes + 512 } else { 512 }
+    }
+
+    /// Tells a peer what became of its messages.
+    func send(_ receipts: [MessageReceipt], on connection: Connection) {
+        connection.send(
+            stride(from: 0, to: receipts.count, by: WireLimits.receiptsPerFrame).map {
+                .messageReceipts(Array(receipts[$0..<min($0 + WireLimits.receiptsPerFrame, receipts.count)]))
+            })
     }
 
     // MARK: Inbox

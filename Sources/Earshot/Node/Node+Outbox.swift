@@ -18,25 +18,31 @@ extension Node {
 
     func flushOutbox(_ peer: PeerID) {
         self.records[peer]?.outbox.isFlushing = false
-        guard let record = self.records[peer], record.isAttached, let connection = record.connection, let session = record.session,
-            let batch = self.records[peer]?.outbox.takeUnsent()
+        // No copy of the record is held: changing its outbox would then copy that.
+        guard self.records[peer]?.isAttached == true, let connection = self.records[peer]?.connection,
+            let session = self.records[peer]?.session?.id, let batch = self.records[peer]?.outbox.takeUnsent()
         else { return }
-        for entry in batch.entries { self.markSent(entry.id, peer) }
-        let frames = batch.entries.enumerated().compactMap { index, entry in
-            entry.body.map { body in
-                Frame.message(
+        var frames: [Frame] = []
+        frames.reserveCapacity(batch.entries.count)
+        for (index, entry) in batch.entries.enumerated() {
+            self.markSent(entry.id, peer)
+            guard let body = entry.body else { continue }
+            frames.append(
+                .message(
                     MessageFrame(
-                        session: session.id, id: entry.id, mode: batch.isResumed && index == 0 ? .resumed : .reliable,
+                        session: session, id: entry.id, mode: batch.isResumed && index == 0 ? .resumed : .reliable,
                         sequence: entry.sequence, sentAtMilliseconds: entry.sentAtMilliseconds, contentType: entry.contentType, body: body))
-            }
+            )
         }
         if !frames.isEmpty { connection.send(frames) }
         if !batch.missing.isEmpty { self.load(batch.missing, for: peer) }
     }
 
     private func markSent(_ id: MessageID, _ peer: PeerID) {
-        guard let index = self.outgoing[id]?.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .queued }) else { return }
-        self.outgoing[id]?.recipients[index].status = .sent
+        guard let position = self.outgoing.index(forKey: id),
+            let index = self.outgoing.values[position].recipients.firstIndex(where: { $0.peerID == peer && $0.status == .queued })
+        else { return }
+        self.outgoing.values[position].recipients[index].status = .sent
     }
 
     /// Reads the bodies of queued messages that are next.
@@ -78,15 +84,13 @@ extension Node {
     func received(_ receipts: [MessageReceipt], from peer: PeerID) {
         var toNote: [MessageID] = []
         var noted: [MessageID] = []
+        var delivered: [MessageID] = []
         var hasRead = false
         for receipt in receipts {
+            // In their order, but as many together as there are.
+            if receipt.outcome != .delivered { self.delivered(&delivered, to: peer) }
             switch receipt.outcome {
-            case .delivered:
-                if self.records[peer]?.outbox.acknowledged(receipt.id) == true {
-                    self.settle(receipt.id, peer, .delivered, nil)
-                } else {
-                    self.confirmedLate(receipt.id, peer)
-                }
+            case .delivered: delivered.append(receipt.id)
             case .read:
                 hasRead = true
                 _ = self.records[peer]?.outbox.acknowledged(receipt.id)
@@ -98,11 +102,31 @@ extension Node {
             case .noted: noted.append(receipt.id)
             }
         }
+        self.delivered(&delivered, to: peer)
         if !toNote.isEmpty { self.note(toNote, to: peer) }
         if !noted.isEmpty { self.keepNote(noted, by: peer) }
         // Somebody reads there: there may be room again.
         if hasRead { self.records[peer]?.outbox.resume() }
         self.scheduleFlush(peer)
+    }
+
+    private func delivered(_ ids: inout [MessageID], to peer: PeerID) {
+        guard !ids.isEmpty else { return }
+        let acknowledged = self.records[peer]?.outbox.acknowledged(ids) ?? []
+        let recipient = Message.Recipient(peerID: peer, status: .delivered)
+        var decided: [(MessageID, Message.Recipient)] = []
+        decided.reserveCapacity(ids.count)
+        for (id, isAwaited) in zip(ids, acknowledged) {
+            if !isAwaited {
+                self.confirmedLate(id, peer)
+            } else if self.outgoing[id]?.isQueued == true {
+                self.settle(id, peer, .delivered, nil)
+            } else {
+                decided.append((id, recipient))
+            }
+        }
+        self.decide(decided)
+        ids.removeAll(keepingCapacity: true)
     }
 
     private func refused(_ id: MessageID, _ peer: PeerID, _ error: EarshotError) {
@@ -147,13 +171,13 @@ extension Node {
         }
         let read = Message.Recipient(peerID: peer, status: .read)
         guard message.isQueued else {
-            self.decide(id, read)
+            self.decide([(id, read)])
             return true
         }
         self.outgoing[id]?.settling.insert(peer)
         self.enqueue(
             .outbox([.settle(id, read)]) { result in
-                self.decide(id, read)
+                self.decide([(id, read)])
                 if case .success = result { self.note([id], to: peer) }
             })
         return false
@@ -182,28 +206,31 @@ extension Node {
         else { return }
         let recipient = Message.Recipient(peerID: peer, status: status, error: error?.code, errorMessage: error?.message)
         guard message.isQueued else {
-            self.decide(id, recipient)
+            self.decide([(id, recipient)])
             return
         }
         self.outgoing[id]?.settling.insert(peer)
         // Where the disk has no room for it, it stands all the same: sent again after a restart it would be known for a repeat.
-        self.enqueue(.outbox([.settle(id, recipient)]) { _ in self.decide(id, recipient) })
+        self.enqueue(.outbox([.settle(id, recipient)]) { _ in self.decide([(id, recipient)]) })
     }
 
-    private func decide(_ id: MessageID, _ recipient: Message.Recipient) {
-        guard let message = self.outgoing[id],
-            let index = message.recipients.firstIndex(where: {
-                $0.peerID == recipient.peerID && (!$0.status.isFinal || ($0.status == .delivered && recipient.status == .read))
-            })
-        else { return }
-        self.outgoing[id]?.recipients[index] = recipient
-        self.outgoing[id]?.settling.remove(recipient.peerID)
-        self.tell(.messageStatus(id, recipient))
-        guard !message.isFinal, let decided = self.outgoing[id], decided.isFinal else { return }
-        self.outgoing[id]?.waiters = []
-        if decided.isQueued { self.queueUsage.remove(decided.cost) }
-        self.keepFinished(decided)
-        for waiter in decided.waiters { waiter.resume(returning: decided.result) }
+    private func decide(_ decisions: [(id: MessageID, recipient: Message.Recipient)]) {
+        var events: [NodeEvent.Kind] = []
+        events.reserveCapacity(decisions.count)
+        for (id, recipient) in decisions {
+            // Changed where it stands, so that nothing is copied.
+            guard let position = self.outgoing.index(forKey: id), let isDecided = self.outgoing.values[position].decide(recipient) else {
+                continue
+            }
+            events.append(.messageStatus(id, recipient))
+            guard isDecided else { continue }
+            let decided = self.outgoing.values[position]
+            self.outgoing.values[position].waiters = []
+            if decided.isQueued { self.queueUsage.remove(decided.cost) }
+            self.keepFinished(decided)
+            for waiter in decided.waiters { waiter.settle(.success(decided.result)) }
+        }
+        self.tell(events)
     }
 
     /// Finished messages stay for a while, for whoever asks for their statuses.

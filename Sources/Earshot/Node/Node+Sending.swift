@@ -19,23 +19,46 @@ extension Node {
         to recipients: Message.Recipients, contentType: String, body: ByteBuffer, mode: Message.Mode = .reliable, id: MessageID? = nil,
         queue: Bool = false, timeout: Duration? = nil
     ) async throws(EarshotError) -> SentMessage {
-        try self.checkMessage(contentType: contentType, size: body.readableBytes, timeout: timeout)
-        guard !queue || mode == .reliable else {
-            throw EarshotError(.invalidParameter, "an unreliable message is not queued; leave one of the two out")
+        let draft = MessageDraft(
+            to: recipients, contentType: contentType, body: body, mode: mode, id: id, queue: queue, timeout: timeout)
+        let outcomes = await self.submit([draft]).outcomes()
+        guard let outcome = outcomes.first else { throw Self.stopping }
+        return try outcome.get()
+    }
+
+    /// Sends many messages, in their order, as ``send(to:contentType:body:mode:id:queue:timeout:)`` sends one: at once and without waiting.
+    ///
+    /// What goes to one peer goes out together, and one wait for the batch tells what became of each.
+    public func submit(_ drafts: [MessageDraft]) -> MessageBatch {
+        let batch = MessageBatch(count: drafts.count)
+        var burst = SendingBurst()
+        for (index, draft) in drafts.enumerated() { self.begin(draft, MessageBatch.Place(batch: batch, index: index), &burst) }
+        self.end(burst)
+        return batch
+    }
+
+    private func begin(_ draft: MessageDraft, _ place: MessageBatch.Place, _ burst: inout SendingBurst) {
+        do throws(EarshotError) {
+            try self.checkMessage(contentType: draft.contentType, size: draft.body.readableBytes, timeout: draft.timeout)
+            guard !draft.queue || draft.mode == .reliable else {
+                throw EarshotError(.invalidParameter, "an unreliable message is not queued; leave one of the two out")
+            }
+            if burst.recipients != draft.recipients {
+                let peers = try self.peers(draft.recipients)
+                burst.use(draft.recipients, peers.map { SendingBurst.Way($0, self.records[$0]) })
+            }
+            let id = draft.id ?? .timeOrdered(secondsSince1970: burst.now.timeIntervalSince1970)
+            if self.outgoing[id] != nil, try self.isKnown(id, draft, place, &burst) { return }
+            if draft.mode == .unreliable {
+                place.settle(.success(self.sendUnreliable(id, draft, &burst)))
+            } else if draft.queue {
+                try self.queue(id, draft, place, &burst)
+            } else {
+                self.sendReliable(id, draft, place, &burst)
+            }
+        } catch {
+            place.settle(.failure(error))
         }
-        let peers = try self.peers(recipients)
-        let id = id ?? .random()
-        if let known = try await self.known(id, contentType: contentType, body: body, mode: mode, peers: peers) { return known }
-        if mode == .unreliable { return self.sendUnreliable(id, to: peers, contentType: contentType, body: body) }
-        if queue { return try await self.queue(id, to: peers, contentType: contentType, body: body, timeout: timeout) }
-        self.invite(peers)
-        let deadline = ContinuousClock.now + (timeout ?? EarshotLimits.messageTimeout)
-        self.outgoing[id] = OutgoingMessage(
-            id: id, contentType: contentType, size: body.readableBytes, body: body, fingerprint: [], mode: .reliable, isQueued: false,
-            sentAt: Date(), deadline: deadline, recipients: peers.map { Message.Recipient(peerID: $0, status: .queued) })
-        self.expireMessages(at: deadline)
-        for peer in peers { self.enqueue(id, for: peer, body: body) }
-        return await self.finished(id)
     }
 
     /// A reliable message to peers by their names; see ``send(to:contentType:body:mode:id:queue:timeout:)``.
@@ -109,26 +132,41 @@ extension Node {
 
     // MARK: The same again
 
-    /// What became, or becomes, of the same message sent before; `nil` where it is to be sent now.
-    private func known(
-        _ id: MessageID, contentType: String, body: ByteBuffer, mode: Message.Mode, peers: [PeerID]
-    ) async throws(EarshotError) -> SentMessage? {
-        while let known = self.outgoing[id] {
-            guard try known.isSame(contentType: contentType, body: body, mode: mode, peers: peers) else {
-                throw EarshotError(.conflict, "the message id \(id) belongs to another message; give this one its own")
-            }
-            if known.isDone { return known.result }
-            if known.isFinal {
-                // Tried in vain before: it starts again under its id, which the receiver knows if it has it after all.
-                self.forget(known)
-                return nil
-            }
-            guard known.isQueued else { return await self.finished(id) }
-            // It may be on its way to the disk just now.
-            try await self.change([])
-            if let now = self.outgoing[id] { return now.result }
+    /// Whether the same message was sent before, and what became, or becomes, of it stands for this one.
+    private func isKnown(
+        _ id: MessageID, _ draft: MessageDraft, _ place: MessageBatch.Place, _ burst: inout SendingBurst
+    ) throws(EarshotError) -> Bool {
+        guard let known = self.outgoing[id] else { return false }
+        guard try known.isSame(contentType: draft.contentType, body: draft.body, mode: draft.mode, peers: burst.peers) else {
+            throw EarshotError(.conflict, "the message id \(id) belongs to another message; give this one its own")
         }
-        return nil
+        if known.isDone {
+            place.settle(.success(known.result))
+            return true
+        }
+        if known.isFinal {
+            // Tried in vain before: it starts again under its id, which the receiver knows if it has it after all.
+            self.forget(known)
+            return false
+        }
+        guard known.isQueued else {
+            self.outgoing[id]?.waiters.append(place)
+            return true
+        }
+        // It may be on its way to the disk just now.
+        self.enqueue(
+            .outbox([]) { result in
+                if case .failure(let error) = result {
+                    place.settle(.failure(error))
+                } else if let now = self.outgoing[id] {
+                    place.settle(.success(now.result))
+                } else {
+                    var burst = SendingBurst()
+                    self.begin(draft, place, &burst)
+                    self.end(burst)
+                }
+            })
+        return true
     }
 
     private func forget(_ message: OutgoingMessage) {
@@ -138,55 +176,56 @@ extension Node {
         if message.isQueued { self.enqueue(.outbox([.remove(message.id)]) { _ in }) }
     }
 
-    private func finished(_ id: MessageID) async -> SentMessage {
-        guard let message = self.outgoing[id] else { return SentMessage(id: id, recipients: []) }
-        guard !message.isFinal else { return message.result }
-        return await withCheckedContinuation { self.outgoing[id]?.waiters.append($0) }
-    }
-
     // MARK: Ways
 
-    private func sendUnreliable(_ id: MessageID, to peers: [PeerID], contentType: String, body: ByteBuffer) -> SentMessage {
-        let now = Date()
-        let recipients = peers.map { peer -> Message.Recipient in
-            let name = self.records[peer]?.name ?? peer.description
-            guard let record = self.records[peer], let session = record.session else {
-                return Message.Recipient(
-                    peerID: peer, status: .failed, error: .notConnected,
-                    errorMessage: "there is no session with \(name); run earshot invite first")
+    private func sendReliable(_ id: MessageID, _ draft: MessageDraft, _ place: MessageBatch.Place, _ burst: inout SendingBurst) {
+        if burst.needsInvitation { self.invite(burst.peers) }
+        let deadline = burst.instant + (draft.timeout ?? EarshotLimits.messageTimeout)
+        let message = OutgoingMessage(
+            id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .reliable,
+            isQueued: false, sentAt: burst.now, deadline: deadline, recipients: burst.queued, waiters: [place])
+        self.outgoing[id] = message
+        self.expireMessages(at: deadline)
+        for index in burst.current { self.enqueue(message, body: draft.body, on: index, &burst) }
+    }
+
+    private func sendUnreliable(_ id: MessageID, _ draft: MessageDraft, _ burst: inout SendingBurst) -> SentMessage {
+        let recipients = burst.current.map { index -> Message.Recipient in
+            let way = burst.ways[index]
+            let failure: (EarshotError.Code, String)
+            if let session = way.session, let connection = way.connection {
+                let frame = MessageFrame(
+                    session: session, id: id, mode: .unreliable, sequence: 0, sentAtMilliseconds: burst.milliseconds,
+                    contentType: draft.contentType, body: draft.body)
+                if connection.reserveUnreliable(draft.cost) {
+                    burst.ways[index].unreliable.append(.message(frame))
+                    burst.ways[index].unreliableCost += draft.cost
+                    return Message.Recipient(peerID: way.peer, status: .sent)
+                }
+                failure = (.unavailable, "the connection to \(way.name) is busy, and an unreliable message does not wait")
+            } else if way.session == nil {
+                failure = (.notConnected, "there is no session with \(way.name); run earshot invite first")
+            } else {
+                failure = (.unavailable, "\(way.name) is not connected now, and an unreliable message does not wait")
             }
-            guard record.isAttached, let connection = record.connection else {
-                return Message.Recipient(
-                    peerID: peer, status: .failed, error: .unavailable,
-                    errorMessage: "\(name) is not connected now, and an unreliable message does not wait")
-            }
-            let frame = MessageFrame(
-                session: session.id, id: id, mode: .unreliable, sequence: 0, sentAtMilliseconds: Self.milliseconds(now),
-                contentType: contentType, body: body)
-            guard connection.sendUnreliable(frame) else {
-                return Message.Recipient(
-                    peerID: peer, status: .failed, error: .unavailable,
-                    errorMessage: "the connection to \(name) is busy, and an unreliable message does not wait")
-            }
-            return Message.Recipient(peerID: peer, status: .sent)
+            return Message.Recipient(peerID: way.peer, status: .failed, error: failure.0, errorMessage: failure.1)
         }
         let message = OutgoingMessage(
-            id: id, contentType: contentType, size: body.readableBytes, body: body, fingerprint: [], mode: .unreliable, isQueued: false,
-            sentAt: now, deadline: .now, recipients: recipients)
+            id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .unreliable,
+            isQueued: false, sentAt: burst.now, deadline: burst.instant, recipients: recipients)
         self.outgoing[id] = message
         self.keepFinished(message)
         return message.result
     }
 
     private func queue(
-        _ id: MessageID, to peers: [PeerID], contentType: String, body: ByteBuffer, timeout: Duration?
-    ) async throws(EarshotError) -> SentMessage {
-        let age = min(timeout ?? self.configuration.outboxAge, self.configuration.outboxAge)
-        let now = Date()
+        _ id: MessageID, _ draft: MessageDraft, _ place: MessageBatch.Place, _ burst: inout SendingBurst
+    ) throws(EarshotError) {
+        let age = min(draft.timeout ?? self.configuration.outboxAge, self.configuration.outboxAge)
         let message = OutgoingMessage(
-            id: id, contentType: contentType, size: body.readableBytes, body: nil,
-            fingerprint: try OutgoingMessage.fingerprint(contentType, body), mode: .reliable, isQueued: true, sentAt: now,
-            deadline: .now + age, recipients: peers.map { Message.Recipient(peerID: $0, status: .queued) })
+            id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil,
+            fingerprint: try OutgoingMessage.fingerprint(draft.contentType, draft.body), mode: .reliable, isQueued: true,
+            sentAt: burst.now, deadline: burst.instant + age, recipients: burst.queued)
         guard self.queueUsage.hasRoom(for: message.cost) else {
             throw EarshotError(
                 .noSpace,
@@ -195,45 +234,65 @@ extension Node {
         }
         self.outgoing[id] = message
         self.queueUsage.add(message.cost)
-        do throws(EarshotError) {
-            try await self.change([
-                .add(
-                    QueuedMessage(
-                        id: id, contentType: contentType, body: body, fingerprint: message.fingerprint, sentAt: now,
-                        deadline: now.addingTimeInterval(age / .seconds(1)), recipients: message.recipients))
-            ])
-        } catch {
-            self.outgoing[id] = nil
-            self.queueUsage.remove(message.cost)
-            throw error
-        }
-        self.expireMessages(at: message.deadline)
-        for peer in peers { self.enqueue(id, for: peer, body: body) }
-        return self.outgoing[id]?.result ?? message.result
+        let row = QueuedMessage(
+            id: id, contentType: draft.contentType, body: draft.body, fingerprint: message.fingerprint, sentAt: burst.now,
+            deadline: burst.now.addingTimeInterval(age / .seconds(1)), recipients: message.recipients)
+        self.enqueue(.outbox([.add(row)]) { result in self.queued(message, body: draft.body, result, place) })
     }
 
-    /// Puts a message at the end of what one peer is to get.
-    private func enqueue(_ id: MessageID, for peer: PeerID, body: ByteBuffer) {
-        guard let message = self.outgoing[id], self.isQueued(id, for: peer), let record = self.records[peer] else { return }
-        guard record.session != nil || (message.isQueued ? record.trust == .trusted : self.isInviting(peer)) else {
-            self.settle(id, peer, .failed, EarshotError(.notConnected, "the session has ended"))
+    /// A queued message is on disk, or could not be put there.
+    private func queued(_ message: OutgoingMessage, body: ByteBuffer, _ result: Result<Void, EarshotError>, _ place: MessageBatch.Place) {
+        if case .failure(let error) = result {
+            self.outgoing[message.id] = nil
+            self.queueUsage.remove(message.cost)
+            place.settle(.failure(error))
             return
         }
-        self.append(message, for: peer, body: message.isQueued && !record.isAttached ? nil : body)
-        // Whoever waits for it is told at once whether there is room again.
-        if !message.isQueued, record.outbox.isPaused { self.records[peer]?.outbox.resume() }
-        self.scheduleFlush(peer)
-        if message.isQueued { self.inviteForQueue(peer) }
-        // Somebody waits for it, and not for the pause that earlier failures have earned.
-        self.ensureConnection(peer, now: !message.isQueued)
+        self.expireMessages(at: message.deadline)
+        var burst = SendingBurst()
+        let peers = message.recipients.map(\.peerID).filter { self.isQueued(message.id, for: $0) }
+        burst.use(nil, peers.map { SendingBurst.Way($0, self.records[$0]) })
+        for index in burst.current { self.enqueue(message, body: body, on: index, &burst) }
+        self.end(burst)
+        place.settle(.success(self.outgoing[message.id]?.result ?? message.result))
+    }
+
+    /// Puts a message at the end of what one peer is to get, once the burst ends.
+    private func enqueue(_ message: OutgoingMessage, body: ByteBuffer, on index: Int, _ burst: inout SendingBurst) {
+        let way = burst.ways[index]
+        guard way.session != nil || (message.isQueued ? way.isTrusted : self.isInviting(way.peer)) else {
+            self.settle(message.id, way.peer, .failed, EarshotError(.notConnected, "the session has ended"))
+            return
+        }
+        burst.ways[index].entries.append(self.entry(message, body: message.isQueued && way.connection == nil ? nil : body))
+    }
+
+    private func entry(_ message: OutgoingMessage, body: ByteBuffer?) -> Outbox.Entry {
+        self.nextSequence += 1
+        return Outbox.Entry(
+            id: message.id, sequence: self.nextSequence, contentType: message.contentType, size: message.size, body: body,
+            sentAtMilliseconds: Self.milliseconds(message.sentAt), isQueued: message.isQueued)
     }
 
     func append(_ message: OutgoingMessage, for peer: PeerID, body: ByteBuffer?) {
-        self.nextSequence += 1
-        self.records[peer]?.outbox.append(
-            Outbox.Entry(
-                id: message.id, sequence: self.nextSequence, contentType: message.contentType, size: message.size, body: body,
-                sentAtMilliseconds: Self.milliseconds(message.sentAt), isQueued: message.isQueued))
+        let entry = self.entry(message, body: body)
+        self.records[peer]?.outbox.append(entry)
+    }
+
+    /// Sends what a burst has gathered.
+    private func end(_ burst: SendingBurst) {
+        for way in burst.ways {
+            if !way.unreliable.isEmpty { way.connection?.sendUnreliable(way.unreliable, cost: way.unreliableCost) }
+            guard let last = way.entries.last else { continue }
+            self.records[way.peer]?.outbox.append(contentsOf: way.entries)
+            let isAwaited = way.entries.contains { !$0.isQueued }
+            // Whoever waits for it is told at once whether there is room again.
+            if isAwaited { self.records[way.peer]?.outbox.resume() }
+            self.scheduleFlush(way.peer)
+            if last.isQueued { self.inviteForQueue(way.peer) }
+            // Somebody waits for it, and not for the pause that earlier failures have earned.
+            self.ensureConnection(way.peer, now: isAwaited)
+        }
     }
 
     /// Whether it has not gone out to that peer yet.
@@ -241,5 +300,5 @@ extension Node {
         self.outgoing[id]?.recipients.contains { $0.peerID == peer && $0.status == .queued } ?? false
     }
 
-    private static func milliseconds(_ date: Date) -> Int64 { Int64(date.timeIntervalSince1970 * 1000) }
+    static func milliseconds(_ date: Date) -> Int64 { Int64(date.timeIntervalSince1970 * 1000) }
 }

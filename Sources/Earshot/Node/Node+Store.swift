@@ -9,8 +9,8 @@ import OrderedCollections
 enum StoreWork {
     /// One transaction, and what is to happen after it.
     case apply([StoreChange], then: (Result<Void, EarshotError>) -> Void)
-    /// A message for the inbox; those that wait together are committed together.
-    case deliver(InboxMessage, from: Connection, weight: Int)
+    /// Messages for the inbox; those that wait together are committed together.
+    case deliver([InboxMessage], from: Connection, weight: Int)
     /// Changes of the outbox; those that wait together are committed together.
     case outbox([OutboxChange], then: (Result<Void, EarshotError>) -> Void)
 }
@@ -45,10 +45,12 @@ extension Node {
         while let work = self.storeQueue.popFirst() {
             switch work {
             case .apply(let changes, let then): await self.apply(changes, then)
-            case .deliver(let message, let connection, let weight):
-                var batch = [(message, connection, weight)]
-                while batch.count < EarshotLimits.deliveryBatch, case .deliver(let next, let from, let weight)? = self.storeQueue.first {
-                    batch.append((next, from, weight))
+            case .deliver(let messages, let connection, let weight):
+                var batch = [Delivery(messages: messages, connection: connection, weight: weight)]
+                var count = messages.count
+                while count < EarshotLimits.deliveryBatch, case .deliver(let next, let from, let weight)? = self.storeQueue.first {
+                    batch.append(Delivery(messages: next, connection: from, weight: weight))
+                    count += next.count
                     self.storeQueue.removeFirst()
                 }
                 await self.deliver(batch)
@@ -110,35 +112,48 @@ extension Node {
         }
     }
 
-    private func deliver(_ batch: [(message: InboxMessage, connection: Connection, weight: Int)]) async {
-        let outcomes: [DeliveryOutcome]?
+    /// Messages of one read of one connection.
+    private struct Delivery {
+        let messages: [InboxMessage]
+        let connection: Connection
+        let weight: Int
+    }
+
+    /// One transaction and one fsync for all; what became of them is told in few frames and one round of events.
+    private func deliver(_ batch: [Delivery]) async {
+        var outcomes: [DeliveryOutcome]?
         do throws(EarshotError) {
-            outcomes = try await self.store.deliver(batch.map(\.message), receivedAt: Date())
+            outcomes = try await self.store.deliver(batch.flatMap(\.messages), receivedAt: Date())
         } catch {
             self.logger.error("cannot keep messages", metadata: ["count": "\(batch.count)", "error": "\(error)"])
-            outcomes = nil
         }
         var receipts: [PeerID: [MessageReceipt]] = [:]
-        for (index, entry) in batch.enumerated() {
-            let outcome: MessageReceipt.Outcome
-            switch outcomes?[index] {
-            case .stored(let message)?:
-                self.unreadMessages += 1
-                self.tell(.messageReceived(message), cost: message.body.readableBytes + 512)
-                outcome = .delivered
-            case .duplicate?: outcome = .delivered
-            case .refused(.inboxFull)?: outcome = .inboxFull
-            case .refused(.storage)?, nil: outcome = .refused
+        var events: [NodeEvent.Kind] = []
+        var index = 0
+        for delivery in batch {
+            var own: [MessageReceipt] = []
+            own.reserveCapacity(delivery.messages.count)
+            for message in delivery.messages {
+                let outcome: MessageReceipt.Outcome
+                switch outcomes?[index] {
+                case .stored(let message)?:
+                    self.unreadMessages += 1
+                    events.append(.messageReceived(message))
+                    outcome = .delivered
+                case .duplicate?: outcome = .delivered
+                case .refused(.inboxFull)?: outcome = .inboxFull
+                case .refused(.storage)?, nil: outcome = .refused
+                }
+                own.append(MessageReceipt(id: message.id, outcome: outcome))
+                index += 1
             }
-            receipts[entry.message.senderID, default: []].append(MessageReceipt(id: entry.message.id, outcome: outcome))
-            entry.connection.processed(entry.weight)
+            receipts[delivery.connection.peer.id, default: []] += own
+            delivery.connection.processed(delivery.weight)
         }
+        self.tell(events, cost: Self.eventCost)
         for (peer, receipts) in receipts {
             guard let connection = self.records[peer]?.connection else { continue }
-            connection.send(
-                stride(from: 0, to: receipts.count, by: WireLimits.receiptsPerFrame).map {
-                    .messageReceipts(Array(receipts[$0..<min($0 + WireLimits.receiptsPerFrame, receipts.count)]))
-                })
+            self.send(receipts, on: connection)
         }
     }
 

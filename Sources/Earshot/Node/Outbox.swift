@@ -90,7 +90,12 @@ struct Outbox {
         self.entries.values.filter { !$0.isQueued && !$0.isInFlight }.sorted { $0.sequence < $1.sequence }.map(\.id)
     }
 
-    /// Appends a message; its sequence is above all earlier ones. The body of a queued one is kept in memory only where there is room.
+    /// Appends messages; their sequences rise, above all earlier ones. The body of a queued one is kept in memory only where there is room.
+    mutating func append(contentsOf entries: [Entry]) {
+        for entry in entries { self.append(entry) }
+    }
+
+    /// Appends one message.
     mutating func append(_ entry: Entry) {
         var entry = entry
         if entry.isQueued, entry.body != nil {
@@ -160,6 +165,9 @@ struct Outbox {
         self.refusals = 0
         return true
     }
+
+    /// The receiver has these; for each whether it is there.
+    mutating func acknowledged(_ ids: [MessageID]) -> [Bool] { ids.map { self.acknowledged($0) } }
 
     /// Takes out a message that is given up; `false` where it is not there.
     mutating func remove(_ id: MessageID) -> Bool {

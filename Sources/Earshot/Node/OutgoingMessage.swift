@@ -27,7 +27,7 @@ struct OutgoingMessage {
     var recipients: [Message.Recipient]
     /// Those whose outcome is on its way to the disk: nothing else can become of it there.
     var settling: Set<PeerID> = []
-    var waiters: [CheckedContinuation<SentMessage, Never>] = []
+    var waiters: [MessageBatch.Place] = []
 
     /// Whether every recipient's status is decided; an unreliable message's are at once.
     var isFinal: Bool { self.mode == .unreliable || self.recipients.allSatisfy(\.status.isFinal) }
@@ -35,6 +35,19 @@ struct OutgoingMessage {
     var isDone: Bool { self.mode == .unreliable || self.recipients.allSatisfy { $0.status == .delivered || $0.status == .read } }
     var result: SentMessage { SentMessage(id: self.id, recipients: self.recipients) }
     var cost: Int { self.size + EarshotLimits.messageOverhead }
+
+    /// Takes what became of it at one recipient; `nil` where that changes nothing, and otherwise whether it has become final by it.
+    mutating func decide(_ recipient: Message.Recipient) -> Bool? {
+        guard
+            let index = self.recipients.firstIndex(where: {
+                $0.peerID == recipient.peerID && (!$0.status.isFinal || ($0.status == .delivered && recipient.status == .read))
+            })
+        else { return nil }
+        let wasFinal = self.isFinal
+        self.recipients[index] = recipient
+        self.settling.remove(recipient.peerID)
+        return !wasFinal && self.isFinal
+    }
 
     /// Whether it is that very message.
     func isSame(contentType: String, body: ByteBuffer, mode: Message.Mode, peers: [PeerID]) throws(EarshotError) -> Bool {

@@ -47,6 +47,19 @@ final class SQLiteDatabase {
         return Int(sqlite3_changes64(self.handle))
     }
 
+    /// The statement, prepared: for loops, which look it up once and run it many times.
+    func prepared(_ sql: String) throws(SQLiteError) -> SQLiteStatement { try self.statement(sql) }
+
+    /// Runs a statement to its end with values that `bind` gives it, and returns how many rows it changed.
+    func run(
+        _ statement: SQLiteStatement, _ bind: (SQLiteStatement) throws(SQLiteError) -> Void
+    ) throws(SQLiteError) -> Int {
+        defer { statement.reset() }
+        try bind(statement)
+        while try statement.step() {}
+        return Int(sqlite3_changes64(self.handle))
+    }
+
     /// Runs a query and makes a value of each row.
     func query<Row>(
         _ sql: String, _ values: [SQLiteValue] = [], _ row: (SQLiteStatement) throws(SQLiteError) -> Row

@@ -43,6 +43,30 @@ final class SQLiteStatement {
         }
     }
 
+    /// Binds one value to the parameter of that number, from 1.
+    func bind(_ position: CInt, _ number: Int64) throws(SQLiteError) {
+        try self.check(sqlite3_bind_int64(self.handle, position, number))
+    }
+
+    /// Binds one value to the parameter of that number, from 1.
+    func bind(_ position: CInt, _ text: String) throws(SQLiteError) {
+        try self.check(Self.bind(text, to: self.handle, at: position))
+    }
+
+    /// Binds one value to the parameter of that number, from 1.
+    func bind(_ position: CInt, _ bytes: [UInt8]) throws(SQLiteError) {
+        try self.check(bytes.withUnsafeBytes { Self.bind($0, to: self.handle, at: position) })
+    }
+
+    /// Binds one value to the parameter of that number, from 1.
+    func bind(_ position: CInt, _ buffer: ByteBuffer) throws(SQLiteError) {
+        try self.check(buffer.withUnsafeReadableBytes { Self.bind($0, to: self.handle, at: position) })
+    }
+
+    private func check(_ code: CInt) throws(SQLiteError) {
+        guard code == SQLITE_OK else { throw SQLiteDatabase.error(code, self.database) }
+    }
+
     private static func bind(_ text: String, to handle: OpaquePointer, at position: CInt) -> CInt {
         var text = text
         return text.withUTF8 { bytes in

@@ -14,9 +14,10 @@ extension Store {
         do {
             return try self.attempt { () throws(SQLiteError) in
                 try self.database.transaction { () throws(SQLiteError) in
+                    let insertion = try self.database.prepared(Self.insertion)
                     var outcomes: [DeliveryOutcome] = []
                     outcomes.reserveCapacity(batch.count)
-                    for message in batch { outcomes.append(try self.deliver(message, receivedAt: receivedAt)) }
+                    for message in batch { outcomes.append(try self.deliver(message, receivedAt: receivedAt, insertion)) }
                     return outcomes
                 }
             }
@@ -29,36 +30,51 @@ extension Store {
         }
     }
 
-    private func deliver(_ message: InboxMessage, receivedAt: Date) throws(SQLiteError) -> DeliveryOutcome {
-        let sender = SQLiteValue.blob(message.senderID.bytes)
-        let id = SQLiteValue.blob(message.id.bytes)
-        let known = try self.database.integer(
-            """
-            SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND sender = ?2)
-                OR EXISTS (SELECT 1 FROM remembered WHERE id = ?1 AND sender = ?2)
-            """, [id, sender])
+    /// One that is there already is left as it is.
+    private static let insertion = """
+        INSERT OR IGNORE INTO messages (sender, id, weight, sent_at, received_at, sender_name, content_type, body)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """
+
+    private func deliver(
+        _ message: InboxMessage, receivedAt: Date, _ insertion: SQLiteStatement
+    ) throws(SQLiteError) -> DeliveryOutcome {
         if message.isResumed { self.refusing[message.senderID] = nil }
-        guard known == 0 else { return .duplicate }
-        if let refusal = self.refusing[message.senderID] { return .refused(refusal) }
         let weight = Self.weight(message)
-        guard self.usage.hasRoom(for: weight, from: message.senderID, limits: self.limits) else {
+        let hasRoom = self.usage.hasRoom(for: weight, from: message.senderID, limits: self.limits)
+        let refusal = self.refusing[message.senderID]
+        // Looked for only where the insertion will not find out, or there is none.
+        if !hasRoom || refusal != nil || self.remembered[message.senderID] != nil, try self.isKnown(message) { return .duplicate }
+        if let refusal { return .refused(refusal) }
+        guard hasRoom else {
             self.refusing[message.senderID] = .inboxFull
             return .refused(.inboxFull)
         }
-        try self.database.run(
-            """
-            INSERT INTO messages (sender, id, weight, sent_at, received_at, sender_name, content_type, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                sender, id, .integer(Int64(clamping: weight)), .integer(Self.milliseconds(message.sentAt)),
-                .integer(Self.milliseconds(receivedAt)), .text(message.senderName), .text(message.contentType), .buffer(message.body),
-            ])
+        let added = try self.database.run(insertion) { statement throws(SQLiteError) in
+            try statement.bind(1, message.senderID.bytes)
+            try statement.bind(2, message.id.bytes)
+            try statement.bind(3, Int64(clamping: weight))
+            try statement.bind(4, Self.milliseconds(message.sentAt))
+            try statement.bind(5, Self.milliseconds(receivedAt))
+            try statement.bind(6, message.senderName)
+            try statement.bind(7, message.contentType)
+            try statement.bind(8, message.body)
+        }
+        guard added > 0 else { return .duplicate }
         self.usage.delivered(weight, from: message.senderID)
         return .stored(
             Message(
                 id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
                 contentType: message.contentType, body: message.body, mode: .reliable, sentAt: message.sentAt, receivedAt: receivedAt,
                 readState: .unread, recipients: []))
+    }
+
+    private func isKnown(_ message: InboxMessage) throws(SQLiteError) -> Bool {
+        try self.database.integer(
+            """
+            SELECT EXISTS (SELECT 1 FROM messages WHERE id = ?1 AND sender = ?2)
+                OR EXISTS (SELECT 1 FROM remembered WHERE id = ?1 AND sender = ?2)
+            """, [.blob(message.id.bytes), .blob(message.senderID.bytes)]) != 0
     }
 
     private static func weight(_ message: InboxMessage) -> UInt64 {

@@ -46,20 +46,21 @@ package final class Connection: Sendable {
         self.channel.writeAndFlush(frames, promise: nil)
     }
 
-    /// Writes an unreliable message if it can go at once; `false` where it would have to wait.
-    package func sendUnreliable(_ message: MessageFrame) -> Bool {
-        let cost = message.body.readableBytes + EarshotLimits.messageOverhead
+    /// Whether an unreliable message of that cost can go at once; what is reserved must be given to ``sendUnreliable(_:cost:)``.
+    package func reserveUnreliable(_ cost: Int) -> Bool {
         guard self.channel.isActive, self.channel.isWritable else { return false }
-        let hasRoom = self.unreliableBytes.withLock { bytes in
+        return self.unreliableBytes.withLock { bytes in
             guard bytes + cost <= EarshotLimits.unreliableBytes else { return false }
             bytes += cost
             return true
         }
-        guard hasRoom else { return false }
-        self.channel.writeAndFlush([Frame.message(message)]).whenComplete { _ in
+    }
+
+    /// Writes unreliable messages for which there is room, together.
+    package func sendUnreliable(_ messages: [Frame], cost: Int) {
+        self.channel.writeAndFlush(messages).whenComplete { _ in
             self.unreliableBytes.withLock { $0 -= cost }
         }
-        return true
     }
 
     /// Writes frames; the future is done when the kernel has them.

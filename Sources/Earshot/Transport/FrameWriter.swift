@@ -14,14 +14,21 @@ final class FrameWriter {
     /// About what a write that waits takes in memory beyond its bytes.
     private static let overhead = 256
 
+    /// Bodies up to this many bytes are copied: a write of their own costs more.
+    private static let smallBody = 4096
+
     /// One write for small frames together; a large body is written as the buffer that it is, not copied. Nothing is flushed.
     func write(
         _ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil
     ) throws(WireError) {
-        var buffer = context.channel.allocator.buffer(capacity: 256)
+        var buffer = context.channel.allocator.buffer(capacity: min(max(frames.count, 1) * 256, 256 * 1024))
         if withPreamble { buffer.writeBytes(WireLimits.preamble) }
         for frame in frames {
             if let body = try FrameEncoder.encodeHead(frame, into: &buffer) {
+                guard body.readableBytes > Self.smallBody else {
+                    buffer.writeImmutableBuffer(body)
+                    continue
+                }
                 context.write(NIOAny(buffer), promise: nil)
                 context.write(NIOAny(body), promise: nil)
                 buffer = context.channel.allocator.buffer(capacity: 256)

@@ -72,6 +72,15 @@ extension ControlClient {
         try await self.call(.POST, ControlPath.path(["messages"]), body: try Self.json(request), as: ControlAPI.MessageReceipt.self)
     }
 
+    /// `POST /v1/messages` with a request a line: each is answered by a ``ControlAPI/MessageLineResult``, as they come; where only `failures`
+    /// are wanted, those alone.
+    package func send(lines: AsyncStreamOfBytes, failures: Bool) async throws(ControlError) -> ControlLines {
+        let response = try await self.open(
+            .POST, ControlPath.path(["messages"]), body: .lines(lines), accept: "application/x-ndjson",
+            prefer: failures ? "return=minimal" : nil)
+        return ControlLines(response: response, client: self)
+    }
+
     /// `GET /v1/messages`: incoming ones, the oldest first; unread ones, or all.
     package func messages(
         all: Bool = false, from peer: String? = nil, limit: Int

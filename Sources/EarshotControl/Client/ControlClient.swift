@@ -46,17 +46,20 @@ package struct ControlClient: Sendable {
         case json([UInt8])
         /// Bytes as they come, with back-pressure; their number where it is known.
         case stream(AsyncStreamOfBytes, length: Int64)
+        /// JSON documents as they come, a line each, with back-pressure.
+        case lines(AsyncStreamOfBytes)
     }
 
     /// Sends a request and returns the head of its answer; a problem is thrown.
     func open(
-        _ method: HTTPMethod, _ path: String, body: Body = .none, accept: String = "application/json"
+        _ method: HTTPMethod, _ path: String, body: Body = .none, accept: String = "application/json", prefer: String? = nil
     ) async throws(ControlError) -> HTTPClientResponse {
         var request = HTTPClientRequest(url: "http+unix://\(ControlPath.encode(self.socketPath))\(path)")
         request.method = method
         // Of a Unix socket's address the library would make a Host that the daemon rightly refuses.
         request.headers.replaceOrAdd(name: "Host", value: "localhost")
         request.headers.replaceOrAdd(name: "Accept", value: accept)
+        if let prefer { request.headers.replaceOrAdd(name: "Prefer", value: prefer) }
         request.headers.replaceOrAdd(name: "User-Agent", value: "earshot/\(EarshotVersion.current)")
         switch body {
         case .none: break
@@ -66,6 +69,9 @@ package struct ControlClient: Sendable {
         case .stream(let bytes, let length):
             request.headers.replaceOrAdd(name: "Content-Type", value: "application/octet-stream")
             request.body = .stream(bytes, length: .known(length))
+        case .lines(let bytes):
+            request.headers.replaceOrAdd(name: "Content-Type", value: "application/x-ndjson")
+            request.body = .stream(bytes, length: .unknown)
         }
         let response: HTTPClientResponse
         do {

@@ -11,6 +11,7 @@ struct SendCommand: AsyncParsableCommand {
             earshot send --all TEXT...
             earshot send PEER - < message
             earshot send PEER --file FILE
+            earshot send PEER --lines < messages
             """)
 
     /// How a message travels, as a person writes it.
@@ -27,6 +28,8 @@ struct SendCommand: AsyncParsableCommand {
     var text: [String] = []
     @Option(name: .long, help: "Send the content of this file as the message.", completion: .file())
     var file: String?
+    @Flag(name: .long, help: "Send every line of standard input as a message of its own, in order; empty lines are passed over.")
+    var lines = false
     @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
     var to: [String] = []
     @Flag(name: .long, help: "Send to every peer in a session, instead of PEER.")
@@ -60,7 +63,13 @@ struct SendCommand: AsyncParsableCommand {
             throw ValidationError("--timeout is more than 0 and at most 86400 seconds")
         }
         if self.file != nil, !self.text.isEmpty { throw ValidationError("give either TEXT or --file, not both") }
-        if self.file == nil, self.text.isEmpty { throw ValidationError("there is nothing to send; give TEXT, - or --file FILE") }
+        if self.lines {
+            guard self.text.isEmpty, self.file == nil else {
+                throw ValidationError("--lines sends standard input; give either that, or TEXT or --file")
+            }
+        } else if self.file == nil, self.text.isEmpty {
+            throw ValidationError("there is nothing to send; give TEXT, -, --lines or --file FILE")
+        }
         if self.text == [""] { throw ValidationError("the text is empty; an empty message can be sent with - or --file") }
         if let type = self.type, type.isEmpty || type.utf8.count > 255 {
             throw ValidationError("a content type is 1 to 255 bytes, such as text/plain")
@@ -68,6 +77,7 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     mutating func run() async throws {
+        guard !self.lines else { return try await self.sendLines() }
         let options = self.options
         let body = try self.body()
         guard body.count <= Self.bodyLimit else {
@@ -96,6 +106,19 @@ struct SendCommand: AsyncParsableCommand {
         try self.judge(receipt.value)
     }
 
+    private func sendLines() async throws {
+        let recipients = self.peer.map { [$0] + self.to }
+        let upload = LineUpload(
+            template: LineUpload.Template(
+                recipients: recipients, contentType: self.type, isUnreliable: self.mode == .unreliable, isQueued: self.queue,
+                timeout: self.timeout?.value), showsJSON: self.options.json)
+        try await self.options.withClient { client in
+            let warning = ProtectionWarning(client: client)
+            if let recipients { await warning.tell(of: recipients) } else { await warning.tellOfAll() }
+            try await upload.run(client)
+        }
+    }
+
     private func body() throws -> [UInt8] {
         // One byte more than a message may have is enough to know that it has too many.
         if self.text == ["-"] { return try Self.read(nil) }
@@ -116,30 +139,9 @@ struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    /// A line for every recipient that does not have it, and the worst exit code.
     private func judge(_ receipt: ControlAPI.MessageReceipt) throws {
-        var statuses: [ExitStatus] = []
-        for recipient in receipt.recipients {
-            let code: String
-            switch recipient.status {
-            case .known(.delivered), .known(.read): continue
-            case .known(.sent) where self.mode == .unreliable: continue
-            case .known(.queued) where self.queue, .known(.sent) where self.queue:
-                let peer = Words.short(recipient.peerID).escapedForDisplay
-                Standard.note("the message \(receipt.messageID.escapedForDisplay) waits for \(peer) with the daemon")
-                continue
-            case .known(.unconfirmed), .known(.queued), .known(.sent): code = recipient.error?.code ?? "unconfirmed"
-            case .known(.failed), .unknown: code = recipient.error?.code ?? ""
-            }
-            let status = ExitStatus(code: code)
-            let reason = recipient.error?.message ?? "it was not confirmed in time and may or may not have arrived"
-            Standard.note("not delivered to \(Words.short(recipient.peerID).escapedForDisplay): \(reason.escapedForDisplay)")
-            if code == "not-connected", recipient.error?.message.contains("earshot ") != true {
-                Standard.say("ask for a session first: earshot invite \(Words.short(recipient.peerID).escapedForDisplay)")
-            }
-            statuses.append(status)
-        }
-        let worst = ExitStatus.worst(statuses)
-        guard worst == .done else { throw CommandFailure(worst, nil) }
+        var outcomes = DeliveryOutcomes(isQueued: self.queue, isUnreliable: self.mode == .unreliable)
+        outcomes.add(receipt.messageID, receipt.recipients)
+        try outcomes.end()
     }
 }

@@ -1,5 +1,6 @@
 import EarshotSafety
 import Glibc
+import NIOCore
 
 /// The process's standard streams. Nothing is buffered here: what was written is the kernel's when the call returns.
 enum Standard {
@@ -54,6 +55,27 @@ enum Standard {
             }
         }
         return 0
+    }
+
+    /// What standard input has now, at most `limit` bytes, or waits until it has something; `nil` at its end.
+    static func read(limit: Int) throws(FileError) -> ByteBuffer? {
+        var buffer = ByteBufferAllocator().buffer(capacity: limit)
+        while true {
+            var count = 0
+            buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: limit) { space in
+                count = Glibc.read(STDIN_FILENO, space.baseAddress, limit)
+                return max(count, 0)
+            }
+            if count > 0 { return buffer }
+            if count == 0 { return nil }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN:
+                var waiting = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                _ = poll(&waiting, 1, -1)
+            default: throw FileError("read", "standard input")
+            }
+        }
     }
 
     /// Reads standard input, or another descriptor, to its end or to one byte more than the limit.

@@ -30,9 +30,12 @@ enum RequestRules {
         return name
     }()
 
-    /// Whether a body is JSON by its content type: the parameters do not matter.
-    static func isJSON(_ contentType: String?) -> Bool {
+    /// Whether a body is JSON by its content type.
+    static func isJSON(_ contentType: String?) -> Bool { self.mediaType(contentType) == "application/json" }
+
+    /// A content type in lower case without its parameters, which do not matter.
+    static func mediaType(_ contentType: String?) -> String {
         let mediaType = contentType?.prefix { $0 != ";" }.lowercased() ?? ""
-        return mediaType.filter { $0 != " " && $0 != "\t" } == "application/json"
+        return mediaType.filter { $0 != " " && $0 != "\t" }
     }
 }

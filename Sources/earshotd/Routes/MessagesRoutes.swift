@@ -1,6 +1,7 @@
 internal import Earshot
 internal import EarshotControl
 internal import EarshotWire
+internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
@@ -36,39 +37,29 @@ struct MessagesRoutes: Sendable {
     }
 
     private func send(_ request: Request, _ context: APIContext) async throws -> Response {
-        let body = try await request.json(ControlAPI.MessageRequest.self)
-        let recipients: Message.Recipients
-        switch body.to {
-        case .all: recipients = .all
-        case .peers(let peers):
-            guard !peers.isEmpty, !peers.contains("") else {
-                throw APIProblem(.invalidParameter, "`to` names no peer; give names, ids or their first 8 characters")
-            }
-            recipients = .peers(peers)
+        if RequestRules.mediaType(request.headers[.contentType]) == MessageLines.mediaType { return Self.sendLines(request, self.api.node) }
+        let draft = try MessageDraft(try await request.json(ControlAPI.MessageRequest.self))
+        guard let outcome = await self.api.node.submit([draft]).outcomes().first else {
+            throw APIProblem(.unavailable, "the daemon is stopping; try again once it runs")
         }
-        let mode: Message.Mode
-        switch body.mode.known {
-        case .reliable: mode = .reliable
-        case .unreliable: mode = .unreliable
-        case nil: throw APIProblem(.invalidParameter, "`mode` is reliable or unreliable")
-        }
-        let id = try body.messageID.map { text throws(APIProblem) in
-            guard let id = MessageID(text) else {
-                throw APIProblem(.invalidParameter, "`message_id` is a UUID such as \(APIContext.exampleID)")
-            }
-            return id
-        }
-        let timeout = try body.timeoutSeconds.map { seconds throws(APIProblem) in
-            guard seconds > 0 else { throw APIProblem(.invalidParameter, "`timeout_seconds` is more than 0") }
-            return try Duration.request(seconds, field: "timeout_seconds", atMost: EarshotLimits.messageTimeoutLimit)
-        }
-        let queue = body.queue ?? false
-        let sent = try await self.api.node.send(
-            to: recipients, contentType: body.contentType, body: ByteBuffer(bytes: body.body), mode: mode, id: id, queue: queue,
-            timeout: timeout)
+        let sent = try outcome.get()
         // What waits in the outbox is accepted, and no more is known yet (RFC 9110 section 15.3.3).
         return try .json(
             ControlAPI.MessageReceipt(messageID: sent.id.description, recipients: sent.recipients.map(ControlAPI.Recipient.init)),
-            status: queue ? .accepted : .ok)
+            status: draft.queue ? .accepted : .ok)
+    }
+
+    /// What a caller would rather have (RFC 7240).
+    private static let prefer: HTTPField.Name = {
+        guard let name = HTTPField.Name("Prefer") else { preconditionFailure("Prefer is a token") }
+        return name
+    }()
+
+    private static func sendLines(_ request: Request, _ node: Node) -> Response {
+        let wish = request.headers[Self.prefer]?.lowercased().filter { $0 != " " && $0 != "\t" } ?? ""
+        let lines = MessageLines(node: node, isMinimal: wish.split(separator: ",").contains { $0 == "return=minimal" })
+        return Response(
+            status: .ok, headers: [.contentType: MessageLines.mediaType, .cacheControl: "no-store"],
+            body: ResponseBody { writer in try await lines.copy(from: request.body, to: &writer) })
     }
 }

@@ -1,0 +1,58 @@
+import EarshotWire
+import FoundationEssentials
+import NIOCore
+
+/// Messages that are sent together, on their way to their peers: what is known of the peers is looked up once, and what each is to get is
+/// gathered.
+///
+/// A copy of a peer's record that is held while its outbox is changed costs a copy of the outbox for every message; hence the few facts.
+struct SendingBurst {
+    /// One peer that messages of the burst are for.
+    struct Way {
+        let peer: PeerID
+        let name: String
+        let session: SessionID?
+        /// Where messages go out now; `nil` where the session is not attached.
+        let connection: Connection?
+        let isTrusted: Bool
+        var entries: [Outbox.Entry] = []
+        var unreliable: [Frame] = []
+        var unreliableCost = 0
+
+        init(_ peer: PeerID, _ record: PeerRecord?) {
+            self.peer = peer
+            self.name = record?.name ?? peer.description
+            self.session = record?.session?.id
+            self.connection = record?.isAttached == true ? record?.connection : nil
+            self.isTrusted = record?.trust == .trusted
+        }
+    }
+
+    /// One time for all of them.
+    let now: Date
+    let instant: ContinuousClock.Instant
+    let milliseconds: Int64
+    var ways: [Way] = []
+    /// The recipients that were given last, and where their ways are.
+    private(set) var recipients: Message.Recipients?
+    private(set) var current: Range<Int> = 0..<0
+    /// As they stand in a message that nobody has got yet.
+    private(set) var queued: [Message.Recipient] = []
+
+    init() {
+        self.now = Date()
+        self.instant = .now
+        self.milliseconds = Node.milliseconds(self.now)
+    }
+
+    var peers: [PeerID] { self.ways[self.current].map(\.peer) }
+    var needsInvitation: Bool { self.ways[self.current].contains { $0.session == nil } }
+
+    /// The messages that follow are for these.
+    mutating func use(_ recipients: Message.Recipients?, _ ways: [Way]) {
+        self.recipients = recipients
+        self.current = self.ways.count..<(self.ways.count + ways.count)
+        self.ways += ways
+        self.queued = ways.map { Message.Recipient(peerID: $0.peer, status: .queued) }
+    }
+}

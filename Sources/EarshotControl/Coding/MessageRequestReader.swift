@@ -1,0 +1,81 @@
+package import NIOCore
+
+/// Reads the lines of `POST /v1/messages` with NDJSON: plain ones quickly, all others by the decoder.
+package struct MessageRequestReader: Sendable {
+    /// The recipients of the last plain line: mostly those of the next one.
+    private var recipients: [[UInt8]] = []
+    private var to = ControlAPI.MessageRequest.Recipients.all
+
+    /// A reader of lines in their order.
+    package init() {}
+
+    /// One line.
+    package mutating func read(_ line: ByteBuffer) throws(ControlJSONError) -> ControlAPI.MessageRequest {
+        let plain = line.withUnsafeReadableBytes { bytes in
+            var json = PlainJSON(bytes)
+            return self.read(&json)
+        }
+        if let plain { return plain }
+        return try ControlJSON.decode(ControlAPI.MessageRequest.self, from: line.readableBytesView)
+    }
+
+    /// The fields that a line may have, each once.
+    private struct Fields {
+        var to: ControlAPI.MessageRequest.Recipients?
+        var body: [UInt8]?
+        var contentType: String?
+        var mode: ControlAPI.Message.Mode?
+        var messageID: String?
+        var queue: Bool?
+    }
+
+    private mutating func read(_ json: inout PlainJSON) -> ControlAPI.MessageRequest? {
+        guard json.take(UInt8(ascii: "{")) else { return nil }
+        var fields = Fields()
+        repeat {
+            guard let key = json.string(), json.take(UInt8(ascii: ":")), self.read(key, of: &json, into: &fields) else { return nil }
+        } while json.take(UInt8(ascii: ","))
+        guard json.take(UInt8(ascii: "}")), json.isAtEnd(), let to = fields.to, let body = fields.body else { return nil }
+        return ControlAPI.MessageRequest(
+            to: to, body: body, contentType: fields.contentType ?? BodyCoding.textType, mode: fields.mode ?? .reliable,
+            messageID: fields.messageID, queue: fields.queue)
+    }
+
+    private mutating func read(_ key: [UInt8], of json: inout PlainJSON, into fields: inout Fields) -> Bool {
+        if key.elementsEqual("to".utf8), fields.to == nil {
+            fields.to = self.recipients(of: &json)
+            return fields.to != nil
+        } else if key.elementsEqual("body".utf8), fields.body == nil {
+            fields.body = json.string()
+            return fields.body != nil
+        } else if key.elementsEqual("content_type".utf8), fields.contentType == nil {
+            fields.contentType = json.string().map { String(decoding: $0, as: UTF8.self) }
+            return fields.contentType != nil
+        } else if key.elementsEqual("mode".utf8), fields.mode == nil {
+            fields.mode = json.string().flatMap { ControlAPI.Message.Mode(rawValue: String(decoding: $0, as: UTF8.self)) }
+            return fields.mode != nil
+        } else if key.elementsEqual("message_id".utf8), fields.messageID == nil {
+            fields.messageID = json.string().map { String(decoding: $0, as: UTF8.self) }
+            return fields.messageID != nil
+        } else if key.elementsEqual("queue".utf8), fields.queue == nil {
+            fields.queue = json.bool()
+            return fields.queue != nil
+        }
+        return false
+    }
+
+    private mutating func recipients(of json: inout PlainJSON) -> ControlAPI.MessageRequest.Recipients? {
+        guard json.take(UInt8(ascii: "[")) else { return json.string()?.elementsEqual("all".utf8) == true ? .all : nil }
+        var names: [[UInt8]] = []
+        repeat {
+            guard let name = json.string() else { return nil }
+            names.append(name)
+        } while json.take(UInt8(ascii: ","))
+        guard json.take(UInt8(ascii: "]")) else { return nil }
+        if names != self.recipients {
+            self.recipients = names
+            self.to = .peers(names.map { String(decoding: $0, as: UTF8.self) })
+        }
+        return self.to
+    }
+}

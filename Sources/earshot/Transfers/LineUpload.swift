@@ -1,0 +1,127 @@
+import EarshotControl
+import EarshotSafety
+import Glibc
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Sends the lines of standard input as messages, as fast as the daemon takes them, and follows what becomes of each.
+struct LineUpload: Sendable {
+    /// What is the same for all lines: the beginning of each request.
+    struct Template: Sendable {
+        let isUnreliable: Bool
+        let isQueued: Bool
+        private let head: ByteBuffer
+
+        /// To these peers, or to all.
+        init(recipients: [String]?, contentType: String?, isUnreliable: Bool, isQueued: Bool, timeout: Double?) {
+            self.isUnreliable = isUnreliable
+            self.isQueued = isQueued
+            var head = ByteBuffer(string: "{\"to\":")
+            if let recipients {
+                for (index, name) in recipients.enumerated() {
+                    head.writeString(index == 0 ? "[" : ",")
+                    head.writeJSONString(name.utf8)
+                }
+                head.writeString("]")
+            } else {
+                head.writeString("\"all\"")
+            }
+            if let contentType {
+                head.writeString(",\"content_type\":")
+                head.writeJSONString(contentType.utf8)
+            }
+            if isUnreliable { head.writeString(",\"mode\":\"unreliable\"") }
+            if isQueued { head.writeString(",\"queue\":true") }
+            if let timeout { head.writeString(",\"timeout_seconds\":\(timeout)") }
+            self.head = head
+        }
+
+        /// Appends the request for one line.
+        func write(_ line: ByteBuffer, into buffer: inout ByteBuffer) {
+            buffer.writeImmutableBuffer(self.head)
+            let bytes = line.readableBytesView
+            // A NUL is valid UTF-8, and in no text.
+            if !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil {
+                buffer.writeString(",\"body\":")
+                buffer.writeJSONString(bytes)
+            } else {
+                buffer.writeString(",\"body_base64\":")
+                buffer.writeBytes((try? ControlJSON.encode(Base64Bytes(Array(bytes)))) ?? [])
+            }
+            buffer.writeString("}\n")
+        }
+    }
+
+    /// Read at once from standard input, in bytes.
+    private static let pieceSize = 256 * 1024
+
+    let template: Template
+    /// Whether every result is printed.
+    let showsJSON: Bool
+
+    /// Where the reading stands.
+    private struct State {
+        var lines = LineBuffer(limit: SendCommand.bodyLimit)
+        var failure: CommandFailure?
+        var isAtEnd = false
+    }
+
+    /// Until the end of standard input, and until all is decided.
+    func run(_ client: ControlClient) async throws {
+        let state = Mutex(State())
+        let stream = AsyncStreamOfBytes {
+            // Off the cooperative threads: it waits for whoever writes the lines.
+            try await NIOThreadPool.singleton.runIfActive { self.next(state) }
+        }
+        var outcomes = DeliveryOutcomes(isQueued: self.template.isQueued, isUnreliable: self.template.isUnreliable)
+        _ = try await client.send(lines: stream, failures: !self.showsJSON).forEach { line in
+            if self.showsJSON { try Standard.write(json: line) }
+            try self.judge(line, &outcomes)
+            return true
+        }
+        if let failure = state.withLock({ $0.failure }) { outcomes.add(failure, place: "") }
+        try outcomes.end()
+    }
+
+    private func judge(_ line: [UInt8], _ outcomes: inout DeliveryOutcomes) throws {
+        let result: ControlAPI.MessageLineResult
+        do {
+            result = try ControlJSON.decode(ControlAPI.MessageLineResult.self, from: line)
+        } catch {
+            throw ControlError.malformed("a result of the daemon: \(error)")
+        }
+        let place = "line \(result.line): "
+        if let error = result.error {
+            outcomes.add(CommandFailure(code: error.code, message: error.message), place: place)
+        } else {
+            outcomes.add(result.messageID ?? "", result.recipients ?? [], place: place)
+        }
+    }
+
+    /// The requests for the next lines; `nil` at the end.
+    private func next(_ state: borrowing Mutex<State>) -> ByteBuffer? {
+        state.withLock { state in
+            var requests = ByteBuffer()
+            while requests.readableBytes == 0, !state.isAtEnd {
+                do {
+                    let piece = try Standard.read(limit: Self.pieceSize)
+                    if let piece { state.lines.append(piece) } else { state.isAtEnd = true }
+                    while let line = try state.lines.next() ?? (state.isAtEnd ? state.lines.rest() : nil) {
+                        // An empty one keeps its place, so that the daemon counts the lines as a person does.
+                        if line.readableBytes > 0 { self.template.write(line, into: &requests) } else { requests.writeString("\n") }
+                    }
+                } catch let error as FileError {
+                    state.failure = CommandFailure(.noInput, error.description)
+                    state.isAtEnd = true
+                } catch {
+                    state.failure = CommandFailure(
+                        .data,
+                        "a message is at most \(SendCommand.bodyLimit) bytes, and a line is longer; it and those after it were not sent")
+                    state.isAtEnd = true
+                }
+            }
+            return requests.readableBytes > 0 ? requests : nil
+        }
+    }
+}

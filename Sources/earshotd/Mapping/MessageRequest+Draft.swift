@@ -1,0 +1,39 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+internal import NIOCore
+
+extension MessageDraft {
+    /// What a caller wants to send.
+    /// - Throws: `invalid-parameter` for what no node would be asked.
+    init(_ request: ControlAPI.MessageRequest) throws(APIProblem) {
+        let recipients: Message.Recipients
+        switch request.to {
+        case .all: recipients = .all
+        case .peers(let peers):
+            guard !peers.isEmpty, !peers.contains("") else {
+                throw APIProblem(.invalidParameter, "`to` names no peer; give names, ids or their first 8 characters")
+            }
+            recipients = .peers(peers)
+        }
+        let mode: Message.Mode
+        switch request.mode.known {
+        case .reliable: mode = .reliable
+        case .unreliable: mode = .unreliable
+        case nil: throw APIProblem(.invalidParameter, "`mode` is reliable or unreliable")
+        }
+        var id: MessageID?
+        if let text = request.messageID {
+            id = MessageID(text)
+            guard id != nil else { throw APIProblem(.invalidParameter, "`message_id` is a UUID such as \(APIContext.exampleID)") }
+        }
+        var timeout: Duration?
+        if let seconds = request.timeoutSeconds {
+            guard seconds > 0 else { throw APIProblem(.invalidParameter, "`timeout_seconds` is more than 0") }
+            timeout = try Duration.request(seconds, field: "timeout_seconds", atMost: EarshotLimits.messageTimeoutLimit)
+        }
+        self.init(
+            to: recipients, contentType: request.contentType, body: ByteBuffer(bytes: request.body), mode: mode, id: id,
+            queue: request.queue ?? false, timeout: timeout)
+    }
+}

@@ -1,0 +1,83 @@
+"""Messages from daemon to daemon: durable ones, acknowledged, against mosquitto's QoS 0."""
+
+import json
+import subprocess
+
+COUNT = 200_000
+SIZE = 128
+
+
+def mosquitto(bench, lines, count):
+    """Publisher on alice, broker and subscriber on bob; messages a second until the subscriber has the last one."""
+    subscriber = bench.bob.start(["mosquitto_sub", "-h", "127.0.0.1", "-p", "1883", "-t", "x", "-C", str(count)], stdout=subprocess.DEVNULL)
+    # It has subscribed once the broker has its connection.
+    bench.until(lambda: bench.bob.run(["ss", "-Htn", "state", "established", "dport", "=", ":1883"]).strip(), "the subscriber")
+
+    def work():
+        with open(lines) as source:
+            bench.alice.run(["mosquitto_pub", "-h", bench.bob.address, "-p", "1883", "-t", "x", "-l", "-q", "0"], stdin=source)
+        if subscriber.wait(120) != 0:
+            raise RuntimeError("the subscriber did not get all messages")
+
+    return count / bench.timed(work)
+
+
+def unread(daemon):
+    return json.loads(daemon.earshot("status", "--json"))["counts"]["unread"]
+
+
+def clear(daemon):
+    """Reads all that is unread; messages a second."""
+    count = unread(daemon)
+    with open("/dev/null", "w") as sink:
+        process = daemon.begin("receive", "--raw", stdout=sink)
+        if process.wait(600) != 0:
+            raise RuntimeError("earshot receive failed")
+    return count
+
+
+def run(bench):
+    lines = bench.place / "lines"
+    lines.write_text(("x" * SIZE + "\n") * COUNT)
+    broker_settings = bench.place / "mosquitto.conf"
+    broker_settings.write_text("listener 1883 0.0.0.0\nallow_anonymous true\nmax_queued_messages 0\npersistence false\n")
+    broker = bench.bob.start(["mosquitto", "-c", broker_settings], stderr=subprocess.DEVNULL)
+    bench.listens(bench.bob, 1883)
+    alice, bob = bench.pair()
+
+    def lines_of(arguments):
+        def work():
+            with open(lines) as source:
+                alice.earshot("send", "bob", "--lines", *arguments, stdin=source)
+
+        return work
+
+    reading = []
+
+    def durable():
+        before = unread(bob)
+        rate = COUNT / bench.timed(lines_of([]))
+        arrived = unread(bob) - before
+        if arrived != COUNT:
+            raise RuntimeError(f"{arrived} of {COUNT} messages are in the inbox")
+        reading.append(COUNT / bench.timed(lambda: clear(bob)))
+        return rate
+
+    def unreliable():
+        return COUNT / bench.timed(lines_of(["--mode", "unreliable"]))
+
+    try:
+        bench.compare(
+            "msg/s",
+            {"earshot durable": durable, "mosquitto QoS 0": lambda: mosquitto(bench, lines, COUNT)},
+            [("earshot durable", "mosquitto QoS 0", 1.0, 3)],
+        )
+        bench.row("earshot receive --raw", sorted(reading[1:])[len(reading[1:]) // 2], "msg/s", "and marked read")
+        before = alice.cpu_seconds(), bob.cpu_seconds()
+        lines_of([])()
+        bench.row("CPU of the sender's daemon", (alice.cpu_seconds() - before[0]) * 1e6 / COUNT, "µs/msg")
+        bench.row("CPU of the receiver's daemon", (bob.cpu_seconds() - before[1]) * 1e6 / COUNT, "µs/msg")
+    finally:
+        broker.terminate()
+        broker.wait()
+        bench.end()
