@@ -181,6 +181,14 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),
+        // Attacks on the real daemon; a run of its own, since it looks at memory and time.
+        .testTarget(
+            name: "HostileTests",
+            dependencies: [
+                "EarshotWire", "EarshotSafety", "CLinux", "earshotd", "earshot",
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "Tests/Hostile", exclude: ["report.py", "threats.txt"], swiftSettings: settings),
         .testTarget(
             name: "LANTests", dependencies: ["EarshotControl", "APIDocument"], path: "Tests/LAN",
             exclude: ["lab", "machine", "service"], swiftSettings: settings),

@@ -7,7 +7,8 @@ package import NIOCore
 
 /// Pauses accepting when the process or the machine has run out of descriptors or memory, instead of spinning on it.
 ///
-/// Sits in the listening channel's pipeline, whose `read` accepts.
+/// Sits in the listening channel's pipeline, whose `read` accepts. To hold that back is not enough: after an accept that failed the channel
+/// still has a read pending, and goes on asking the kernel. Reading by itself is switched off meanwhile, by which it stops.
 package final class AcceptBackOffHandler: ChannelDuplexHandler {
     package typealias InboundIn = any Channel
     package typealias OutboundIn = any Channel
@@ -37,11 +38,13 @@ package final class AcceptBackOffHandler: ChannelDuplexHandler {
         }
         guard self.pause == nil else { return }
         self.logger.warning("cannot accept connections for now", metadata: ["error": "\(error)"])
+        try? context.channel.syncOptions?.setOption(.autoRead, value: false)
         let context = NIOLoopBound(context, eventLoop: context.eventLoop)
         let handler = NIOLoopBound(self, eventLoop: context.value.eventLoop)
         self.pause = context.value.eventLoop.scheduleTask(in: self.delay) {
             let this = handler.value
             this.pause = nil
+            try? context.value.channel.syncOptions?.setOption(.autoRead, value: true)
             guard this.wantsRead else { return }
             this.wantsRead = false
             context.value.read()

@@ -93,11 +93,14 @@ package final class Transport: Sendable {
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.recvAllocator, value: Self.receiveAllocator)
+            .childChannelOption(.recvAllocator, value: Self.strangersAllocator)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.initialiseIncoming(channel) }
             }
     }
+
+    /// What a handshake needs: a stranger's flood of bytes must not make buffers for bulk of it.
+    private static let strangersAllocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 16384)
 
     /// Grows with the traffic, from what a handshake needs to what bulk needs.
     static let receiveAllocator = AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: 1 << 20)
@@ -112,9 +115,12 @@ package final class Transport: Sendable {
             channel.close(mode: .all, promise: nil)
         }
         channel.closeFuture.whenComplete { _ in deadline.cancel() }
-        let settings = self.settings(role: .responder, expected: nil, dialled: nil) { _ in
-            unproven.remove(id)
+        let settings = self.settings(role: .responder, expected: nil, dialled: nil) { [weak channel] result in
             deadline.cancel()
+            // One that failed counts until it is closed: it may still be hearing why.
+            guard case .success = result else { return }
+            unproven.remove(id)
+            channel?.setOption(.recvAllocator, value: Self.receiveAllocator).whenFailure { _ in }
         }
         let contexts = self.contexts
         let logger = self.logger

@@ -1,0 +1,30 @@
+import Foundation
+import Testing
+
+/// The list of threats and the tests that answer them, in `threats.txt`: a row without a test, or a test that is gone, fails.
+@Suite struct ThreatTableTests {
+    private static let place = (#filePath as NSString).deletingLastPathComponent
+
+    @Test func everyRowHasItsTests() throws {
+        let lines = try String(contentsOfFile: "\(Self.place)/threats.txt", encoding: .utf8).split(separator: "\n")
+        var rows: [String: Int] = [:]
+        var row = ""
+        let tests = (Self.place as NSString).deletingLastPathComponent
+        let files = try #require(FileManager.default.enumerator(atPath: tests)).compactMap { $0 as? String }
+        for line in lines where !line.hasPrefix("#") {
+            guard line.hasPrefix("    ") else {
+                row = String(line)
+                rows[row] = 0
+                continue
+            }
+            let parts = line.dropFirst(4).split(separator: ".")
+            try #require(parts.count == 2, "\(line)")
+            let file = try #require(files.first { ($0 as NSString).lastPathComponent == "\(parts[0]).swift" }, "\(line): no such file")
+            let source = try String(contentsOfFile: "\(tests)/\(file)", encoding: .utf8)
+            #expect(source.contains("func \(parts[1])("), "\(line): no such test")
+            rows[row, default: 0] += 1
+        }
+        #expect(rows.count == 20)
+        #expect(rows.values.allSatisfy { $0 > 0 }, "\(rows)")
+    }
+}

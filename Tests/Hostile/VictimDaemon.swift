@@ -1,0 +1,135 @@
+import EarshotControl
+import Foundation
+import Glibc
+import Testing
+
+/// A real `earshotd` under attack, on loopback and without discovery; gone with the value, its state too.
+final class VictimDaemon {
+    let pid: pid_t
+    let port: UInt16
+    /// Settings, state, socket and log.
+    let place: String
+    private let binaries: String
+    var socket: String { "\(self.place)/s" }
+
+    /// Starts it and waits until it serves; `descriptors` is its limit on open files.
+    init(settings: String = "", descriptors: Int = 4096, prepare: (String) throws -> Void = { _ in }) throws {
+        self.place = "\(NSTemporaryDirectory())earshot-hostile-\(UUID().uuidString.prefix(8))"
+        try FileManager.default.createDirectory(
+            atPath: self.place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try prepare(self.place)
+        self.binaries = try #require(Self.findBinaries(), "earshotd is not built: run swift build, or set EARSHOT_BIN")
+        let basics = "[peer]\nencryption = optional\nport = 0\nname = victim\n[discovery]\nbackend = none\n"
+        try (basics + settings).write(toFile: "\(self.place)/conf", atomically: false, encoding: .utf8)
+        let script =
+            "ulimit -n \(descriptors); exec '\(self.binaries)/earshotd' --config '\(self.place)/conf' --state-directory '\(self.place)/state'"
+            + " --socket '\(self.place)/s' >'\(self.place)/out' 2>'\(self.place)/log'"
+        self.pid = try Self.spawn(["/bin/sh", "-c", script])
+        let deadline = ContinuousClock.now + .seconds(30)
+        var found: UInt16?
+        while found == nil {
+            let isStarting = ContinuousClock.now < deadline && kill(self.pid, 0) == 0
+            try #require(isStarting, "the daemon does not start: \(Self.text("\(self.place)/log"))")
+            usleep(20_000)
+            let line = Self.text("\(self.place)/log").split(separator: "\n").first { $0.contains("earshotd: ready") }
+            found = line?.split(separator: " ").first { $0.hasPrefix("port=") }.flatMap { UInt16($0.dropFirst(5)) }
+        }
+        self.port = try #require(found)
+    }
+
+    deinit {
+        kill(self.pid, SIGKILL)
+        var status: CInt = 0
+        waitpid(self.pid, &status, 0)
+        try? FileManager.default.removeItem(atPath: self.place)
+    }
+
+    private static func findBinaries() -> String? {
+        // Beside the tests' own program, which `swift test` gives as an argument.
+        let beside = CommandLine.arguments.map { ($0 as NSString).deletingLastPathComponent }
+        let places = [ProcessInfo.processInfo.environment["EARSHOT_BIN"] ?? ""] + beside
+        return places.first { access("\($0)/earshotd", X_OK) == 0 }
+    }
+
+    private static func spawn(_ words: [String], output: String = "/dev/null") throws -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        let arguments = words.map { strdup($0) } + [nil]
+        let environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("EARSHOT_") && $0.key != "NOTIFY_SOCKET" }
+        let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for pointer in arguments + variables { free(pointer) } }
+        var pid: pid_t = 0
+        let failure = posix_spawn(&pid, words[0], &actions, nil, arguments, variables)
+        guard failure == 0 else { throw POSIXError(POSIXErrorCode(rawValue: failure) ?? .EIO) }
+        return pid
+    }
+
+    // MARK: - What it is like
+
+    static func text(_ path: String) -> String { String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self) }
+
+    /// Whether the process that was started still runs: neither crashed nor replaced.
+    var isAlive: Bool {
+        var status: CInt = 0
+        return waitpid(self.pid, &status, WNOHANG) == 0
+    }
+
+    /// Bytes in memory.
+    var memory: Int {
+        let line = Self.text("/proc/\(self.pid)/status").split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        return (line?.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) } ?? 0) * 1024
+    }
+
+    /// Seconds of processor time so far.
+    var processorTime: Double {
+        let fields = Self.text("/proc/\(self.pid)/stat").split(separator: " ")
+        return fields.count > 14 ? ((Double(fields[13]) ?? 0) + (Double(fields[14]) ?? 0)) / Double(sysconf(CInt(_SC_CLK_TCK))) : 0
+    }
+
+    var log: String { Self.text("\(self.place)/log") }
+
+    /// The store, byte for byte: the database and what was written ahead of it.
+    var store: [Data?] { ["", "-wal"].map { FileManager.default.contents(atPath: "\(self.place)/state/earshot.db" + $0) } }
+
+    // MARK: - Its own user
+
+    /// A call of the API by a client that sends one request: the status and the body.
+    func call(_ method: String, _ path: String, json: String? = nil) throws -> (status: Int, body: String) {
+        let socket = try PlainSocket(path: self.socket)
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        if let json { head += "Content-Type: application/json\r\nContent-Length: \(json.utf8.count)\r\n" }
+        socket.send(Array((head + "\r\n" + (json ?? "")).utf8))
+        let answer = String(decoding: try #require(socket.receiveAll(), "the API does not answer"), as: UTF8.self)
+        let parts = answer.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
+        let status = answer.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+        return (try #require(status), parts.count > 1 ? String(parts[1]) : "")
+    }
+
+    /// The command line, with both its outputs.
+    func earshot(_ arguments: String...) throws -> (status: CInt, output: String) { try self.begin(arguments) }
+
+    /// What a command writes, to either output.
+    func run(_ arguments: [String]) throws -> String { try self.begin(arguments).output }
+
+    /// What a command that does not end by itself has written after a second.
+    func watch(_ arguments: [String]) throws -> String { try self.begin(arguments, prefix: ["/usr/bin/timeout", "1"]).output }
+
+    private func begin(_ arguments: [String], prefix: [String] = []) throws -> (status: CInt, output: String) {
+        let output = "\(self.place)/cli-\(UUID().uuidString)"
+        let pid = try Self.spawn(prefix + ["\(self.binaries)/earshot"] + arguments + ["--socket", self.socket], output: output)
+        return (Self.status(of: pid), Self.text(output))
+    }
+
+    /// The exit code of a line of shell.
+    static func run(_ script: String) throws -> CInt { self.status(of: try self.spawn(["/bin/sh", "-c", script])) }
+
+    private static func status(of pid: pid_t) -> CInt {
+        var status: CInt = 0
+        waitpid(pid, &status, 0)
+        return status >> 8 & 0xFF
+    }
+}

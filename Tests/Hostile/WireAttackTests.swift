@@ -1,0 +1,176 @@
+import Crypto
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+/// Attacks on the port of a real daemon, by strangers and by peers with a proven key. The same rules are held one by one, inside one
+/// process, by HostilePeerTests in EarshotTests; here it is the process that must stand.
+extension HostileTests {
+    @Suite struct Wire {
+        @Test("pre-authentication exhaustion: 2,000 idle connections of one byte") func idleConnections() throws {
+            let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
+            var held: [PlainSocket] = []
+            try Attack(daemon: daemon).run("idle connections", count: 2_000) { number in
+                // From as many addresses as the limit on each needs.
+                let socket = try PlainSocket(port: daemon.port, from: "127.1.\(number / 800).\(1 + number / 4 % 200)")
+                socket.send([WireLimits.preamble[0]])
+                held.append(socket)
+            }
+            // The oldest gave way, and somebody new is let in at once.
+            #expect(held.first?.receive() == [])
+            try WirePeer(port: daemon.port, name: "late").prove().roundTrip()
+            withExtendedLifetime(held) {}
+        }
+
+        @Test("pre-authentication exhaustion: endless hellos, and one byte at a time") func endlessHellos() throws {
+            let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
+            let header: [UInt8] = [0, 0, 0x20, 0, FrameType.hello.rawValue]
+            var slow: [PlainSocket] = []
+            try Attack(daemon: daemon).run("endless hellos", count: 60) { number in
+                let endless = try PlainSocket(port: daemon.port, from: "127.2.0.\(1 + number)")
+                // The first 8 KiB are no hello; whatever follows is never taken.
+                let isTaken = endless.send(WireLimits.preamble + header + [UInt8](repeating: 1, count: 1 << 20), patience: 1)
+                #expect(!isTaken || endless.receiveAll() != nil)
+                let one = try PlainSocket(port: daemon.port, from: "127.3.0.\(1 + number)")
+                for byte in WireLimits.preamble { one.send([byte]) }
+                slow.append(one)
+            }
+            for (number, one) in slow.enumerated() where number >= slow.count - 8 {
+                for byte in header { one.send([byte]) }
+            }
+        }
+
+        /// Every length at its edges for every type of frame, as a stranger and as a proven peer; one byte at a time.
+        @Test("lengths: 0, max, max+1, 2^31-1, 2^31 and 2^32-1 in every frame's header, split at every byte") func lengths() throws {
+            let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
+            let before = daemon.store
+            let live = try LiveSession(with: daemon)
+            var types = FrameType.allCases.map { ($0.rawValue, UInt32($0.payloadLimit)) }
+            types += [(0x7F, 0), (0x80, UInt32(WireLimits.framePayload)), (0xFF, UInt32(WireLimits.framePayload))]
+            for (type, limit) in types {
+                for length in [limit + 1, 1 << 31 - 1, 1 << 31, .max] as [UInt32] {
+                    let bytes = withUnsafeBytes(of: length.bigEndian) { Array($0) } + [type]
+                    let stranger = try PlainSocket(port: daemon.port)
+                    for byte in WireLimits.preamble + bytes { stranger.send([byte]) }
+                    #expect(stranger.receiveAll() != nil, "\(type) of \(length) bytes ends a stranger's connection")
+                }
+                // One that is proven may send more, and hears why it may not send this.
+                let peer = try WirePeer(port: daemon.port).prove()
+                for byte in withUnsafeBytes(of: (limit + 1).bigEndian, { Array($0) }) + [type] { peer.socket.send([byte]) }
+                #expect(try peer.refusal() == .protocolViolation, "\(type) of \(limit + 1) bytes")
+            }
+            // Nothing in a frame, and lengths inside it that lead out of it.
+            for type in FrameType.allCases where type != .goodbye {
+                let peer = try WirePeer(port: daemon.port).prove()
+                peer.socket.send([0, 0, 0, 0, type.rawValue])
+                #expect(try peer.refusal() == .protocolViolation, "\(type) of nothing")
+            }
+            #expect(daemon.isAlive)
+            #expect(try live.message() < 10_000)
+            #expect(before[0] != nil)
+        }
+
+        @Test("invitation spam: from one key") func invitationsOfOneKey() throws {
+            let daemon = try VictimDaemon()
+            let peer = try WirePeer(port: daemon.port).prove()
+            let count = Scale.of(10_000)
+            var busy = 0
+            for number in 0..<count {
+                try peer.send(.invite(Invite(id: .random(), timeoutMilliseconds: 60_000, context: Array("x".utf8))))
+                if number > 0 {
+                    try peer.next { frame -> Void? in
+                        guard case .inviteAnswer(let answer) = frame, answer.decision == .busy else { return nil }
+                        return ()
+                    }
+                    busy += 1
+                }
+            }
+            #expect(busy == count - 1)
+            #expect(try self.pending(daemon) == 1)
+            #expect(daemon.isAlive)
+        }
+
+        @Test("invitation spam: from as many keys, and spoofed trust: fresh keys leave the store alone") func invitationsOfManyKeys() throws
+        {
+            let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = ask\n")
+            // A friend whose session stands before the policy asks: trusted by the daemon's own user.
+            let key = P256.Signing.PrivateKey()
+            let id = PeerID(subjectPublicKeyInfo: key.publicKey.derRepresentation)
+            #expect(try daemon.call("PUT", "/v1/peers/\(id)/trust", json: #"{"trust":"trusted"}"#).status == 200)
+            let friend = try WirePeer(port: daemon.port, key: key, name: "friend", from: "127.9.9.9").prove()
+            _ = try friend.join()
+            let before = daemon.store
+            let memory = daemon.memory
+            let count = Scale.of(10_000)
+            var times: [Double] = []
+            for number in 0..<count {
+                let stranger = try WirePeer(port: daemon.port, from: "127.4.\(number / 250 % 250).\(1 + number % 250)").prove()
+                try stranger.send(.invite(Invite(id: .random(), timeoutMilliseconds: 60_000, context: [])))
+                try stranger.roundTrip()
+                if number % 20 == 0 {
+                    let began = ContinuousClock.now
+                    try friend.send(.ping(UInt64(number)))
+                    try friend.next { $0 == .pong(UInt64(number)) ? () : nil }
+                    times.append(LiveSession.milliseconds(since: began))
+                    #expect(try self.pending(daemon) <= 32)
+                }
+            }
+            times.sort()
+            let grown = daemon.memory - memory
+            print("measured: invitations of fresh keys: \(count), live session \(times[times.count / 2]) ms, memory +\(grown >> 10) KiB")
+            #expect(daemon.store == before, "the store is what it was, byte for byte")
+            #expect(times[times.count / 2] < 100)
+            #expect(grown < 32 << 20)
+            #expect(daemon.isAlive)
+        }
+
+        private func pending(_ daemon: VictimDaemon) throws -> Int {
+            struct List: Decodable { let invitations: [Entry] }
+            struct Entry: Decodable { let state: String }
+            let answer = try daemon.call("GET", "/v1/invitations")
+            // The body may come in chunks; its JSON is one line of them.
+            let json = answer.body.split(separator: "\r\n").first { $0.hasPrefix("{") } ?? ""
+            return try JSONDecoder().decode(List.self, from: Data(json.utf8)).invitations.count
+        }
+
+        @Test("descriptor exhaustion: a flood with 64 descriptors") func descriptors() throws {
+            let daemon = try VictimDaemon(descriptors: 64)
+            var flood: [PlainSocket] = []
+            // More than its descriptors and its backlog take is never answered: nobody waits for that.
+            for number in 0..<200 { flood.append(try PlainSocket(port: daemon.port, from: "127.5.0.\(1 + number)")) }
+            // Those that gave way have gone after a while, and the rest only sits there.
+            usleep(2_000_000)
+            let began = daemon.processorTime
+            usleep(2_000_000)
+            let used = daemon.processorTime - began
+            #expect(used < 0.5, "it spins: \(used) s of processor time in 2 s")
+            flood.removeAll()
+            let released = ContinuousClock.now
+            try WirePeer(port: daemon.port, name: "late", from: "127.6.0.1").prove().roundTrip()
+            let time = ContinuousClock.now - released
+            #expect(time < .seconds(4), "accepted again after \(time)")
+            print("measured: descriptor exhaustion: \(used) s of processor time in 2 s, accepts again after \(time)")
+            #expect(daemon.isAlive)
+        }
+
+        @Test("log injection and flood: failures by the thousand, and newlines in every string") func logFlood() throws {
+            let daemon = try VictimDaemon()
+            let before = daemon.log.split(separator: "\n").count
+            for number in 0..<Scale.of(10_000) {
+                let socket = try PlainSocket(port: daemon.port, from: "127.7.0.\(1 + number % 200)")
+                socket.send(number % 2 == 0 ? Array("GET / HTTP/1.1\r\n\r\n".utf8) : WireLimits.preamble + [0, 0, 0, 1, 0x7F, 10])
+                socket.finishSending()
+                _ = socket.receiveAll()
+            }
+            let peer = try WirePeer(port: daemon.port).prove()
+            try peer.send(.refusal(Refusal(code: .declined, explanation: "two\nlines\u{1B}[1A\u{202E}")))
+            _ = try peer.refusal()
+            let lines = daemon.log.split(separator: "\n")
+            #expect(lines.count - before <= 130, "\(lines.count - before) lines, of two labels and a minute and a bit")
+            for line in lines { #expect(line.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 >= 0x80 }, "\(line.debugDescription)") }
+            #expect(!daemon.log.unicodeScalars.contains("\u{202E}"))
+            #expect(daemon.isAlive)
+        }
+    }
+}

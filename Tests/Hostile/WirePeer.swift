@@ -1,0 +1,116 @@
+import Crypto
+import EarshotWire
+import NIOCore
+import Testing
+
+/// A peer that speaks the protocol by hand, in plaintext: every frame, and every byte, is a test's own.
+final class WirePeer {
+    let socket: PlainSocket
+    let key: P256.Signing.PrivateKey
+    let id: PeerID
+    private let name: String
+    private var preamble = PreambleDecoder()
+    private var decoder = FrameDecoder()
+
+    init(
+        port: UInt16, key: P256.Signing.PrivateKey = P256.Signing.PrivateKey(), name: String = "mallory", from: String = "127.0.0.1"
+    ) throws {
+        self.socket = try PlainSocket(port: port, from: from)
+        self.key = key
+        self.id = PeerID(subjectPublicKeyInfo: key.publicKey.derRepresentation)
+        self.name = name
+        self.decoder.phase = .proven
+    }
+
+    /// This peer's opening words.
+    func hello() throws -> Hello {
+        Hello(
+            versions: WireLimits.versions, publicKey: Array(self.key.publicKey.derRepresentation), signatureScheme: .ecdsaSecp256r1SHA256,
+            nonce: (0..<WireLimits.nonceLength).map { _ in .random(in: .min ... .max) }, serviceType: try ServiceType("earshot"),
+            displayName: try DisplayName(self.name), encryption: .none)
+    }
+
+    @discardableResult
+    func send(_ frames: Frame..., preamble: Bool = false) throws -> Bool {
+        var buffer = ByteBuffer()
+        if preamble { buffer.writeBytes(WireLimits.preamble) }
+        for frame in frames { try FrameEncoder.encode(frame, into: &buffer) }
+        return self.socket.send(Array(buffer.readableBytesView))
+    }
+
+    /// The next frame, pings answered; `nil` once the connection is closed. Fails where nothing comes in time.
+    func next(within milliseconds: Int32 = 10_000) throws -> Frame? {
+        while true {
+            if let frame = try self.decoder.next() {
+                guard case .ping(let value) = frame else { return frame }
+                try self.send(.pong(value))
+                continue
+            }
+            let piece = try #require(self.socket.receive(within: milliseconds), "the daemon says nothing")
+            guard !piece.isEmpty else { return nil }
+            var buffer = ByteBuffer(bytes: piece)
+            if try self.preamble.consume(&buffer) { self.decoder.feed(buffer) }
+        }
+    }
+
+    /// The next frame that `match` takes.
+    func next<Value>(_ match: (Frame) -> Value?) throws -> Value {
+        while let frame = try self.next() {
+            if let value = match(frame) { return value }
+        }
+        throw Closed()
+    }
+
+    struct Closed: Error {}
+
+    /// Why the daemon closed the connection; `nil` where it did so without a word.
+    func refusal() throws -> WireErrorCode? {
+        var code: WireErrorCode?
+        while let frame = try self.next() {
+            if case .refusal(let refusal) = frame { code = refusal.code }
+        }
+        return code
+    }
+
+    /// Runs the handshake.
+    @discardableResult
+    func prove() throws -> WirePeer {
+        let hello = try self.hello()
+        try self.send(.hello(hello), preamble: true)
+        let theirs = try self.next { if case .hello(let hello) = $0 { hello } else { nil } }
+        let transcript = Transcript(
+            initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs), transport: .plaintext
+        )
+        let signature = try self.key.signature(for: transcript.proofInput(of: .initiator))
+        try self.send(.proof(Proof(signature: Array(signature.derRepresentation))))
+        return self
+    }
+
+    /// Invites the daemon, whose policy must accept.
+    func join() throws -> SessionID {
+        let id = InvitationID.random()
+        try self.send(.invite(Invite(id: id, timeoutMilliseconds: 60_000, context: [])))
+        return try self.next { frame in
+            guard case .inviteAnswer(let answer) = frame, answer.id == id, case .accepted(let session) = answer.decision else { return nil }
+            return session
+        }
+    }
+
+    /// One question that the node itself answers: all that was sent before has been dealt with.
+    func roundTrip() throws {
+        let unknown = SessionID.random()
+        try self.send(.sessionResume(unknown))
+        try self.next { $0 == .sessionEnd(unknown) ? () : nil }
+    }
+
+    func message(_ text: String, in session: SessionID, sequence: UInt64) -> (id: MessageID, frame: Frame) {
+        let id = MessageID.random()
+        return (
+            id,
+            .message(
+                MessageFrame(
+                    session: session, id: id, mode: .reliable, sequence: sequence, sentAtMilliseconds: 0, contentType: "text/plain",
+                    body: ByteBuffer(string: text)))
+        )
+    }
+}
