@@ -44,6 +44,7 @@ package struct ConnectionStateMachine: Sendable {
     private var lastSequence: UInt64?
     private var invitations: InvitationTable
     private var transfers = TransferTable()
+    private var streams = StreamTable()
 
     package init(localID: PeerID, peerID: PeerID) {
         self.invitations = InvitationTable(isLower: localID < peerID)
@@ -52,6 +53,11 @@ package struct ConnectionStateMachine: Sendable {
     /// How many transfers of each direction are open.
     package var openTransfers: (incoming: Int, outgoing: Int) {
         (self.transfers.openIncoming, self.transfers.openOutgoing)
+    }
+
+    /// How many streams of each direction are open.
+    package var openStreams: (incoming: Int, outgoing: Int) {
+        (self.streams.openIncoming, self.streams.openOutgoing)
     }
 
     /// A frame came.
@@ -96,6 +102,13 @@ package struct ConnectionStateMachine: Sendable {
         case .resourceCancel(let cancel): return self.transfers.received(cancel: cancel.id)
         case .resourceHave(let have): return self.transfers.received(have)
         case .resourceFrom(let from): return self.transfers.received(from)
+        case .streamOpen(let open): return self.streams.received(open)
+        case .streamAccept(let accept): return self.streams.received(accept)
+        case .streamRefuse(let refuse): return self.streams.received(refuse: refuse.id)
+        case .streamData(let data): return self.streams.received(dataOf: data.id, count: UInt64(data.data.readableBytes))
+        case .streamEnd(let end): return self.streams.received(end)
+        case .streamDone(let id): return self.streams.received(done: id)
+        case .streamAbort(let abort): return self.streams.received(abort: abort.id)
         }
     }
 
@@ -149,6 +162,13 @@ package struct ConnectionStateMachine: Sendable {
         case .resourceCancel(let cancel): return self.transfers.sent(cancel: cancel.id)
         case .resourceHave(let have): return self.transfers.sent(have)
         case .resourceFrom(let from): return self.transfers.sent(from)
+        case .streamOpen(let open): return self.streams.sent(open)
+        case .streamAccept(let accept): return self.streams.sent(accept)
+        case .streamRefuse(let refuse): return self.streams.sent(refuse: refuse.id)
+        case .streamData(let data): return self.streams.sent(dataOf: data.id, count: UInt64(data.data.readableBytes))
+        case .streamEnd(let end): return self.streams.sent(end)
+        case .streamDone(let id): return self.streams.sent(done: id)
+        case .streamAbort(let abort): return self.streams.sent(abort: abort.id)
         }
     }
 }

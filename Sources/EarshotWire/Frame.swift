@@ -41,6 +41,15 @@ package enum Frame: Sendable, Hashable {
     case resourceCancel(ResourceRefuse)
     case resourceHave(ResourceHave)
     case resourceFrom(ResourceFrom)
+
+    // Streams
+    case streamOpen(StreamOpen)
+    case streamAccept(StreamAccept)
+    case streamRefuse(StreamRefuse)
+    case streamData(StreamData)
+    case streamEnd(StreamEnd)
+    case streamDone(StreamID)
+    case streamAbort(StreamRefuse)
 }
 
 /// A side's opening words: who it claims to be and what it can do. Bound into the transcript byte for byte.

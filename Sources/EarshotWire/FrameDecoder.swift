@@ -3,8 +3,9 @@ package import NIOCore
 /// Cuts the bytes of a connection, after its preamble, into frames.
 ///
 /// The channel handler feeds each buffer that it reads and then calls ``next()`` until that gives `nil`. A frame that lies whole
-/// in one buffer shares its storage; only one that spans buffers is put together by copying. The data of a chunk is never put
-/// together: where it spans buffers it comes out as several `resourceChunk` frames of consecutive offsets, which mean the same.
+/// in one buffer shares its storage; only one that spans buffers is put together by copying. The data of a chunk or of a stream is
+/// never put together: where it spans buffers it comes out as several `resourceChunk` frames of consecutive offsets, or several
+/// `streamData` frames, which mean the same.
 ///
 /// Nothing is allocated on a header's word: what is held is what has arrived, and a length over the limit is refused from the header.
 package struct FrameDecoder: Sendable {
@@ -18,6 +19,7 @@ package struct FrameDecoder: Sendable {
         case header
         case payload(FrameType, length: Int)
         case chunk(ResourceID, offset: UInt64, remaining: Int)
+        case streamData(StreamID, remaining: Int)
         case skipping(remaining: Int)
         case failed(WireError)
     }
@@ -63,6 +65,12 @@ package struct FrameDecoder: Sendable {
                     let chunk = try ChunkHead(from: &reader)
                     guard chunk.count == length - ChunkHead.encodedLength else { throw WireError.malformed(.resourceChunk, field: "data") }
                     self.state = .chunk(chunk.id, offset: chunk.offset, remaining: chunk.count)
+                case .payload(.streamData, let length):
+                    guard let head = self.take(StreamDataHead.encodedLength) else { return nil }
+                    var reader = PayloadReader(head, of: .streamData)
+                    let data = try StreamDataHead(from: &reader)
+                    guard data.count == length - StreamDataHead.encodedLength else { throw WireError.malformed(.streamData, field: "data") }
+                    self.state = .streamData(data.id, remaining: data.count)
                 case .payload(let type, let length):
                     guard let payload = self.take(length) else { return nil }
                     self.state = .header
@@ -73,6 +81,11 @@ package struct FrameDecoder: Sendable {
                     self.state =
                         rest == 0 ? .header : .chunk(id, offset: offset + UInt64(data.readableBytes), remaining: rest)
                     return .resourceChunk(ResourceChunk(id: id, offset: offset, data: data))
+                case .streamData(let id, let remaining):
+                    guard let data = self.takeUpTo(remaining) else { return nil }
+                    let rest = remaining - data.readableBytes
+                    self.state = rest == 0 ? .header : .streamData(id, remaining: rest)
+                    return .streamData(StreamData(id: id, data: data))
                 case .skipping(let remaining):
                     guard remaining > 0 else {
                         self.state = .header
@@ -102,7 +115,8 @@ package struct FrameDecoder: Sendable {
         }
         let accepted = try self.accepted(length, of: number, limit: type.payloadLimit)
         // A chunk's head is read by itself, so a payload too short for it must not take from the frame after it.
-        guard type != .resourceChunk || accepted > ChunkHead.encodedLength else { throw .malformed(type, field: "data") }
+        let head = type == .resourceChunk ? ChunkHead.encodedLength : type == .streamData ? StreamDataHead.encodedLength : -1
+        guard accepted > head else { throw .malformed(type, field: "data") }
         return .payload(type, length: accepted)
     }
 

@@ -9,7 +9,7 @@ package enum FrameEncoder {
         }
     }
 
-    /// Appends all of the frame but the bytes of a message's body or a chunk's data, and returns those: written to the channel
+    /// Appends all of the frame but the bytes of a message's body or a chunk's or a stream's data, and returns those: written to the channel
     /// right after `buffer`, they need not be copied. `nil` where the frame has no such bytes.
     package static func encodeHead(_ frame: Frame, into buffer: inout ByteBuffer) throws(WireError) -> ByteBuffer? {
         let start = buffer.writerIndex
@@ -94,6 +94,24 @@ package enum FrameEncoder {
         case .resourceFrom(let from):
             writer.identifier(from.id)
             try writer.integer("offset", from.offset, in: 0...WireLimits.resourceSize)
+        case .streamOpen(let open):
+            writer.identifier(open.session)
+            writer.identifier(open.id)
+            try writer.text("name", open.name.description, as: UInt8.self, in: 1...StreamName.byteLimit)
+        case .streamAccept(let accept):
+            writer.identifier(accept.id)
+            writer.integer(accept.limit)
+        case .streamRefuse(let refuse), .streamAbort(let refuse):
+            writer.identifier(refuse.id)
+            try self.refusal(refuse.refusal, into: &writer)
+        case .streamData(let data):
+            writer.identifier(data.id)
+            try writer.length("data", data.data.readableBytes, as: UInt32.self, in: 1...WireLimits.streamData)
+            return data.data
+        case .streamEnd(let end):
+            writer.identifier(end.id)
+            writer.integer(end.size)
+        case .streamDone(let id): writer.identifier(id)
         }
         return nil
     }

@@ -53,6 +53,13 @@ package enum FrameParser {
         case .resourceFrom:
             .resourceFrom(
                 ResourceFrom(id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 0...WireLimits.resourceSize)))
+        case .streamOpen: .streamOpen(try self.streamOpen(from: &reader))
+        case .streamAccept: .streamAccept(StreamAccept(id: try reader.identifier("stream"), limit: try reader.integer("limit")))
+        case .streamRefuse: .streamRefuse(StreamRefuse(id: try reader.identifier("stream"), refusal: try self.refusal(from: &reader)))
+        case .streamData: .streamData(try self.streamData(from: &reader))
+        case .streamEnd: .streamEnd(StreamEnd(id: try reader.identifier("stream"), size: try reader.integer("size")))
+        case .streamDone: .streamDone(try reader.identifier("stream"))
+        case .streamAbort: .streamAbort(StreamRefuse(id: try reader.identifier("stream"), refusal: try self.refusal(from: &reader)))
         }
     }
 
@@ -135,6 +142,20 @@ package enum FrameParser {
         return ResourceOffer(session: session, id: id, kind: kind, size: size, name: try reader.text("name", count: length))
     }
 
+    private static func streamOpen(from reader: inout PayloadReader) throws(WireError) -> StreamOpen {
+        let session: SessionID = try reader.identifier("session")
+        let id: StreamID = try reader.identifier("stream")
+        let length = try reader.length("name", as: UInt8.self, in: 1...StreamName.byteLimit)
+        let text = try reader.text("name", count: length)
+        guard let name = try? StreamName(text) else { throw reader.malformed("name") }
+        return StreamOpen(session: session, id: id, name: name)
+    }
+
+    private static func streamData(from reader: inout PayloadReader) throws(WireError) -> StreamData {
+        let head = try StreamDataHead(from: &reader)
+        return StreamData(id: head.id, data: try reader.slice("data", count: head.count))
+    }
+
     private static func accept(from reader: inout PayloadReader) throws(WireError) -> ResourceAccept {
         let id: ResourceID = try reader.identifier("resource")
         let offset = try reader.integer("offset", in: 0...WireLimits.resourceSize)
@@ -162,6 +183,20 @@ struct ChunkHead {
         self.count = try reader.length("data", as: UInt32.self, in: 1...WireLimits.chunkData)
         // Both are below 2^63, so the sum is below 2^64.
         guard self.offset + UInt64(self.count) <= WireLimits.resourceSize else { throw reader.malformed("offset") }
+    }
+}
+
+/// What comes before the bytes of a stream.
+struct StreamDataHead {
+    /// The length of the encoded fields, in bytes.
+    static let encodedLength = 16 + 4
+
+    let id: StreamID
+    let count: Int
+
+    init(from reader: inout PayloadReader) throws(WireError) {
+        self.id = try reader.identifier("stream")
+        self.count = try reader.length("data", as: UInt32.self, in: 1...WireLimits.streamData)
     }
 }
 

@@ -24,6 +24,13 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     case resourceCancel = 0x46
     case resourceHave = 0x47
     case resourceFrom = 0x48
+    case streamOpen = 0x60
+    case streamAccept = 0x61
+    case streamRefuse = 0x62
+    case streamData = 0x63
+    case streamEnd = 0x64
+    case streamDone = 0x65
+    case streamAbort = 0x66
 
     /// The first number that a receiver may skip.
     package static let firstSkippable: UInt8 = 0x80
@@ -42,16 +49,19 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .invite: identifier + 4 + 2 + WireLimits.invitationContext
         case .inviteAnswer: identifier + 1 + identifier
         case .inviteWithdraw: identifier + 1
-        case .sessionResume, .sessionEnd, .resourceDone: identifier
+        case .sessionResume, .sessionEnd, .resourceDone, .streamDone: identifier
         case .message: 2 * identifier + 1 + 8 + 8 + 1 + WireLimits.contentType + 4 + WireLimits.messageBody
         case .messageReceipts: 2 + WireLimits.receiptsPerFrame * (identifier + 1)
         case .resourceOffer: 2 * identifier + 1 + 8 + 2 + WireLimits.resourceName
         case .resourceAccept: identifier + 8 + 8
-        case .resourceRefuse, .resourceCancel: identifier + refusal
+        case .resourceRefuse, .resourceCancel, .streamRefuse, .streamAbort: identifier + refusal
         case .resourceChunk: identifier + 8 + 4 + WireLimits.chunkData
         case .resourceEnd: identifier + 1 + 1 + WireLimits.digest
         case .resourceHave: identifier + 8 + WireLimits.prefixDigest
         case .resourceFrom: identifier + 8
+        case .streamOpen: 2 * identifier + 1 + StreamName.byteLimit
+        case .streamAccept, .streamEnd: identifier + 8
+        case .streamData: identifier + 4 + WireLimits.streamData
         }
     }
 }
@@ -82,6 +92,13 @@ extension Frame {
         case .resourceCancel: .resourceCancel
         case .resourceHave: .resourceHave
         case .resourceFrom: .resourceFrom
+        case .streamOpen: .streamOpen
+        case .streamAccept: .streamAccept
+        case .streamRefuse: .streamRefuse
+        case .streamData: .streamData
+        case .streamEnd: .streamEnd
+        case .streamDone: .streamDone
+        case .streamAbort: .streamAbort
         }
     }
 }

@@ -100,6 +100,8 @@ public enum SessionKind: Sendable {}
 public enum MessageKind: Sendable {}
 /// See ``InvitationKind``.
 public enum ResourceKindTag: Sendable {}
+/// See ``InvitationKind``.
+public enum StreamKindTag: Sendable {}
 
 /// Names one invitation, made by its inviter.
 public typealias InvitationID = WireID<InvitationKind>
@@ -109,3 +111,5 @@ public typealias SessionID = WireID<SessionKind>
 public typealias MessageID = WireID<MessageKind>
 /// Names one transfer, made by its sender.
 public typealias ResourceID = WireID<ResourceKindTag>
+/// Names one stream, made by the side that opens it.
+public typealias StreamID = WireID<StreamKindTag>

@@ -37,6 +37,8 @@ package enum WireLimits {
     package static let resourceName = 1024
     /// The most bytes of a resource in one chunk.
     package static let chunkData = 256 * 1024
+    /// The most bytes of a stream in one frame.
+    package static let streamData = 256 * 1024
     /// The longest digest, in bytes.
     package static let digest = 64
     /// The digest of a resource's beginning, XXH3-128, in bytes.

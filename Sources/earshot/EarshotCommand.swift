@@ -7,7 +7,7 @@ import Glibc
 struct EarshotCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshot",
-        abstract: "Messages and files between machines within earshot: the command line of earshotd.",
+        abstract: "Messages, files and streams between machines within earshot: the command line of earshotd.",
         version: "earshot \(EarshotVersion.current)",
         groupedSubcommands: [
             CommandGroup(
@@ -19,7 +19,7 @@ struct EarshotCommand: AsyncParsableCommand {
                     InviteCommand.self, InvitationsCommand.self, AcceptCommand.self, RejectCommand.self, BlockCommand.self,
                     UnblockCommand.self, TrustCommand.self, DistrustCommand.self, LeaveCommand.self,
                 ]),
-            CommandGroup(name: "Talking", subcommands: [SendCommand.self, ReceiveCommand.self, FileCommand.self]),
+            CommandGroup(name: "Talking", subcommands: [SendCommand.self, ReceiveCommand.self, FileCommand.self, StreamCommand.self]),
         ])
 
     /// Without a verb nothing can be done: a script that forgot it must not take that for success.

@@ -71,7 +71,7 @@ package struct APIDocument: Sendable {
     /// The path of the document that a request's target is of.
     package func template(_ target: String) -> String? {
         let segments = target.prefix { $0 != "?" }.split(separator: "/")
-        return self.root["paths"]?.members.keys.sorted().last { template in
+        return self.root["paths"]?.members.keys.sorted().first { template in
             let own = template.split(separator: "/")
             return own.count == segments.count && zip(own, segments).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
         }

@@ -152,6 +152,13 @@ struct GeneratedModels {
             inSpool: self.optional { $0.flag() })
     }
 
+    mutating func stream() -> ControlAPI.Stream {
+        .init(
+            id: self.id(), direction: self.word(ControlAPI.Direction.self), peerID: self.peerID(), peerName: self.text(),
+            name: self.text(), state: self.word(ControlAPI.Stream.State.self), transferred: self.size(), bytesPerSecond: self.size(),
+            openedAt: self.time(), closedAt: self.optional { $0.time() }, error: self.optional { $0.failure() })
+    }
+
     mutating func messageRequest() -> ControlAPI.MessageRequest {
         let isText = self.flag()
         return .init(
@@ -167,13 +174,13 @@ struct GeneratedModels {
         func event(
             peer: ControlAPI.Peer? = nil, invitation: ControlAPI.Invitation? = nil, session: ControlAPI.Session? = nil,
             ended: Bool? = nil, message: ControlAPI.Message? = nil, messageID: String? = nil, recipient: ControlAPI.Recipient? = nil,
-            resource: ControlAPI.Resource? = nil, discovery: ControlAPI.Discovery? = nil, changed: [String]? = nil,
-            needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
+            resource: ControlAPI.Resource? = nil, stream: ControlAPI.Stream? = nil, discovery: ControlAPI.Discovery? = nil,
+            changed: [String]? = nil, needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
         ) -> ControlAPI.Event {
             .init(
                 epoch: start.epoch, seq: start.seq, time: start.time, type: .known(kind), peer: peer, invitation: invitation,
                 session: session, ended: ended, message: message, messageID: messageID, recipient: recipient, resource: resource,
-                discovery: discovery, changed: changed, needsRestart: needsRestart, from: from, to: to)
+                stream: stream, discovery: discovery, changed: changed, needsRestart: needsRestart, from: from, to: to)
         }
         switch kind {
         case .peerFound, .peerChanged, .peerLost: return event(peer: self.peer())
@@ -182,6 +189,7 @@ struct GeneratedModels {
         case .messageReceived: return event(message: self.message())
         case .messageStatus: return event(messageID: self.id(), recipient: self.recipient())
         case .resourceOffered, .resourceProgress, .resourceFinished: return event(resource: self.resource())
+        case .streamOpened, .streamClosed: return event(stream: self.stream())
         case .discoveryChanged: return event(discovery: self.discovery())
         case .settingsReloaded: return event(changed: self.list { $0.text() }, needsRestart: self.list { $0.text() })
         case .gap: return event(from: 1 + self.number(below: 1 << 62), to: 1 + self.number(below: 1 << 62))

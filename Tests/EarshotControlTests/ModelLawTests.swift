@@ -51,6 +51,8 @@ import Testing
         Model("MessageRequest") { $0.messageRequest() },
         Model("MessageReceipt") { ControlAPI.MessageReceipt(messageID: $0.id(), recipients: $0.list { $0.recipient() }) },
         Model("Recipient") { $0.recipient() }, Model("Failure") { $0.failure() }, Model("Resource") { $0.resource() },
+        Model("Stream") { $0.stream() },
+        Model("StreamList") { ControlAPI.StreamList(streams: $0.list { $0.stream() }) },
         Model("ResourceList") { ControlAPI.ResourceList(resources: $0.list { $0.resource() }) },
         Model("ResourceRequest") {
             ControlAPI.ResourceRequest(

@@ -16,6 +16,7 @@ import Testing
     private struct Names {
         var invitations: UInt64 = 0
         var resources: UInt64 = 0
+        var streams: UInt64 = 0
     }
 
     @Test(arguments: 0..<24 as Range<UInt64>) func honestPeersNeverSeeAViolation(_ seed: UInt64) throws {
@@ -28,7 +29,7 @@ import Testing
         var names = Names()
         var delivered: [FrameType: Int] = [:]
         var ignored = 0
-        for _ in 0..<16_000 {
+        for _ in 0..<32_000 {
             let me = Int(generator.next() % 2)
             if generator.next() % 2 == 0, !sides[me].inbox.isEmpty {
                 let frame = sides[me].inbox.removeFirst()
@@ -41,11 +42,12 @@ import Testing
                     return
                 }
             } else if sides[1 - me].inbox.count < 12 {
-                let frame = self.randomFrame(of: &sides[me], named: names, using: &generator)
+                let frame = try self.randomFrame(of: &sides[me], named: names, using: &generator)
                 if sides[me].machine.sent(frame) == .send {
                     switch frame.type {
                     case .invite: names.invitations += 1
                     case .resourceOffer: names.resources += 1
+                    case .streamOpen: names.streams += 1
                     default: break
                     }
                     sides[1 - me].inbox.append(frame)
@@ -56,6 +58,8 @@ import Testing
         let kinds: [FrameType] = [
             .pong, .invite, .inviteAnswer, .inviteWithdraw, .message, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk,
             .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
+            .streamOpen, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone,
+            .streamAbort,
         ]
         for kind in kinds {
             #expect(delivered[kind, default: 0] > 0, "seed \(seed) never delivered \(kind)")
@@ -63,12 +67,28 @@ import Testing
         #expect(ignored > 0)
     }
 
+    private func randomStreamFrame(named names: Names, _ number: UInt64, using generator: inout SeededGenerator) throws -> Frame {
+        let stream = StreamID(high: 0, low: names.streams - min(names.streams, generator.next() % 4))
+        switch generator.next() % 30 {
+        case 0:
+            let id = StreamID(high: 0, low: names.streams + 1)
+            return .streamOpen(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("a")))
+        case 1...7: return .streamAccept(StreamAccept(id: stream, limit: number))
+        case 8...16: return .streamData(StreamData(id: stream, data: ByteBuffer(repeating: 1, count: 1 + Int(generator.next() % 2))))
+        case 17...20: return .streamEnd(StreamEnd(id: stream, size: number))
+        case 21...26: return .streamDone(stream)
+        case 27: return .streamRefuse(StreamRefuse(id: stream, refusal: Refusal(code: .busy)))
+        default: return .streamAbort(StreamRefuse(id: stream, refusal: Refusal(code: .cancelled)))
+        }
+    }
+
     /// Any frame, mostly about something recent; the sender's machine drops what would be out of order.
-    private func randomFrame(of side: inout Side, named names: Names, using generator: inout SeededGenerator) -> Frame {
+    private func randomFrame(of side: inout Side, named names: Names, using generator: inout SeededGenerator) throws -> Frame {
         let invitation = InvitationID(high: 0, low: names.invitations - min(names.invitations, generator.next() % 2))
         let resource = ResourceID(high: 0, low: names.resources - min(names.resources, generator.next() % 4))
         let refusal = ResourceRefuse(id: resource, refusal: Refusal(code: .cancelled))
         let number = generator.next() % 5
+        if generator.next() % 2 == 0 { return try self.randomStreamFrame(named: names, number, using: &generator) }
         switch generator.next() % 54 {
         case 0: return .ping(generator.next())
         case 1, 2:

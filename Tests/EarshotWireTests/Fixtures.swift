@@ -15,6 +15,8 @@ enum Fixtures {
     static let message = MessageID(high: 0x1112_1314_1516_1718, low: 0x191A_1B1C_1D1E_1F20)
     static let resource = ResourceID(high: 0x2122_2324_2526_2728, low: 0x292A_2B2C_2D2E_2F30)
 
+    static let stream = StreamID(high: 0x3132_3334_3536_3738, low: 0x393A_3B3C_3D3E_3F40)
+
     static func hello(
         versions: ClosedRange<UInt8> = 1...1, publicKey: [UInt8] = [0x30, 0x01, 0x02], scheme: SignatureScheme = .ecdsaSecp256r1SHA256,
         nonce: UInt8 = 0xA0, name: String = "alice", service: String = "earshot", encryption: EncryptionPreference = .required,
@@ -111,6 +113,29 @@ enum Fixtures {
             NamedFrame(
                 name: "resource from", note: "65536", frame: .resourceFrom(ResourceFrom(id: self.resource, offset: 65_536))),
             NamedFrame(name: "resource from the start", note: "0", frame: .resourceFrom(ResourceFrom(id: self.resource, offset: 0))),
+        ] + (try self.streamFrames())
+    }
+
+    private static func streamFrames() throws -> [NamedFrame] {
+        let busy = StreamRefuse(id: self.stream, refusal: Refusal(code: .busy, explanation: "too many"))
+        return [
+            NamedFrame(
+                name: "stream open", note: "named 'backup'",
+                frame: .streamOpen(StreamOpen(session: self.session, id: self.stream, name: try StreamName("backup")))),
+            NamedFrame(
+                name: "stream accept", note: "up to 1048576", frame: .streamAccept(StreamAccept(id: self.stream, limit: 1_048_576))),
+            NamedFrame(
+                name: "stream accept over a data connection", note: "up to 0", frame: .streamAccept(StreamAccept(id: self.stream, limit: 0))
+            ),
+            NamedFrame(name: "stream refuse", note: "busy with words", frame: .streamRefuse(busy)),
+            NamedFrame(
+                name: "stream data", note: "four bytes 00ff00ff",
+                frame: .streamData(StreamData(id: self.stream, data: ByteBuffer(bytes: [0, 0xFF, 0, 0xFF])))),
+            NamedFrame(name: "stream end", note: "of 4 bytes", frame: .streamEnd(StreamEnd(id: self.stream, size: 4))),
+            NamedFrame(name: "stream done", note: "the stream", frame: .streamDone(self.stream)),
+            NamedFrame(
+                name: "stream abort", note: "cancelled, no words",
+                frame: .streamAbort(StreamRefuse(id: self.stream, refusal: Refusal(code: .cancelled)))),
         ]
     }
 }

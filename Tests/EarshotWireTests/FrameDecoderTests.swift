@@ -13,6 +13,11 @@ import Testing
     private func joined(_ frames: [Frame]) -> [Frame] {
         var result: [Frame] = []
         for frame in frames {
+            if case .streamData(let piece) = frame, case .streamData(var whole)? = result.last, whole.id == piece.id {
+                whole.data.writeImmutableBuffer(piece.data)
+                result[result.count - 1] = .streamData(whole)
+                continue
+            }
             guard case .resourceChunk(let piece) = frame, case .resourceChunk(var whole)? = result.last, whole.id == piece.id,
                 whole.offset + UInt64(whole.data.readableBytes) == piece.offset
             else {
@@ -81,6 +86,17 @@ import Testing
     private static func addresses(of bytes: UnsafeRawBufferPointer) -> Range<UInt> {
         let start = UInt(bitPattern: bytes.baseAddress)
         return start..<start + UInt(bytes.count)
+    }
+
+    @Test func streamDataComesAsItArrives() throws {
+        let frame = Frame.streamData(StreamData(id: Fixtures.stream, data: ByteBuffer(bytes: [1, 2, 3, 4])))
+        let bytes = Array(try frame.encoded().readableBytesView)
+        let piece = { (data: [UInt8]) in Frame.streamData(StreamData(id: Fixtures.stream, data: ByteBuffer(bytes: data))) }
+        for cut in bytes.count - 3..<bytes.count {
+            let frames = try decodeAll([ByteBuffer(bytes: bytes[..<cut]), ByteBuffer(bytes: bytes[cut...])])
+            let sent = 4 - (bytes.count - cut)
+            #expect(frames == [piece(Array([1, 2, 3, 4][..<sent])), piece(Array([1, 2, 3, 4][sent...]))])
+        }
     }
 
     @Test func chunkDataComesAsItArrives() throws {
@@ -172,7 +188,7 @@ import Testing
             var split = ByteBuffer()
             let bulk = try FrameEncoder.encodeHead(named.frame, into: &split)
             switch named.frame.type {
-            case .message, .resourceChunk: #expect(bulk != nil)
+            case .message, .resourceChunk, .streamData: #expect(bulk != nil)
             default: #expect(bulk == nil)
             }
             if let bulk { split.writeImmutableBuffer(bulk) }

@@ -53,6 +53,9 @@ struct Edge: Sendable, CustomTestStringConvertible {
         Edge(type: .resourceFrom, field: "offset", range: 0...UInt64(Int64.max)) { raw(run(16) + word64($0), []) },
         Edge(type: .resourceEnd, field: "algorithm", range: 1...2) { raw(run(16) + word8($0) + [1, 0], []) },
         Edge(type: .resourceEnd, field: "digest", range: 1...64) { raw(run(16) + [1] + word8($0) + run($0), []) },
+        Edge(type: .streamOpen, field: "name", range: 1...255) { raw(run(32) + word8($0) + run($0), []) },
+        Edge(type: .streamRefuse, field: "explanation", range: 0...512) { raw(run(16) + [0, 1] + word16($0) + run($0), []) },
+        Edge(type: .streamData, field: "data", range: 1...262_144) { raw(run(16) + word32($0), run($0)) },
     ]
 }
 
@@ -180,22 +183,23 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
         let text = { (count: Int) in String(repeating: "a", count: count) }
         let refusal = Refusal(code: .busy, explanation: text(512))
         let id = Fixtures.resource
-        let longest: [Frame] = [
-            .proof(Proof(signature: [UInt8](repeating: 1, count: 1024))), .refusal(refusal), .ping(0), .pong(0), .goodbye,
-            .invite(Invite(id: Fixtures.invitation, timeoutMilliseconds: 1, context: [UInt8](repeating: 0, count: 8192))),
-            .inviteAnswer(InviteAnswer(id: Fixtures.invitation, decision: .accepted(Fixtures.session))),
-            .inviteWithdraw(InviteWithdraw(id: Fixtures.invitation, reason: .timedOut)), .sessionResume(Fixtures.session),
-            .sessionEnd(Fixtures.session),
-            .message(Fixtures.message(contentType: text(255), body: ByteBuffer(repeating: 0, count: WireLimits.messageBody))),
-            .messageReceipts(.init(repeating: MessageReceipt(id: Fixtures.message, outcome: .read), count: 1024)),
-            .resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 0, name: text(1024))),
-            .resourceAccept(ResourceAccept(id: id, offset: 0, limit: 0)), .resourceRefuse(ResourceRefuse(id: id, refusal: refusal)),
-            .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(repeating: 0, count: WireLimits.chunkData))),
-            .resourceEnd(ResourceEnd(id: id, algorithm: .sha256, digest: [UInt8](repeating: 0, count: 64))), .resourceDone(id),
-            .resourceCancel(ResourceRefuse(id: id, refusal: refusal)),
-            .resourceHave(ResourceHave(id: id, offset: 1, digest: [UInt8](repeating: 0, count: 16))),
-            .resourceFrom(ResourceFrom(id: id, offset: 0)),
-        ]
+        let longest: [Frame] =
+            [
+                .proof(Proof(signature: [UInt8](repeating: 1, count: 1024))), .refusal(refusal), .ping(0), .pong(0), .goodbye,
+                .invite(Invite(id: Fixtures.invitation, timeoutMilliseconds: 1, context: [UInt8](repeating: 0, count: 8192))),
+                .inviteAnswer(InviteAnswer(id: Fixtures.invitation, decision: .accepted(Fixtures.session))),
+                .inviteWithdraw(InviteWithdraw(id: Fixtures.invitation, reason: .timedOut)), .sessionResume(Fixtures.session),
+                .sessionEnd(Fixtures.session),
+                .message(Fixtures.message(contentType: text(255), body: ByteBuffer(repeating: 0, count: WireLimits.messageBody))),
+                .messageReceipts(.init(repeating: MessageReceipt(id: Fixtures.message, outcome: .read), count: 1024)),
+                .resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 0, name: text(1024))),
+                .resourceAccept(ResourceAccept(id: id, offset: 0, limit: 0)), .resourceRefuse(ResourceRefuse(id: id, refusal: refusal)),
+                .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(repeating: 0, count: WireLimits.chunkData))),
+                .resourceEnd(ResourceEnd(id: id, algorithm: .sha256, digest: [UInt8](repeating: 0, count: 64))), .resourceDone(id),
+                .resourceCancel(ResourceRefuse(id: id, refusal: refusal)),
+                .resourceHave(ResourceHave(id: id, offset: 1, digest: [UInt8](repeating: 0, count: 16))),
+                .resourceFrom(ResourceFrom(id: id, offset: 0)),
+            ] + (try self.longestOfStreams(refusal, name: text(255)))
         #expect(Set(longest.map(\.type)).union([.hello]) == Set(FrameType.allCases))
         for frame in longest {
             let encoded = try frame.encoded()
@@ -203,6 +207,16 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
             #expect(frame.type.payloadLimit <= WireLimits.framePayload)
             #expect(try decodeAll([encoded]) == [frame])
         }
+    }
+
+    private func longestOfStreams(_ refusal: Refusal, name: String) throws -> [Frame] {
+        let id = Fixtures.stream
+        return [
+            .streamOpen(StreamOpen(session: Fixtures.session, id: id, name: try StreamName(name))),
+            .streamAccept(StreamAccept(id: id, limit: 1)), .streamRefuse(StreamRefuse(id: id, refusal: refusal)),
+            .streamData(StreamData(id: id, data: ByteBuffer(repeating: 0, count: WireLimits.streamData))),
+            .streamEnd(StreamEnd(id: id, size: 1)), .streamDone(id), .streamAbort(StreamRefuse(id: id, refusal: refusal)),
+        ]
     }
 
     @Test func textIsStrictUTF8() {

@@ -58,9 +58,9 @@ import Testing
             let whole = Array(try named.frame.encoded().readableBytesView)
             let payload = whole.dropFirst(WireLimits.frameHeaderLength)
             let limit = named.frame.type.payloadLimit
-            // A chunk's two lengths disagree; a payload as long as its type allows cannot be longer.
+            // The two lengths of a chunk or of a stream's data disagree; a payload as long as its type allows cannot be longer.
             if payload.count < limit {
-                let field = named.frame.type == .resourceChunk ? "data" : "end"
+                let field = [.resourceChunk, .streamData].contains(named.frame.type) ? "data" : "end"
                 add("\(named.name), one byte more", self.frame(named.frame.type.rawValue, payload + [0]), "malformed \(field)")
             }
             guard !payload.isEmpty else { continue }
@@ -95,6 +95,8 @@ import Testing
         var invalid = hello
         if let index = invalid.indices.first(where: { hello[$0...].starts(with: Array("alice".utf8)) }) { invalid[index] = 0xFF }
         add("hello, name not UTF-8", self.frame(1, invalid), "malformed display_name")
+        let ids = [UInt8](repeating: 1, count: 32)
+        add("stream open, control character in the name", self.frame(0x60, ids + [2, 0x61, 0x1B]), "malformed name")
         add("refusal, surrogate in UTF-8", self.frame(3, [0, 1, 0, 3, 0xED, 0xA0, 0x80]), "malformed explanation")
         add("refusal, overlong UTF-8", self.frame(3, [0, 1, 0, 2, 0xC0, 0x80]), "malformed explanation")
         try self.write(vectors, to: "malformed")

@@ -18,6 +18,7 @@ enum APIOutput {
         case "receive": return "Message"
         case "events": return "Event"
         case "file" where words.dropFirst().first == "list": return isWatching ? "Event" : "ResourceList"
+        case "stream" where words.dropFirst().first == "list": return "StreamList"
         default: return nil
         }
     }

@@ -45,6 +45,7 @@ import Testing
         #expect(try words("Message", "state") == all(ControlAPI.Message.State.self))
         #expect(try words("Recipient", "status") == all(ControlAPI.DeliveryStatus.self))
         #expect(try words("Resource", "kind") == all(ControlAPI.Resource.Kind.self))
+        #expect(try words("Stream", "state") == all(ControlAPI.Stream.State.self))
         #expect(try words("Resource", "state") == all(ControlAPI.Resource.State.self))
         let events = try APIDocument.shared.schemaNames.filter { $0.hasSuffix("Event") && $0 != "Event" }.flatMap { name in
             try #require(APIDocument.shared.schema(name)?["properties"]?["type"]?["enum"]).elements.compactMap(\.string)
@@ -61,6 +62,7 @@ import Testing
             try await Self.look(api)
             try await Self.agree(api, with: bob)
             try await Self.exchangeMessages(api, with: bob)
+            try await Self.exchangeStreams(api, with: bob)
             try await Self.exchangeFiles(api, with: bob)
             try await Self.part(api)
             try await Self.answer(alice, bob, seen)
@@ -87,8 +89,7 @@ import Testing
         #expect(metrics.status == 200 && metrics.text.contains("\nearshot_peers 1\n"))
         for (method, path) in [
             ("POST", "/v1/peers/bob/verification"), ("GET", "/v1/peers/bob/verification"), ("DELETE", "/v1/peers/bob/verification"),
-            ("GET", "/v1/streams"), ("POST", "/v1/streams?to=bob&name=x"), ("GET", "/v1/streams/\(Self.someID)/content"),
-            ("DELETE", "/v1/streams/\(Self.someID)"), ("POST", "/v1/resources/\(Self.someID)/response"),
+            ("POST", "/v1/resources/\(Self.someID)/response"),
         ] where APIDocument.shared.statuses(.init(method: method, path: APIDocument.shared.template(path) ?? "")).contains(501) {
             #expect(try await api.call(method, path, json: method == "POST" ? #"{"decision":"accept"}"# : nil).status == 501)
         }
@@ -133,6 +134,51 @@ import Testing
         let incomingID = try #require(incoming["id"]?.string)
         #expect(try await api.call("POST", "/v1/messages/\(incomingID)/read?from=bob").json["state"]?.string == "read")
         #expect(try await api.call("GET", "/v1/messages?from=&limit=").json["messages"]?.elements.count == 0)
+    }
+
+    private static func exchangeStreams(_ api: APICaller, with bob: APIServer) async throws {
+        let content = Array("a stream\n".utf8)
+        let reader = Task {
+            let content = try await bob.node.acceptNextStream(name: "x")
+            while try await content.next() != nil {}
+            try await content.finish()
+        }
+        let type = "Content-Type: application/octet-stream"
+        let sent = try await api.call("POST", "/v1/streams?to=bob&name=x", [type], body: content)
+        #expect(sent.status == 200 && sent.text.contains("\"transferred\":\(content.count)"))
+        try await reader.value
+        let id = try #require(try sent.json["id"]?.string)
+        #expect(try await api.call("GET", "/v1/streams").json["streams"]?.elements.first?["state"]?.string == "closed")
+        #expect(try await api.call("GET", "/v1/streams/\(id)").json["name"]?.string == "x")
+        #expect(try await api.call("GET", "/v1/streams/\(id)/content").code == "conflict")
+        #expect(try await api.call("DELETE", "/v1/streams/\(id)").status == 204)
+        #expect(try await api.call("DELETE", "/v1/streams/\(id)").status == 404)
+        #expect(try await api.call("POST", "/v1/streams?to=bob&name=a%01", [type], body: content).code == "invalid-parameter")
+        #expect(try await api.call("GET", "/v1/streams/next/content?timeout_seconds=0").code == "timed-out")
+        // bob opens, and alice's callers take: one by the id, one whatever comes.
+        for path in ["next", nil] {
+            let body = AsyncThrowingStream<ByteBuffer, any Error> { feed in
+                feed.yield(ByteBuffer(bytes: content))
+                feed.finish()
+            }
+            let writer = Task { try await bob.node.openStream(to: "alice", name: "y", body: body) }
+            let id = try await Self.waitingStream(api)
+            #expect(try await api.call("GET", "/v1/streams/\(path ?? id)/content").body == content)
+            #expect(try await writer.value.error == nil)
+        }
+        let silent = AsyncThrowingStream<ByteBuffer, any Error> { _ in }
+        let writer = Task { try await bob.node.openStream(to: "alice", name: "z", body: silent) }
+        let aborted = try await api.call("DELETE", "/v1/streams/\(try await Self.waitingStream(api))")
+        #expect(try aborted.json["error"]?["code"]?.string == "cancelled")
+        await #expect { try await writer.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+    }
+
+    /// The stream that waits to be accepted, once there is one.
+    private static func waitingStream(_ api: APICaller) async throws -> String {
+        while true {
+            let rows = try await api.call("GET", "/v1/streams").json["streams"]?.elements ?? []
+            if let row = rows.first(where: { $0["state"]?.string == "opening" }) { return try #require(row["id"]?.string) }
+        }
     }
 
     private static func exchangeFiles(_ api: APICaller, with bob: APIServer) async throws {

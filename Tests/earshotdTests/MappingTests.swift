@@ -25,6 +25,7 @@ import Testing
         #expect(self.words(Message.ReadState.self) == self.words(ControlAPI.Message.State.self))
         #expect(self.words(Message.Status.self) == self.words(ControlAPI.DeliveryStatus.self))
         #expect(self.words(Resource.Kind.self) == self.words(ControlAPI.Resource.Kind.self))
+        #expect(self.words(ByteStream.State.self) == self.words(ControlAPI.Stream.State.self))
         #expect(self.words(Resource.State.self) == self.words(ControlAPI.Resource.State.self))
     }
 

@@ -253,9 +253,12 @@ extension Node {
             case .resourceOffer(let offer):
                 let refusal = Refusal(code: .notConnected, explanation: "")
                 connection.send([.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal))])
+            case .streamOpen(let open):
+                let refusal = Refusal(code: .notConnected, explanation: "")
+                connection.send([.streamRefuse(StreamRefuse(id: open.id, refusal: refusal))])
             case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
                 .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
-                .resourceFrom:
+                .resourceFrom, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone, .streamAbort:
                 break
             }
         }
@@ -313,6 +316,14 @@ extension Node {
             case .resourceHave(let have):
                 self.signal(have.id, from: id, .outgoing, .have(offset: have.offset, digest: have.digest))
             case .resourceFrom(let from): self.signal(from.id, from: id, .incoming, .from(offset: from.offset))
+            case .streamOpen(let open): self.received(open, from: id)
+            case .streamAccept(let accept): self.received(accept, from: id)
+            case .streamRefuse(let refuse): self.receivedRefusal(refuse, from: id)
+            // Its window bounds what waits for a reader, so that one that pauses holds nothing else up.
+            case .streamData(let data): self.received(data, from: id)
+            case .streamEnd(let end): self.received(end, from: id)
+            case .streamDone(let stream): self.receivedDone(stream, from: id)
+            case .streamAbort(let abort): self.receivedAbort(abort, from: id)
             case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye: break
             }
         }

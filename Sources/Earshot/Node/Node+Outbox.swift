@@ -252,6 +252,7 @@ extension Node {
     /// A session has attached, or could not be had.
     func resumeWaiters(of peer: PeerID) {
         self.resumeTransfers(of: peer)
+        self.offerStreams(to: peer)
     }
 
     func failOutbox(of peer: PeerID, _ error: EarshotError, queuedToo: Bool) {
@@ -276,6 +277,7 @@ extension Node {
         guard self.records[peer]?.session == nil else { return }
         self.failOutbox(of: peer, error, queuedToo: error.code == .declined)
         self.interruptTransfers(of: peer, error.code, error.message, queuedToo: error.code == .declined)
+        self.endStreams(of: peer, error)
     }
 
     /// Has `expireMessages` run at the deadline at the latest.

@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 import OrderedCollections
 
-/// One peer of the local network: finds others, agrees with them on sessions, and carries messages and files.
+/// One peer of the local network: finds others, agrees with them on sessions, and carries messages, streams and files.
 ///
 /// An actor that owns all decisions and every table; bytes are the channel handlers' affair, disks the ``Store``'s and the
 /// ``Spool``'s, discovery is injected. Everything from outside arrives as a ``NodeInput`` on one queue and is dealt with in
@@ -78,6 +78,14 @@ public actor Node {
 
     // Resources
     var transfers: OrderedDictionary<ResourceID, Transfer> = [:]
+
+    // Streams
+    /// Open ones, and the last that were closed.
+    var streams: OrderedDictionary<StreamID, StreamRecord> = [:]
+    /// Who waits for one, the first comer first.
+    var streamAcceptors: [StreamAcceptor] = []
+    var nextStreamAcceptor: UInt64 = 0
+    var areStreamsOver = false
 
     /// How much there has been in this run.
     var counters = NodeMetrics.Counters()
@@ -197,6 +205,7 @@ public actor Node {
         await self.transport.stopListening()
         self.transport.stopDialling()
         let connections = self.records.values.compactMap(\.connection) + self.mutedConnections.values
+        self.endAllStreams()
         for connection in connections { connection.close() }
         self.stopTransfers()
         await self.drainStore()
@@ -232,6 +241,9 @@ public actor Node {
         case .dialled(let target, let error): self.dialFinished(target, error)
         case .timer(let timer): self.timerFired(timer)
         case .flush(let peer): self.flushOutbox(peer)
+        case .streamAbandoned(let id): self.streamAbandoned(id)
+        case .streamAcceptorGone(let id): self.dismissStreamAcceptor(id, EarshotError(.cancelled, "whoever waited for a stream has gone"))
+        case .streamsOver: self.endAllStreams()
         }
     }
 
@@ -248,6 +260,8 @@ public actor Node {
         case .queueInvitations: self.inviteForQueues()
         case .notes: self.keepNotes()
         case .pruneInbox: self.pruneInbox()
+        case .stream(let id): self.streamExpired(id)
+        case .streamAcceptor(let id): self.dismissStreamAcceptor(id, EarshotError(.timedOut, "no stream came in time"))
         }
     }
 

@@ -24,6 +24,9 @@ public struct NodeEvent: Sendable {
         case resourceOffered(Resource)
         case resourceProgress(Resource)
         case resourceFinished(Resource)
+        /// A stream is there, and waits to be accepted.
+        case streamOpened(ByteStream)
+        case streamClosed(ByteStream)
         case discoveryChanged(DiscoveryStatus)
         /// The settings were read again: the names of those that changed, and of those among them that wait for the next start.
         case settingsReloaded(changed: [String], needsRestart: [String])

@@ -15,6 +15,12 @@ enum NodeInput: Sendable {
     case timer(NodeTimer)
     /// Messages wait for this peer; sent together, so that a burst costs few writes.
     case flush(PeerID)
+    /// Nobody reads this stream any more.
+    case streamAbandoned(StreamID)
+    /// Whoever waited for a stream has gone.
+    case streamAcceptorGone(UInt64)
+    /// The daemon is about to stop.
+    case streamsOver
 }
 
 /// Whom a dial is for.
@@ -39,4 +45,6 @@ enum NodeTimer: Sendable {
     /// Notes of receipts are to be kept.
     case notes
     case pruneInbox
+    case stream(StreamID)
+    case streamAcceptor(UInt64)
 }

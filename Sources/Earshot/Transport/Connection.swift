@@ -115,10 +115,12 @@ extension Frame {
         switch self {
         case .message(let message): message.body.readableBytes + Self.baseWeight
         case .resourceChunk(let chunk): chunk.data.readableBytes + Self.baseWeight
+        case .streamData(let data): data.data.readableBytes + Self.baseWeight
         case .invite(let invite): invite.context.count + Self.baseWeight
         case .messageReceipts(let receipts): receipts.count * 32 + Self.baseWeight
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .resourceOffer,
-            .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom:
+            .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
+            .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort:
             Self.baseWeight
         }
     }

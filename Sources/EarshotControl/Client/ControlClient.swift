@@ -45,7 +45,7 @@ package struct ControlClient: Sendable {
         case none
         case json([UInt8])
         /// Bytes as they come, with back-pressure; their number where it is known.
-        case stream(AsyncStreamOfBytes, length: Int64)
+        case stream(AsyncStreamOfBytes, length: Int64?)
         /// JSON documents as they come, a line each, with back-pressure.
         case lines(AsyncStreamOfBytes)
     }
@@ -68,7 +68,7 @@ package struct ControlClient: Sendable {
             request.body = .bytes(ByteBuffer(bytes: bytes))
         case .stream(let bytes, let length):
             request.headers.replaceOrAdd(name: "Content-Type", value: "application/octet-stream")
-            request.body = .stream(bytes, length: .known(length))
+            request.body = .stream(bytes, length: length.map { .known($0) } ?? .unknown)
         case .lines(let bytes):
             request.headers.replaceOrAdd(name: "Content-Type", value: "application/x-ndjson")
             request.body = .stream(bytes, length: .unknown)

@@ -16,6 +16,8 @@ extension ControlAPI {
             case resourceOffered = "resource.offered"
             case resourceProgress = "resource.progress"
             case resourceFinished = "resource.finished"
+            case streamOpened = "stream.opened"
+            case streamClosed = "stream.closed"
             case discoveryChanged = "discovery.changed"
             case settingsReloaded = "settings.reloaded"
             case gap
@@ -45,6 +47,8 @@ extension ControlAPI {
         package let recipient: Recipient?
         /// With `resource.*`: the whole row.
         package let resource: Resource?
+        /// With `stream.*`: the whole row.
+        package let stream: Stream?
         /// With `discovery.changed`.
         package let discovery: Discovery?
         /// With `settings.reloaded`: the settings that are no longer what they were, such as `peer.name`.
@@ -60,8 +64,8 @@ extension ControlAPI {
         package init(
             epoch: String, seq: UInt64, time: Date, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
             session: Session? = nil, ended: Bool? = nil, message: Message? = nil, messageID: String? = nil, recipient: Recipient? = nil,
-            resource: Resource? = nil, discovery: Discovery? = nil, changed: [String]? = nil, needsRestart: [String]? = nil,
-            from: UInt64? = nil, to: UInt64? = nil
+            resource: Resource? = nil, stream: Stream? = nil, discovery: Discovery? = nil, changed: [String]? = nil,
+            needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
         ) {
             self.epoch = epoch
             self.seq = seq
@@ -75,6 +79,7 @@ extension ControlAPI {
             self.messageID = messageID
             self.recipient = recipient
             self.resource = resource
+            self.stream = stream
             self.discovery = discovery
             self.changed = changed
             self.needsRestart = needsRestart
@@ -85,7 +90,7 @@ extension ControlAPI {
         private enum CodingKeys: String, CodingKey {
             case epoch, seq, time, type, peer, invitation, session, ended, message
             case messageID = "message_id"
-            case recipient, resource, discovery, changed
+            case recipient, resource, stream, discovery, changed
             case needsRestart = "needs_restart"
             case from, to
         }

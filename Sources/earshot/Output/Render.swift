@@ -80,6 +80,21 @@ enum Render {
         return text
     }
 
+    static func streams(_ streams: [ControlAPI.Stream]) -> Table {
+        Table(
+            [
+                .init(title: "NAME", isFlexible: true), .init(title: "FROM/TO", isFlexible: true), .init(title: "STATE"),
+                .init(title: "BYTES"), .init(title: "RATE"), .init(title: "ID"),
+            ],
+            rows: streams.map { stream in
+                [
+                    stream.name, (stream.direction == .incoming ? "from " : "to ") + stream.peerName, Self.state(stream),
+                    Words.size(stream.transferred),
+                    stream.state == .open ? "\(Words.size(stream.bytesPerSecond))/s" : "-", Words.short(stream.id),
+                ]
+            })
+    }
+
     static func status(_ status: ControlAPI.Status, socketPath: String) -> String {
         let discovery = status.discovery
         let lines: [(String, String)] = [
@@ -140,6 +155,10 @@ enum Render {
             return "\(Words.short(resource.id)) \(Self.towards(resource.direction)) \(resource.peerName) \(resource.name) "
                 + "\(Self.progress(resource)) of \(Words.size(resource.size)) \(Self.state(resource))"
         }
+        if let stream = event.stream {
+            return "\(Words.short(stream.id)) \(Self.towards(stream.direction)) \(stream.peerName) \(stream.name) "
+                + "\(Words.size(stream.transferred)) \(Self.state(stream))"
+        }
         if let discovery = event.discovery {
             return "\(discovery.backend) \(discovery.state)" + (discovery.error.map { ": \($0)" } ?? "")
         }
@@ -165,6 +184,10 @@ enum Render {
         }
         if resource.error?.code == "declined" { return resource.direction == .incoming ? "refused" : "declined" }
         return resource.state.rawValue
+    }
+
+    private static func state(_ stream: ControlAPI.Stream) -> String {
+        stream.error.map { "\(stream.state.rawValue), \($0.code)" } ?? stream.state.rawValue
     }
 
     /// An invitation's context: text where it is some, else its size.

@@ -11,7 +11,15 @@ enum Standard {
 
     /// Writes bytes to standard output as they are.
     static func write(_ bytes: [UInt8]) throws(CommandFailure) {
-        let code = bytes.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) }
+        try Self.check(bytes.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) })
+    }
+
+    /// Writes the readable bytes of a buffer to standard output as they are.
+    static func write(buffer: ByteBuffer) throws(CommandFailure) {
+        try Self.check(buffer.withUnsafeReadableBytes { Self.write($0, to: STDOUT_FILENO) })
+    }
+
+    private static func check(_ code: CInt) throws(CommandFailure) {
         guard code != 0 else { return }
         if code == EPIPE {
             signal(SIGPIPE, SIG_DFL)

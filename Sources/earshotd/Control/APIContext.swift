@@ -10,17 +10,21 @@ struct APIContext: RequestContext {
     struct Source: RequestContextSource {
         let channel: any Channel
         let caller: Caller
+        let isHead: Bool
         let logger: Logger
     }
 
     var coreContext: CoreRequestContextStorage
     let caller: Caller
     let channel: any Channel
+    /// Whether nobody will read the answer's body.
+    let isHead: Bool
 
     init(source: Source) {
         self.coreContext = .init(source: source)
         self.caller = source.caller
         self.channel = source.channel
+        self.isHead = source.isHead
     }
 
     /// A part of the path, percent-decoded.

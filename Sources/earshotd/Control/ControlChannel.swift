@@ -26,7 +26,7 @@ struct ControlChannel: ServerChildChannel {
         self.policy = policy
         self.requests = requests
         self.configuration = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [ParserErrorHandler(requests: requests)], idleTimeout: Self.idleTimeout,
+            additionalChannelHandlers: [ParserErrorHandler(requests: requests), IdleConnectionHandler(time: Self.idleTimeout)],
             httpDecoderConfiguration: Self.headLimits)
     }
 
@@ -53,7 +53,7 @@ struct ControlChannel: ServerChildChannel {
         }
         let channel = HTTP1Channel(
             responder: { request, writer, channel in
-                let context = APIContext(source: .init(channel: channel, caller: caller, logger: logger))
+                let context = APIContext(source: .init(channel: channel, caller: caller, isHead: request.method == .head, logger: logger))
                 try await self.respond(to: request, context, isAdmitted: isAdmitted, writer)
             }, configuration: self.configuration)
         await channel.handle(value: value, logger: logger)

@@ -51,6 +51,7 @@ struct ControlServer: Service {
             } onGracefulShutdown: {
                 readers.stop()
                 events.wakeReaders()
+                self.api.node.endStreams()
             }
         }
     }

@@ -34,6 +34,10 @@ extension ControlAPI.Event {
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.resourceProgress), resource: API.Resource(resource))
         case .resourceFinished(let resource):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.resourceFinished), resource: API.Resource(resource))
+        case .streamOpened(let stream):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.streamOpened), stream: API.Stream(stream))
+        case .streamClosed(let stream):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.streamClosed), stream: API.Stream(stream))
         case .discoveryChanged(let status):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.discoveryChanged), discovery: API.Discovery(status))
         case .settingsReloaded(let changed, let needsRestart):

@@ -7,10 +7,6 @@ enum LaterRoutes {
         (.post, "/v1/peers/:peer/verification", "verification"),
         (.get, "/v1/peers/:peer/verification", "verification"),
         (.delete, "/v1/peers/:peer/verification", "verification"),
-        (.post, "/v1/streams", "streams"),
-        (.get, "/v1/streams", "streams"),
-        (.get, "/v1/streams/:id/content", "streams"),
-        (.delete, "/v1/streams/:id", "streams"),
     ]
 
     static var routes: [Route] {

@@ -102,7 +102,7 @@ struct ResourcesRoutes: Sendable {
             guard length == nil || length == size else {
                 throw APIProblem(.invalidParameter, "'size' in the query and the Content-Length differ; send one of them")
             }
-            let resources = try await Self.whileConnected(context.channel) {
+            let resources = try await ClientPresence.required(on: context.channel) {
                 queue
                     ? try await self.api.node.queueResource(to: peers, name: name, size: size, digest: digest, body: request.body)
                     : try await self.api.node.sendResource(to: peers, name: name, size: size, digest: digest, body: request.body)
@@ -114,29 +114,6 @@ struct ResourcesRoutes: Sendable {
             var problem = APIProblem(error)
             problem.closesConnection = true
             throw problem
-        }
-    }
-
-    /// Does `operation`, and cancels it when the client goes: while a body waits for its receiver nobody reads from the client, so that
-    /// its end would go unnoticed.
-    private static func whileConnected<Value: Sendable>(
-        _ channel: any Channel, _ operation: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        let (open, closer) = AsyncStream<Never>.makeStream()
-        channel.closeFuture.whenComplete { _ in closer.finish() }
-        return try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await operation() }
-            group.addTask {
-                for await _ in open {}
-                return nil
-            }
-            var result: Value?
-            while let next = try await group.next() {
-                result = next ?? result
-                group.cancelAll()
-            }
-            guard let result else { throw CancellationError() }
-            return result
         }
     }
 

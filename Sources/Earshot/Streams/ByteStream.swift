@@ -1,0 +1,61 @@
+public import EarshotWire
+public import FoundationEssentials
+
+/// A named one-way flow of bytes from one peer to another, with back-pressure from the far reader to the near writer.
+///
+/// It lives as long as its connection: one that is cut short is not taken up again.
+public struct ByteStream: Sendable, Hashable, Identifiable {
+    /// How a stream stands.
+    public enum State: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Nobody has accepted it yet.
+        case opening
+        /// Bytes may flow.
+        case open
+        /// Over: everything was taken where there is no error.
+        case closed
+    }
+
+    /// Chosen by the sender's node; single use.
+    public let id: StreamID
+    /// Received, or sent.
+    public let direction: Direction
+    /// The other side.
+    public let peerID: PeerID
+    /// The other side's display name at the time: a label.
+    public let peerName: String
+    /// As the sender gave it: a label, untrusted, not unique.
+    public let name: String
+    /// How it stands.
+    public package(set) var state: State
+    /// Bytes that the reader took (incoming) or that were handed to the connection (outgoing).
+    public package(set) var transferred: UInt64
+    /// Over the last few seconds; 0 when nothing moves.
+    public package(set) var bytesPerSecond: UInt64
+    /// When this side heard of it.
+    public let openedAt: Date
+    /// When it ended.
+    public package(set) var closedAt: Date?
+    /// Why it did not come to its end.
+    public package(set) var error: EarshotError.Code?
+    /// The same in a sentence.
+    public package(set) var errorMessage: String?
+
+    package init(
+        id: StreamID, direction: Direction, peerID: PeerID, peerName: String, name: String, state: State = .opening,
+        transferred: UInt64 = 0, bytesPerSecond: UInt64 = 0, openedAt: Date, closedAt: Date? = nil, error: EarshotError.Code? = nil,
+        errorMessage: String? = nil
+    ) {
+        self.id = id
+        self.direction = direction
+        self.peerID = peerID
+        self.peerName = peerName
+        self.name = name
+        self.state = state
+        self.transferred = transferred
+        self.bytesPerSecond = bytesPerSecond
+        self.openedAt = openedAt
+        self.closedAt = closedAt
+        self.error = error
+        self.errorMessage = errorMessage
+    }
+}

@@ -1,0 +1,116 @@
+import DequeModule
+import EarshotWire
+import NIOCore
+import Synchronization
+
+/// The receiving half of a stream: what has come and was not taken yet, which the window bounds.
+///
+/// The node appends what the peer sends; one reader takes it. Bytes count as taken when the reader asks for the next ones, and only
+/// then is the sender permitted more: a reader that pauses holds no more than the window here.
+final class IncomingFlow: Sendable {
+    private struct State {
+        var pieces: Deque<ByteBuffer> = []
+        /// Bytes in the reader's hands.
+        var lent = 0
+        var taken: UInt64 = 0
+        var limit: UInt64
+        var end: End?
+    }
+
+    private enum End {
+        case whole
+        case failed(EarshotError)
+    }
+
+    /// Pieces up to this size are put together, so that a stream of single bytes costs little more than its bytes.
+    private static let smallPiece = 16 * 1024
+    private static let joinedPiece = 256 * 1024
+
+    let meter = StreamMeter()
+    private let window: UInt64
+    private let grant: @Sendable (UInt64) -> Void
+    private let state: Mutex<State>
+    /// Something has changed; one reader.
+    private let changes: AsyncStream<Void>
+    private let changed: AsyncStream<Void>.Continuation
+
+    /// `grant` is called with each new limit; the first one, `window`, is the caller's to send.
+    init(window: UInt64, grant: @escaping @Sendable (UInt64) -> Void) {
+        self.window = window
+        self.grant = grant
+        self.state = Mutex(State(limit: window))
+        (self.changes, self.changed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func append(_ data: ByteBuffer) {
+        self.state.withLock { state in
+            guard state.end == nil else { return }
+            if data.readableBytes <= Self.smallPiece, var last = state.pieces.popLast() {
+                guard last.readableBytes + data.readableBytes <= Self.joinedPiece else {
+                    state.pieces.append(last)
+                    state.pieces.append(data.compacted)
+                    return
+                }
+                last.writeImmutableBuffer(data)
+                state.pieces.append(last)
+            } else {
+                state.pieces.append(data.compacted)
+            }
+        }
+        self.changed.yield()
+    }
+
+    /// All bytes have come.
+    func finish() { self.end(.whole) }
+
+    /// No more will come, and what came and was not taken is of no use.
+    func fail(_ error: EarshotError) {
+        self.end(.failed(error))
+    }
+
+    private func end(_ end: End) {
+        self.state.withLock { state in
+            switch (state.end, end) {
+            case (nil, _), (.whole?, .failed): state.end = end
+            case (.whole?, .whole), (.failed?, _): break
+            }
+            if case .failed = end { state.pieces = [] }
+        }
+        self.changed.yield()
+    }
+
+    /// The next bytes, as soon as there are some; `nil` at the end. Asking for them says that those before were taken. One reader.
+    /// - Throws: why the stream was cut short; `cancelled` where the reader's task was.
+    func next() async throws(EarshotError) -> ByteBuffer? {
+        self.noteTaken()
+        var changes = self.changes.makeAsyncIterator()
+        while true {
+            let (piece, end) = self.state.withLock { state -> (ByteBuffer?, End?) in
+                if case .failed? = state.end { return (nil, state.end) }
+                let piece = state.pieces.popFirst()
+                state.lent = piece?.readableBytes ?? 0
+                return (piece, state.end)
+            }
+            if let piece { return piece }
+            switch end {
+            case .whole?: return nil
+            case .failed(let error)?: throw error
+            case nil:
+                guard await changes.next() != nil else { throw EarshotError(.cancelled, "nobody reads the stream any more") }
+            }
+        }
+    }
+
+    private func noteTaken() {
+        let (bytes, limit) = self.state.withLock { state -> (Int, UInt64?) in
+            let lent = state.lent
+            state.lent = 0
+            state.taken += UInt64(lent)
+            guard state.end == nil, state.limit - state.taken <= self.window / 2 else { return (lent, nil) }
+            state.limit = state.taken + self.window
+            return (lent, state.limit)
+        }
+        if bytes > 0 { self.meter.add(bytes) }
+        if let limit { self.grant(limit) }
+    }
+}

@@ -1,0 +1,23 @@
+import Synchronization
+
+/// How many bytes of a stream have moved and how fast; written where they move, read by whoever asks.
+final class StreamMeter: Sendable {
+    private struct State {
+        var transferred: UInt64 = 0
+        var rate = RateMeter()
+    }
+
+    private let state = Mutex(State())
+
+    func add(_ bytes: Int) {
+        let now = ContinuousClock.now
+        self.state.withLock { state in
+            state.transferred &+= UInt64(bytes)
+            state.rate.add(UInt64(bytes), at: now)
+        }
+    }
+
+    var transferred: UInt64 { self.state.withLock { $0.transferred } }
+
+    func bytesPerSecond(at now: ContinuousClock.Instant) -> UInt64 { self.state.withLock { $0.rate.bytesPerSecond(at: now) } }
+}

@@ -1,0 +1,82 @@
+package import FoundationEssentials
+
+extension ControlAPI {
+    /// A named one-way flow of bytes from one peer to another.
+    package struct Stream: Codable, Hashable, Sendable {
+        /// How a stream stands.
+        package enum State: String, Hashable, Sendable, CaseIterable {
+            /// It waits to be accepted.
+            case opening
+            case open
+            /// Over; everything was taken where there is no error.
+            case closed
+        }
+
+        /// A UUID in lower case.
+        package let id: String
+        /// `incoming` is towards this machine.
+        package let direction: Tolerant<Direction>
+        /// The other side.
+        package let peerID: String
+        /// A label, untrusted.
+        package let peerName: String
+        /// As the sender gave it: a label, untrusted, not unique.
+        package let name: String
+        /// How it stands.
+        package let state: Tolerant<State>
+        /// Bytes so far.
+        package let transferred: UInt64
+        /// Over the last few seconds; 0 when nothing moves.
+        package let bytesPerSecond: UInt64
+        /// When this side heard of it.
+        package let openedAt: Date
+        /// When it ended.
+        package let closedAt: Date?
+        /// Why it did not come to its end.
+        package let error: Failure?
+
+        /// A value from its parts.
+        package init(
+            id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, name: String, state: Tolerant<State>,
+            transferred: UInt64, bytesPerSecond: UInt64, openedAt: Date, closedAt: Date? = nil, error: Failure? = nil
+        ) {
+            self.id = id
+            self.direction = direction
+            self.peerID = peerID
+            self.peerName = peerName
+            self.name = name
+            self.state = state
+            self.transferred = transferred
+            self.bytesPerSecond = bytesPerSecond
+            self.openedAt = openedAt
+            self.closedAt = closedAt
+            self.error = error
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case id, direction
+            case peerID = "peer_id"
+            case peerName = "peer_name"
+            case name, state, transferred
+            case bytesPerSecond = "bytes_per_second"
+            case openedAt = "opened_at"
+            case closedAt = "closed_at"
+            case error
+        }
+    }
+
+    /// The answer of `GET /v1/streams`.
+    package struct StreamList: Codable, Hashable, Sendable {
+        /// Open ones of both directions, and the last that were closed.
+        package let streams: [Stream]
+
+        /// A value from its parts.
+        package init(streams: [Stream]) {
+            self.streams = streams
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case streams
+        }
+    }
+}

@@ -1,0 +1,240 @@
+extension ConnectionStateMachine {
+    /// The streams of one connection, both directions.
+    ///
+    /// A stream goes: open; accept (a window up to a limit, raised as the receiver's reader takes the bytes); data, never past the
+    /// limit; end; done, once the reader has taken everything. Instead of accepting it the receiver may refuse it, and until done either
+    /// side may abort it. An accept of limit 0 says that the bytes come over a data connection; the end's size is then its to say.
+    /// Data that was under way when this side aborted is dropped, but held to the same window.
+    struct StreamTable: Sendable {
+        /// The most open streams from one peer; one more is refused as `busy`.
+        static let incomingLimit = 64
+        /// How many ended streams of each direction are remembered, for frames under way.
+        static let remembered = 256
+
+        /// The bytes that may come next.
+        private struct Window: Sendable {
+            var next: UInt64 = 0
+            var limit: UInt64
+            /// Whether the first limit was 0: all bytes may come over a data connection, also when the limit has been raised meanwhile.
+            let mayBypass: Bool
+
+            init(first limit: UInt64) {
+                self.limit = limit
+                self.mayBypass = limit == 0
+            }
+
+            /// The window after `count` more bytes; `nil` where they are too many.
+            func moved(by count: UInt64) -> Window? {
+                let (end, overflow) = self.next.addingReportingOverflow(count)
+                guard !overflow, end <= self.limit else { return nil }
+                var moved = self
+                moved.next = end
+                return moved
+            }
+
+            /// The window with another limit; `nil` where it is lower.
+            func raised(to limit: UInt64) -> Window? {
+                guard limit >= self.limit else { return nil }
+                var raised = self
+                raised.limit = limit
+                return raised
+            }
+
+            /// Whether a stream of this size may end here.
+            func permits(end size: UInt64) -> Bool { self.next == size || (self.mayBypass && self.next == 0) }
+        }
+
+        private enum Incoming: Sendable {
+            case opened
+            case receiving(Window)
+            /// All bytes came; this side is to say `done` or abort.
+            case received
+            /// Over on this side, which the peer may not know yet. Where data may be under way, the window that holds for it.
+            case ended(Window?)
+            /// Over on both sides.
+            case over
+        }
+
+        private enum Outgoing: Sendable {
+            case opened
+            case sending(Window)
+            /// The end was sent; the peer is to say `done` or abort.
+            case sent(limit: UInt64)
+        }
+
+        private var incoming: [StreamID: Incoming] = [:]
+        private var endedIncoming: [StreamID] = []
+        private var outgoing: [StreamID: Outgoing] = [:]
+        /// This side's, aborted: an answer to them may be under way.
+        private var endedOutgoing = RecentIDs<StreamID>(capacity: remembered)
+
+        private(set) var openIncoming = 0
+        var openOutgoing: Int { self.outgoing.count }
+
+        // MARK: The peer's streams
+
+        mutating func received(_ open: StreamOpen) -> ReceivedAction {
+            guard self.incoming[open.id] == nil, self.outgoing[open.id] == nil, !self.endedOutgoing.contains(open.id) else {
+                return .violation(.outOfOrder(.streamOpen, why: "the stream has been opened before"))
+            }
+            guard self.openIncoming < Self.incomingLimit else {
+                self.remember(open.id, as: .ended(nil))
+                let refusal = Refusal(code: .busy, explanation: "\(Self.incomingLimit) streams are open already")
+                return .reply(.streamRefuse(StreamRefuse(id: open.id, refusal: refusal)))
+            }
+            self.incoming[open.id] = .opened
+            self.openIncoming += 1
+            return .deliver
+        }
+
+        mutating func received(dataOf id: StreamID, count: UInt64) -> ReceivedAction {
+            let beyond = ReceivedAction.violation(.outOfOrder(.streamData, why: "it goes beyond what was accepted"))
+            switch self.incoming[id] {
+            case .receiving(let window):
+                guard let moved = window.moved(by: count) else { return beyond }
+                self.incoming[id] = .receiving(moved)
+                return .deliver
+            case .ended(.some(let window)):
+                guard let moved = window.moved(by: count) else { return beyond }
+                self.incoming[id] = .ended(moved)
+                return .ignore
+            case .opened, .received, .ended(nil), .over, nil:
+                return .violation(.outOfOrder(.streamData, why: "the stream takes no data now"))
+            }
+        }
+
+        mutating func received(_ end: StreamEnd) -> ReceivedAction {
+            switch self.incoming[end.id] {
+            case .receiving(let window) where window.permits(end: end.size):
+                self.incoming[end.id] = .received
+                return .deliver
+            case .ended(.some(let window)) where window.permits(end: end.size):
+                self.incoming[end.id] = .ended(nil)
+                return .ignore
+            case .opened, .receiving, .received, .ended, .over, nil:
+                return .violation(.outOfOrder(.streamEnd, why: "the stream is not where it could end so"))
+            }
+        }
+
+        mutating func received(abort id: StreamID) -> ReceivedAction {
+            switch self.incoming[id] {
+            case .opened, .receiving, .received:
+                self.end(id, as: .over)
+                return .deliver
+            case .ended:
+                self.incoming[id] = .over
+                return .ignore
+            case .over: return .violation(.outOfOrder(.streamAbort, why: "the stream is over"))
+            case nil: return self.receivedEndOfOutgoing(id, by: .streamAbort)
+            }
+        }
+
+        mutating func sent(_ accept: StreamAccept) -> SentAction {
+            switch self.incoming[accept.id] {
+            case .opened:
+                self.incoming[accept.id] = .receiving(Window(first: accept.limit))
+                return .send
+            case .receiving(let window):
+                guard let raised = window.raised(to: accept.limit) else { return .drop }
+                self.incoming[accept.id] = .receiving(raised)
+                return .send
+            case .received, .ended, .over, nil: return .drop
+            }
+        }
+
+        mutating func sent(refuse id: StreamID) -> SentAction {
+            guard case .opened? = self.incoming[id] else { return .drop }
+            self.end(id, as: .ended(nil))
+            return .send
+        }
+
+        mutating func sent(done id: StreamID) -> SentAction {
+            guard case .received? = self.incoming[id] else { return .drop }
+            self.end(id, as: .ended(nil))
+            return .send
+        }
+
+        private mutating func end(_ id: StreamID, as ended: Incoming) {
+            self.openIncoming -= 1
+            self.remember(id, as: ended)
+        }
+
+        private mutating func remember(_ id: StreamID, as ended: Incoming) {
+            if self.endedIncoming.count == Self.remembered {
+                self.incoming[self.endedIncoming.removeFirst()] = nil
+            }
+            self.endedIncoming.append(id)
+            self.incoming[id] = ended
+        }
+
+        // MARK: This side's streams
+
+        mutating func sent(_ open: StreamOpen) -> SentAction {
+            guard self.outgoing[open.id] == nil, self.incoming[open.id] == nil, !self.endedOutgoing.contains(open.id) else { return .drop }
+            self.outgoing[open.id] = .opened
+            return .send
+        }
+
+        mutating func received(_ accept: StreamAccept) -> ReceivedAction {
+            let lower = ReceivedAction.violation(.outOfOrder(.streamAccept, why: "its limit is below the one before"))
+            switch self.outgoing[accept.id] {
+            case .opened: self.outgoing[accept.id] = .sending(Window(first: accept.limit))
+            case .sending(let window):
+                guard let raised = window.raised(to: accept.limit) else { return lower }
+                self.outgoing[accept.id] = .sending(raised)
+            case .sent(let limit):
+                guard accept.limit >= limit else { return lower }
+                self.outgoing[accept.id] = .sent(limit: accept.limit)
+            case nil:
+                return self.endedOutgoing.contains(accept.id)
+                    ? .ignore : .violation(.outOfOrder(.streamAccept, why: "it accepts no stream"))
+            }
+            return .deliver
+        }
+
+        mutating func received(refuse id: StreamID) -> ReceivedAction {
+            switch self.outgoing[id] {
+            case .sending, .sent: .violation(.outOfOrder(.streamRefuse, why: "the stream was accepted before"))
+            case .opened, nil: self.receivedEndOfOutgoing(id, by: .streamRefuse)
+            }
+        }
+
+        mutating func received(done id: StreamID) -> ReceivedAction {
+            switch self.outgoing[id] {
+            case .opened, .sending: .violation(.outOfOrder(.streamDone, why: "the stream has not ended"))
+            case .sent, nil: self.receivedEndOfOutgoing(id, by: .streamDone)
+            }
+        }
+
+        private mutating func receivedEndOfOutgoing(_ id: StreamID, by type: FrameType) -> ReceivedAction {
+            if self.outgoing.removeValue(forKey: id) != nil { return .deliver }
+            return self.endedOutgoing.remove(id) ? .ignore : .violation(.outOfOrder(type, why: "there is no such stream"))
+        }
+
+        mutating func sent(dataOf id: StreamID, count: UInt64) -> SentAction {
+            guard case .sending(let window) = self.outgoing[id], let moved = window.moved(by: count) else { return .drop }
+            self.outgoing[id] = .sending(moved)
+            return .send
+        }
+
+        mutating func sent(_ end: StreamEnd) -> SentAction {
+            guard case .sending(let window) = self.outgoing[end.id], window.permits(end: end.size) else { return .drop }
+            self.outgoing[end.id] = .sent(limit: window.limit)
+            return .send
+        }
+
+        /// An abort of either direction: of the peer's stream, or of this side's own.
+        mutating func sent(abort id: StreamID) -> SentAction {
+            if self.outgoing.removeValue(forKey: id) != nil {
+                self.endedOutgoing.insert(id)
+                return .send
+            }
+            switch self.incoming[id] {
+            case .opened, .received: self.end(id, as: .ended(nil))
+            case .receiving(let window): self.end(id, as: .ended(window))
+            case .ended, .over, nil: return .drop
+            }
+            return .send
+        }
+    }
+}

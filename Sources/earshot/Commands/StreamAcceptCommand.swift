@@ -1,0 +1,53 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+import Glibc
+
+struct StreamAcceptCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "accept", abstract: "Wait for a stream, and write it to standard output.",
+        discussion: "Without a name, the next stream of any name. Ends with an error where the stream did not come to its end.")
+
+    @Argument(help: ArgumentHelp("What the stream was called by whoever opened it.", valueName: "name"))
+    var name: String?
+    @Option(name: .long, help: ArgumentHelp("Only a stream of this peer.", valueName: "peer"), completion: .provenPeer)
+    var from: String?
+    @Option(name: .long, help: ArgumentHelp("Wait no longer than this for it to be opened, such as 30, 30s or 2min.", valueName: "time"))
+    var timeout: Seconds?
+    @OptionGroup var options: GlobalOptions
+
+    mutating func validate() throws {
+        guard self.name != "" else { throw ValidationError("the stream's name is empty") }
+        guard self.from != "" else { throw ValidationError("the peer's name is empty") }
+        if self.options.json { throw ValidationError("standard output is the stream itself; leave out --json") }
+    }
+
+    mutating func run() async throws {
+        let (name, from) = (self.name, self.from)
+        let seconds = self.timeout.map { UInt64($0.value.rounded(.up)) }
+        StandardPipe.enlarge(STDOUT_FILENO)
+        try await self.options.withClient { client in
+            do {
+                let content = try await client.nextStream(name: name, from: from, timeoutSeconds: seconds)
+                do {
+                    try await content.forEach { piece in try Standard.write(buffer: piece) }
+                } catch let error as ControlError {
+                    throw await Self.reason(content, client) ?? error
+                }
+            } catch let error as ControlError {
+                throw CommandFailure(error, peer: from)
+            }
+        }
+    }
+
+    /// Why a stream broke off: the daemon knows.
+    private static func reason(_ content: ControlContent, _ client: ControlClient) async -> (any Error)? {
+        guard let id = content.streamID else { return nil }
+        do throws(ControlError) {
+            guard let failure = try await client.stream(id).value.error else { return nil }
+            return CommandFailure(code: failure.code, message: failure.message)
+        } catch {
+            return error
+        }
+    }
+}

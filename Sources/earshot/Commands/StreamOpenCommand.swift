@@ -1,0 +1,57 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+
+struct StreamOpenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "open", abstract: "Send standard input, and wait until the far reader has taken all of it.",
+        discussion: "Somebody there has 30 seconds to accept it: earshot stream accept NAME.")
+
+    @Argument(help: .peer, completion: .reachablePeer)
+    var peer: String
+    @Argument(help: ArgumentHelp("What the stream is called there: 1 to 255 bytes.", valueName: "name"))
+    var name: String
+    @OptionGroup var options: GlobalOptions
+
+    /// How long nobody may have accepted it before that is said.
+    private static let patience: Duration = .seconds(1)
+
+    mutating func validate() throws {
+        guard !self.name.isEmpty else { throw ValidationError("the stream's name is empty") }
+    }
+
+    mutating func run() async throws {
+        let (options, peer, name) = (self.options, self.peer, self.name)
+        try await options.withClient { client in
+            await ProtectionWarning(client: client).tell(of: [peer])
+            let answer = try await withThrowingTaskGroup(of: ControlReply<ControlAPI.Stream>?.self) { group in
+                group.addTask {
+                    do throws(ControlError) {
+                        return try await client.openStream(to: peer, name: name, content: StandardInput.bytes())
+                    } catch {
+                        throw CommandFailure(error, peer: peer)
+                    }
+                }
+                group.addTask {
+                    try await Task.sleep(for: Self.patience)
+                    try await Self.sayWhoIsAwaited(name, client)
+                    return nil
+                }
+                defer { group.cancelAll() }
+                while let result = try await group.next() {
+                    if let result { return result }
+                }
+                throw CancellationError()
+            }
+            if options.json { try Standard.write(json: answer.json) }
+        }
+    }
+
+    private static func sayWhoIsAwaited(_ name: String, _ client: ControlClient) async throws {
+        let streams = (try? await client.streams().value.streams) ?? []
+        // The row is not known yet: the newest of the name is this one's.
+        guard let stream = streams.last(where: { $0.direction == .outgoing && $0.state == .opening && $0.name == name }) else { return }
+        try Task.checkCancellation()
+        Standard.note("waiting for somebody at \(stream.peerName.escapedForDisplay) to accept \(name.escapedForDisplay)")
+    }
+}

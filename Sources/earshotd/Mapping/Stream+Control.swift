@@ -1,0 +1,14 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+
+extension ControlAPI.Stream {
+    /// A stream as the API shows it.
+    init(_ stream: ByteStream) {
+        self.init(
+            id: stream.id.description, direction: Tolerant(stream.direction), peerID: stream.peerID.description, peerName: stream.peerName,
+            name: stream.name, state: Tolerant(stream.state), transferred: stream.transferred, bytesPerSecond: stream.bytesPerSecond,
+            openedAt: stream.openedAt, closedAt: stream.closedAt,
+            error: ControlAPI.Failure(code: stream.error, message: stream.errorMessage))
+    }
+}

@@ -1,0 +1,113 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+/// `/v1/streams`: a request's body here becomes a response's body there.
+struct StreamsRoutes: Sendable {
+    /// The header of a content that says which stream it is.
+    static let streamID: HTTPField.Name = {
+        guard let name = HTTPField.Name("Earshot-Stream") else { preconditionFailure("Earshot-Stream is a token") }
+        return name
+    }()
+    /// The longest that one may wait for the next stream by the API's clock, in seconds; without a number it waits for good.
+    static let timeoutLimit: UInt64 = 366 * 86_400
+
+    let api: ControlAPIServices
+
+    init(_ api: ControlAPIServices) { self.api = api }
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/streams", self.open),
+            Route(.get, "/v1/streams") { _, _ in
+                try .json(ControlAPI.StreamList(streams: await self.api.node.openStreams().map(ControlAPI.Stream.init)))
+            },
+            Route(.get, "/v1/streams/:id") { _, context in
+                let id: StreamID = try context.identifier("a stream")
+                return try .json(ControlAPI.Stream(try await self.api.node.stream(id)))
+            },
+            Route(.delete, "/v1/streams/:id") { _, context in
+                let id: StreamID = try context.identifier("a stream")
+                guard let aborted = try await self.api.node.removeStream(id) else { return .noContent }
+                return try .json(ControlAPI.Stream(aborted))
+            },
+            Route(.get, "/v1/streams/next/content") { request, context in
+                let query = try Query(request)
+                let seconds = try query.number("timeout_seconds", 0...Self.timeoutLimit)
+                // What a HEAD has taken nobody would ever read.
+                guard !context.isHead else { throw Self.noHead }
+                let (name, peer) = (query.text("name"), query.text("from"))
+                return try await self.content(context) {
+                    try await self.api.node.acceptNextStream(name: name, from: peer, timeout: seconds.map { .seconds(Int64($0)) })
+                }
+            },
+            Route(.get, "/v1/streams/:id/content") { _, context in
+                let id: StreamID = try context.identifier("a stream")
+                guard !context.isHead else { throw Self.noHead }
+                return try await self.content(context) { try await self.api.node.acceptStream(id) }
+            },
+        ]
+    }
+
+    private static var noHead: APIProblem {
+        APIProblem(.unsupported, "a stream can be taken only once, and so has no HEAD", status: .methodNotAllowed, fields: [.allow: "GET"])
+    }
+
+    /// The body is the stream; the answer comes when the far reader has taken everything, or why it will not.
+    private func open(_ request: Request, _ context: APIContext) async throws -> Response {
+        do {
+            let query = try Query(request)
+            let peers = query.all("to")
+            guard let peer = peers.first else { throw APIProblem(.invalidParameter, "'to' is missing in the query; name the peer") }
+            guard peers.count == 1 else { throw APIProblem(.invalidParameter, "a stream goes to one peer; open one to each") }
+            guard let name = query.text("name") else {
+                throw APIProblem(.invalidParameter, "'name' is missing in the query; name the stream")
+            }
+            let stream = try await ClientPresence.required(on: context.channel) {
+                try await self.api.node.openStream(to: peer, name: name, body: request.body)
+            }
+            return try .json(ControlAPI.Stream(stream))
+        } catch {
+            // Some of the body may be unread, and have no end.
+            var problem = APIProblem(error)
+            problem.closesConnection = true
+            throw problem
+        }
+    }
+
+    /// The answer begins when a stream has been accepted, and its body is that stream. Where the body breaks off the stream did.
+    private func content(
+        _ context: APIContext, _ accept: @escaping @Sendable () async throws -> StreamContent
+    ) async throws -> Response {
+        let channel = context.channel
+        try await channel.eventLoop.submit {
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(InputEndHandler { channel.close(promise: nil) }, position: .first)
+            try pipeline.addHandler(OutputBarrier(), position: .first)
+        }.get()
+        let content = try await ClientPresence.required(on: channel, accept)
+        // However the connection ends, also where nobody asks for the body.
+        channel.closeFuture.whenComplete { _ in content.abandon() }
+        let body = ResponseBody { writer in
+            do {
+                while let piece = try await content.next() { try await writer.write(piece) }
+                try await writer.finish(nil)
+                try await OutputBarrier.wait(on: channel)
+                try await content.finish()
+            } catch {
+                content.abandon()
+                throw error
+            }
+        }
+        return Response(
+            status: .ok,
+            headers: [
+                .contentType: "application/octet-stream", .cacheControl: "no-store", .connection: "close",
+                Self.streamID: content.stream.id.description,
+            ], body: body)
+    }
+}

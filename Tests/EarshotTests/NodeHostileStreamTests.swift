@@ -1,0 +1,107 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@testable import Earshot
+
+/// A peer by hand that does not keep to the rules of streams.
+@Suite(.timeLimit(.minutes(1))) struct NodeHostileStreamTests {
+    private func joined() async throws -> (RawPeer, TestNode, SessionID) {
+        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        return (raw, bob, try await raw.join())
+    }
+
+    private func open(_ id: StreamID, in session: SessionID) throws -> Frame {
+        .streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x")))
+    }
+
+    private func refusal(_ raw: RawPeer) async throws -> StreamRefuse {
+        try await raw.next { if case .streamRefuse(let refuse) = $0 { refuse } else { nil } }
+    }
+
+    private func data(_ id: StreamID, _ count: Int) -> Frame {
+        .streamData(StreamData(id: id, data: ByteBuffer(repeating: 1, count: count)))
+    }
+
+    private func end(_ raw: RawPeer, _ bob: TestNode) async {
+        await raw.close()
+        await bob.stop()
+    }
+
+    @Test func dataBeforeAccept() async throws {
+        let (raw, bob, session) = try await self.joined()
+        let id = StreamID.random()
+        try await raw.send(try self.open(id, in: session), self.data(id, 1))
+        #expect(await raw.refusal() == .protocolViolation)
+        #expect(try await bob.streamClosed().error == .unavailable)
+        await self.end(raw, bob)
+    }
+
+    @Test func dataBeyondTheWindow() async throws {
+        let (raw, bob, session) = try await self.joined()
+        let id = StreamID.random()
+        try await raw.send(try self.open(id, in: session))
+        let content = try await bob.node.acceptNextStream()
+        let accept = try await raw.next { if case .streamAccept(let accept) = $0 { accept } else { nil } }
+        for _ in 0..<accept.limit / 65_536 { try await raw.send(self.data(id, 65_536)) }
+        try await raw.send(self.data(id, 1))
+        #expect(await raw.refusal() == .protocolViolation)
+        await #expect { while try await content.next() != nil {} } throws: { ($0 as? EarshotError)?.code == .unavailable }
+        await self.end(raw, bob)
+    }
+
+    @Test func duplicateID() async throws {
+        let (raw, bob, session) = try await self.joined()
+        let id = StreamID.random()
+        try await raw.send(try self.open(id, in: session), try self.open(id, in: session))
+        #expect(await raw.refusal() == .protocolViolation)
+        await self.end(raw, bob)
+    }
+
+    @Test func noSuchSession() async throws {
+        let (raw, bob, _) = try await self.joined()
+        try await raw.send(try self.open(.random(), in: .random()))
+        #expect(try await self.refusal(raw).refusal.code == .notConnected)
+        #expect(await bob.node.openStreams().isEmpty)
+        await self.end(raw, bob)
+    }
+
+    @Test func endlessOpensAreBusyAndForgotten() async throws {
+        let (raw, bob, session) = try await self.joined()
+        for _ in 0..<EarshotLimits.waitingStreams { try await raw.send(try self.open(.random(), in: session)) }
+        for _ in 0..<1000 {
+            try await raw.send(try self.open(.random(), in: session))
+            #expect(try await self.refusal(raw).refusal.code == .busy)
+        }
+        #expect(await bob.node.openStreams().count == EarshotLimits.waitingStreams)
+        await self.end(raw, bob)
+    }
+
+    @Test func openedAndAbortedOverAndOver() async throws {
+        let (raw, bob, session) = try await self.joined()
+        for _ in 0..<1000 {
+            let id = StreamID.random()
+            try await raw.send(
+                try self.open(id, in: session), .streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled))))
+        }
+        try await raw.roundTrip()
+        #expect(await bob.node.openStreams().count == EarshotLimits.closedStreams)
+        await self.end(raw, bob)
+    }
+
+    /// A window of single bytes costs no more than its bytes.
+    @Test func aStreamOfSingleBytesIsPutTogether() async throws {
+        let (raw, bob, session) = try await self.joined()
+        let id = StreamID.random()
+        try await raw.send(try self.open(id, in: session))
+        let content = try await bob.node.acceptNextStream()
+        let frame = self.data(id, 1)
+        for _ in 0..<2000 { try await raw.send(frame) }
+        try await raw.roundTrip()
+        #expect(try await content.next()?.readableBytes == 2000)
+        await self.end(raw, bob)
+    }
+}

@@ -1,0 +1,246 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import OrderedCollections
+import Testing
+
+@testable import Earshot
+
+/// A body whose pieces a test gives, at its own pace.
+struct ScriptedBody: AsyncSequence, Sendable {
+    private let stream: AsyncThrowingStream<ByteBuffer, any Error>
+    let feed: AsyncThrowingStream<ByteBuffer, any Error>.Continuation
+
+    init(_ pieces: String...) {
+        (self.stream, self.feed) = AsyncThrowingStream.makeStream()
+        for piece in pieces { self.feed.yield(ByteBuffer(string: piece)) }
+    }
+
+    func makeAsyncIterator() -> AsyncThrowingStream<ByteBuffer, any Error>.AsyncIterator { self.stream.makeAsyncIterator() }
+}
+
+extension StreamContent {
+    /// Everything to the end.
+    func all() async throws -> String {
+        var whole = ByteBuffer()
+        while let piece = try await self.next() { whole.writeImmutableBuffer(piece) }
+        return String(buffer: whole)
+    }
+}
+
+extension TestNode {
+    func streamClosed() async throws -> ByteStream {
+        try await self.event { if case .streamClosed(let row) = $0 { row } else { nil } }
+    }
+
+    func streamWaits() async throws -> ByteStream {
+        try await self.event { if case .streamOpened(let row) = $0 { row } else { nil } }
+    }
+
+    func open(_ name: String, to other: TestNode, _ body: ScriptedBody) async throws -> ByteStream {
+        try await self.node.openStream(to: other.node.id.description, name: name, body: body)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct NodeStreamTests {
+    private func end(_ alice: TestNode, _ bob: TestNode) async {
+        await alice.stop()
+        await bob.stop()
+    }
+
+    @Test func acceptorFirst() async throws {
+        let (alice, bob) = try await pair()
+        async let accepted = bob.node.acceptNextStream(name: "x")
+        let body = ScriptedBody("hello, ", "bob")
+        body.feed.finish()
+        async let opened = alice.open("x", to: bob, body)
+        let content = try await accepted
+        #expect(content.stream.name == "x" && content.stream.peerID == alice.node.id && content.stream.direction == .incoming)
+        #expect(try await content.all() == "hello, bob")
+        try await content.finish()
+        let row = try await opened
+        #expect(row.state == .closed && row.error == nil && row.transferred == 10)
+        let far = try await bob.streamClosed()
+        #expect(far.id == row.id && far.error == nil && far.transferred == 10)
+        await self.end(alice, bob)
+    }
+
+    /// What has come is handed on at once, and the sender is told of the end only when the reader says so.
+    @Test func openerFirstAndByteByByte() async throws {
+        let (alice, bob) = try await pair()
+        let body = ScriptedBody("a")
+        async let opened = alice.open("x", to: bob, body)
+        let waiting = try await bob.streamWaits()
+        #expect(waiting.state == .opening)
+        let content = try await bob.node.acceptStream(waiting.id)
+        #expect(try await content.next() == ByteBuffer(string: "a"))
+        body.feed.yield(ByteBuffer(string: "b"))
+        #expect(try await content.next() == ByteBuffer(string: "b"))
+        body.feed.finish()
+        #expect(try await content.next() == nil)
+        #expect(await alice.node.openStreams().map(\.state) == [.open])
+        try await content.finish()
+        #expect(try await opened.error == nil)
+        await self.end(alice, bob)
+    }
+
+    @Test func firstComeFirstServed() async throws {
+        let (alice, bob) = try await pair()
+        let first = Task { try await bob.node.acceptNextStream(name: "x") }
+        try await eventually("the first one waits") { await bob.node.streamAcceptors.count == 1 }
+        let other = Task { try await bob.node.acceptNextStream(name: "y") }
+        try await eventually("the other one waits") { await bob.node.streamAcceptors.count == 2 }
+        let second = Task { try await bob.node.acceptNextStream() }
+        try await eventually("the second one waits") { await bob.node.streamAcceptors.count == 3 }
+        for (text, acceptor) in [("1", first), ("2", second)] {
+            let body = ScriptedBody(text)
+            body.feed.finish()
+            async let opened = alice.open("x", to: bob, body)
+            let content = try await acceptor.value
+            #expect(try await content.all() == text)
+            try await content.finish()
+            #expect(try await opened.state == .closed)
+        }
+        other.cancel()
+        await #expect { try await other.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+        #expect(await bob.node.streamAcceptors.isEmpty)
+        await self.end(alice, bob)
+    }
+
+    @Test func acceptorsOfOthersPeersWaitOn() async throws {
+        let (alice, bob) = try await pair()
+        let wrong = Task { try await bob.node.acceptNextStream(from: bob.node.id.description) }
+        await #expect { try await wrong.value } throws: { ($0 as? EarshotError)?.code != nil }
+        await #expect { try await bob.node.acceptNextStream(timeout: .milliseconds(1)) } throws: {
+            ($0 as? EarshotError)?.code == .timedOut
+        }
+        await self.end(alice, bob)
+    }
+
+    /// A reader that asks for nothing holds the writer up after a window, whatever the writer has.
+    @Test func aReaderThatPausesHoldsTheWriterUp() async throws {
+        let (alice, bob) = try await pair()
+        let body = ScriptedBody()
+        let piece = ByteBuffer(repeating: 7, count: 100_000)
+        for _ in 0..<100 { body.feed.yield(piece) }
+        body.feed.finish()
+        async let opened = alice.open("x", to: bob, body)
+        let content = try await bob.node.acceptStream(try await bob.streamWaits().id)
+        let window = EarshotLimits.streamWindow
+        try await eventually("the window is full") { await alice.node.openStreams().first?.transferred == window }
+        // Messages pass it by.
+        #expect(try await alice.send("quick", to: bob).recipients.map(\.status) == [.delivered])
+        #expect(await alice.node.openStreams().first?.transferred == window)
+        #expect(try await content.all().utf8.count == 10_000_000)
+        try await content.finish()
+        #expect(try await opened.transferred == 10_000_000)
+        await self.end(alice, bob)
+    }
+
+    @Test func abortedByTheReader() async throws {
+        let (alice, bob) = try await pair()
+        let body = ScriptedBody("a")
+        let opened = Task { try await alice.open("x", to: bob, body) }
+        let content = try await bob.node.acceptStream(try await bob.streamWaits().id)
+        _ = try await content.next()
+        content.abandon()
+        // The body has nothing to say, and the writer learns of it all the same.
+        await #expect { try await opened.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+        #expect(try await alice.streamClosed().error == .cancelled)
+        #expect(try await bob.streamClosed().error == .cancelled)
+        await self.end(alice, bob)
+    }
+
+    @Test func abortedByTheWriter() async throws {
+        let (alice, bob) = try await pair()
+        for breaks in [true, false] {
+            let body = ScriptedBody("a")
+            let opened = Task { try await alice.open("x", to: bob, body) }
+            let content = try await bob.node.acceptNextStream()
+            _ = try await content.next()
+            if breaks { body.feed.finish(throwing: ChannelError.eof) } else { opened.cancel() }
+            await #expect { try await content.next() } throws: { ($0 as? EarshotError)?.code == .cancelled }
+            await #expect { try await content.finish() } throws: { ($0 as? EarshotError)?.code == .cancelled }
+            await #expect { try await opened.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+        }
+        await self.end(alice, bob)
+    }
+
+    @Test func abortedByAThirdParty() async throws {
+        let (alice, bob) = try await pair()
+        let body = ScriptedBody("a")
+        let opened = Task { try await alice.open("x", to: bob, body) }
+        let content = try await bob.node.acceptNextStream()
+        #expect(try await bob.node.removeStream(content.stream.id)?.state == .closed)
+        #expect(try await bob.node.removeStream(content.stream.id) == nil)
+        await #expect { try await bob.node.removeStream(content.stream.id) } throws: { ($0 as? EarshotError)?.code == .notFound }
+        await #expect { try await opened.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+        await self.end(alice, bob)
+    }
+
+    @Test func aLostConnectionEndsItOnBothSides() async throws {
+        let (alice, bob) = try await pair()
+        let body = ScriptedBody("a")
+        let opened = Task { try await alice.open("x", to: bob, body) }
+        let content = try await bob.node.acceptNextStream()
+        _ = try await content.next()
+        try await alice.node.records[bob.node.id]?.connection?.channel.close().get()
+        await #expect { try await content.next() } throws: { ($0 as? EarshotError)?.code == .unavailable }
+        await #expect { try await opened.value } throws: { ($0 as? EarshotError)?.code == .unavailable }
+        await self.end(alice, bob)
+    }
+
+    /// What nobody has accepted is no worse for a connection that breaks: it is opened again on the next.
+    @Test func whatWaitsSurvivesALostConnection() async throws {
+        let (alice, bob) = try await pair()
+        let body = ScriptedBody("a")
+        body.feed.finish()
+        let opened = Task { try await alice.open("x", to: bob, body) }
+        let waiting = try await bob.streamWaits()
+        try await alice.node.records[bob.node.id]?.connection?.channel.close().get()
+        _ = try await bob.streamClosed()
+        let content = try await bob.node.acceptNextStream(name: "x")
+        #expect(content.stream.id == waiting.id)
+        #expect(try await content.all() == "a")
+        try await content.finish()
+        #expect(try await opened.value.error == nil)
+        await self.end(alice, bob)
+    }
+
+    @Test func theEndOfTheSessionEndsIt() async throws {
+        let (alice, bob) = try await pair()
+        let body = ScriptedBody("a")
+        let opened = Task { try await alice.open("x", to: bob, body) }
+        let content = try await bob.node.acceptNextStream()
+        try await bob.node.leave(try #require(await bob.node.sessions().first).id)
+        await #expect { try await opened.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+        _ = content
+        await self.end(alice, bob)
+    }
+
+    @Test func namesAndPeersAreChecked() async throws {
+        let (alice, bob) = try await pair(inSession: false)
+        let known = bob.node.id.description
+        for (peer, name, code) in [
+            (known, "", EarshotError.Code.invalidParameter), (known, String(repeating: "x", count: 256), .invalidParameter),
+            (known, "a\u{1B}b", .invalidParameter), (known, "x", .notConnected), ("nobody", "x", .unknownPeer),
+        ] {
+            await #expect { try await alice.node.openStream(to: peer, name: name, body: ScriptedBody()) } throws: {
+                ($0 as? EarshotError)?.code == code
+            }
+        }
+        #expect(try StreamName(String(repeating: "x", count: 255)).description.utf8.count == 255)
+        await self.end(alice, bob)
+    }
+
+    @Test func stoppingEndsThemAndWhoWaits() async throws {
+        let (alice, bob) = try await pair()
+        let waiting = Task { try await bob.node.acceptNextStream() }
+        try await eventually("it waits") { await bob.node.streamAcceptors.count == 1 }
+        bob.node.endStreams()
+        await #expect { try await waiting.value } throws: { ($0 as? EarshotError)?.code == .unavailable }
+        let body = ScriptedBody("a")
+        await #expect { try await alice.open("x", to: bob, body) } throws: { ($0 as? EarshotError)?.code == .unavailable }
+        await self.end(alice, bob)
+    }
+}

@@ -1,0 +1,134 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    @Suite struct Streams {
+        /// As people use them: a folder through a pipe, either side first, and the same bytes there.
+        @Test(arguments: ["reader", "writer"])
+        func aFolderThroughAPipe(first: String) async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await Self.shell(laboratory, alice, "mkdir folder && head -c 20M /dev/urandom > folder/a && echo b > 'folder/ b'")
+                let read = "set -o pipefail; mkdir out && $earshot stream accept backup | tar x -C out"
+                let write = "set -o pipefail; tar c folder | $earshot stream open bob backup"
+                let (reader, writer): (Running, Running)
+                if first == "reader" {
+                    reader = try Self.begin(laboratory, bob, read)
+                    // It waits for as long as it takes.
+                    try await Task.sleep(for: .milliseconds(300))
+                    writer = try Self.begin(laboratory, alice, write)
+                } else {
+                    writer = try Self.begin(laboratory, alice, write)
+                    try await eventually("it waits") { try await bob.streams().contains { $0.state == .opening } }
+                    reader = try Self.begin(laboratory, bob, read)
+                }
+                for process in [writer, reader] {
+                    let outcome = await process.outcome()
+                    #expect(outcome.status == 0, "\(outcome)")
+                }
+                let compared = try await Running(["/usr/bin/diff", "-r", "\(alice.place)/folder", "\(bob.place)/out/folder"]).outcome()
+                #expect(compared.status == 0, "\(compared)")
+                for daemon in [alice, bob] {
+                    let row = try #require(try await daemon.streams().first)
+                    #expect(row.state == .closed && row.error == nil && row.transferred > 20 << 20)
+                }
+            }
+        }
+
+        @Test func twentyAtOnce() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await Self.shell(
+                    laboratory, alice, "for i in $(seq 20); do { echo $i; head -c 3M /dev/urandom; } > in$i; done")
+                let readers = try Self.begin(
+                    laboratory, bob,
+                    "for i in $(seq 20); do $earshot stream accept s$i > out$i & p=\"$p $!\"; done; for i in $p; do wait $i || exit; done")
+                let writers = try Self.begin(
+                    laboratory, alice,
+                    "for i in $(seq 20); do $earshot stream open bob s$i < in$i & p=\"$p $!\"; done; for i in $p; do wait $i || exit; done")
+                // Messages pass between them.
+                for number in 0..<5 { try await alice.expect(0, "send", "bob", "message \(number)") }
+                for process in [writers, readers] {
+                    let outcome = await process.outcome()
+                    #expect(outcome.status == 0, "\(outcome)")
+                }
+                for number in 1...20 {
+                    let compared = try await Running(["/usr/bin/cmp", "\(alice.place)/in\(number)", "\(bob.place)/out\(number)"]).outcome()
+                    #expect(compared.status == 0, "\(compared)")
+                }
+            }
+        }
+
+        /// Each end that goes away, and what the other one is told.
+        @Test(
+            arguments: [
+                ("reader", 1), ("reader's daemon", 75), ("writer", 1), ("writer's daemon", 75),
+            ] as [(String, Int32)])
+        func killed(_ who: String, _ expected: Int32) async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                // The writer has said one line and is silent.
+                let writer = try Self.begin(
+                    laboratory, alice, "exec 3< <(echo x; exec sleep 60); echo $$ > writer; exec $earshot stream open bob s <&3")
+                let reader = try Self.begin(laboratory, bob, "echo $$ > reader; exec $earshot stream accept s")
+                try await eventually("the line is there") { reader.outputSoFar() == "x\n" }
+                switch who {
+                case "reader": try await Self.shell(laboratory, bob, "kill -9 $(cat reader)")
+                case "writer": try await Self.shell(laboratory, alice, "kill -9 $(cat writer)")
+                case "reader's daemon": await bob.kill()
+                default: await alice.kill()
+                }
+                let outcome = await (who.hasPrefix("reader") ? writer : reader).outcome()
+                #expect(outcome.status == expected, "\(outcome)")
+            }
+        }
+
+        /// A reader that is stopped slows its writer down to nothing, and costs no memory.
+        @Test func aReaderThatStops() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let reader = try Self.begin(laboratory, bob, "echo $$ > reader; exec $earshot stream accept s > out")
+                let writer = try Self.begin(laboratory, alice, "head -c 300M /dev/zero | $earshot stream open bob s")
+                try await eventually("bytes flow") { try await bob.streams().contains { $0.transferred > 1 << 20 } }
+                try await Self.shell(laboratory, bob, "kill -STOP $(cat reader)")
+                var last: UInt64 = 0
+                try await eventually("nothing moves any more") {
+                    let now = try await alice.streams().first?.transferred ?? 0
+                    defer { last = now }
+                    return now == last && now > 0
+                }
+                #expect(last < 300 << 20)
+                for daemon in [alice, bob] { #expect(try Self.residentMebibytes(of: daemon) < 128) }
+                try await alice.expect(0, "send", "bob", "still here")
+                try await Self.shell(laboratory, bob, "kill -CONT $(cat reader)")
+                #expect(await writer.outcome().status == 0)
+                #expect(await reader.outcome().status == 0)
+                #expect(try FileManager.default.attributesOfItem(atPath: "\(bob.place)/out")[.size] as? Int == 300 << 20)
+            }
+        }
+
+        /// A script of a peer's user, in the daemon's place; `$earshot` is the command.
+        private static func begin(_ laboratory: Laboratory, _ daemon: Daemon, _ script: String) throws -> Running {
+            try laboratory.start(
+                on: daemon.host, ["bash", "-c", "cd '\(daemon.place)'; earshot='\(Laboratory.binaries)/earshot'; \(script)"],
+                environment: ["EARSHOT_SOCKET": daemon.socket])
+        }
+
+        private static func shell(_ laboratory: Laboratory, _ daemon: Daemon, _ script: String) async throws {
+            let outcome = try await Self.begin(laboratory, daemon, script).outcome()
+            try #require(outcome.status == 0, "\(script): \(outcome)")
+        }
+
+        private static func residentMebibytes(of daemon: Daemon) throws -> Int {
+            let pid = try #require(daemon.pid)
+            let text = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+            return try #require(Int(line.split(separator: " ").dropFirst().first ?? "")) / 1024
+        }
+    }
+}
+
+extension Daemon {
+    func streams() async throws -> [ControlAPI.Stream] { try await self.decode(ControlAPI.StreamList.self, "stream", "list").streams }
+}
