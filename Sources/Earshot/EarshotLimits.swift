@@ -17,8 +17,11 @@ package enum EarshotLimits {
     package static let deadAfter: Duration = .seconds(25)
     /// How long a TCP connect may take: on a LAN an answer takes milliseconds, a lost first SYN is repeated after one second.
     package static let connectTime: Duration = .seconds(3)
-    /// How long accepting pauses when the process has run out of descriptors.
-    package static let acceptBackOff: Duration = .seconds(1)
+    /// How long accepting pauses when the process has run out of descriptors: the backlog of a flood is worked off in pieces of what
+    /// descriptors there are, with a pause after each, and that must not take long once the flood is over.
+    package static let acceptBackOff: Duration = .milliseconds(100)
+    /// How long it is until that is said again.
+    package static let acceptWarning: Duration = .seconds(60)
     /// How long a proven connection that nothing needs is kept.
     package static let idleConnectionTime: Duration = .seconds(60)
     /// Proven connections that nothing needs (fresh keys cost a stranger nothing); the oldest gives way.

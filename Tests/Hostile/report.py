@@ -10,7 +10,7 @@ TESTS = pathlib.Path("Tests")
 
 def shown_name(file, function):
     """What the log calls a test: its display name, or its function's."""
-    source = next(TESTS.rglob(f"{file}.swift")).read_text()
+    source = "\n".join(path.read_text() for path in TESTS.rglob(f"{file}.swift"))
     found = re.search(rf'@Test\(\s*"([^"]*)"(?:(?!@Test).)*?\bfunc {function}\(', source, re.DOTALL)
     return f'"{found.group(1)}"' if found else f"{function}("
 

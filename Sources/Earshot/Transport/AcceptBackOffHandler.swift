@@ -17,6 +17,7 @@ package final class AcceptBackOffHandler: ChannelDuplexHandler {
     private let logger: Logger
     private var pause: Scheduled<Void>?
     private var wantsRead = false
+    private var warned: NIODeadline?
 
     package init(delay: TimeAmount, logger: Logger) {
         self.delay = delay
@@ -37,7 +38,11 @@ package final class AcceptBackOffHandler: ChannelDuplexHandler {
             return
         }
         guard self.pause == nil else { return }
-        self.logger.warning("cannot accept connections for now", metadata: ["error": "\(error)"])
+        let now = context.eventLoop.now
+        if self.warned.map({ now - $0 >= TimeAmount(EarshotLimits.acceptWarning) }) ?? true {
+            self.logger.warning("cannot accept connections for now", metadata: ["error": "\(error)"])
+            self.warned = now
+        }
         try? context.channel.syncOptions?.setOption(.autoRead, value: false)
         let context = NIOLoopBound(context, eventLoop: context.eventLoop)
         let handler = NIOLoopBound(self, eventLoop: context.value.eventLoop)
