@@ -31,6 +31,17 @@ package enum TreeError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The same for the other side, which is not told where this one keeps its files.
+    package var told: String {
+        switch self {
+        case .malformed, .tooLarge: self.description
+        case .nameRejected(let path, let reason): "\"\(Self.shown(path.split(separator: "/").last.map(String.init) ?? ""))\" \(reason)"
+        case .unsupported(_, let what): "the directory has \(what) in it"
+        case .sourceChanged: "the directory changed while it was sent"
+        case .unreadable(let error), .file(let error): error.reason
+        }
+    }
+
     /// A path fit to be shown: a long one is cut, so that the sentence stays readable.
     static func shown(_ path: String) -> String {
         let scalars = path.unicodeScalars

@@ -23,7 +23,7 @@ package enum TreePermissions {
                     }
                 guard entry.mode & needed != needed else { continue }
                 let parent = try root.open(entry.parent, of: manifest)
-                guard entry.name.withCString({ fchmodat(parent, $0, mode_t(entry.mode), 0) }) == 0 else {
+                guard entry.name.withCString({ fchmodat(parent, $0, mode_t(entry.mode), AT_SYMLINK_NOFOLLOW) }) == 0 else {
                     throw FileError("set the permissions of", root.subject(index, of: manifest))
                 }
             }
