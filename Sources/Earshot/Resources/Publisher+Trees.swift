@@ -13,19 +13,23 @@ extension Publisher {
     /// The same for a tree; what was replaced is left in the spool, where it goes with the rest.
     func publishTree(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         do {
-            return try self.putTree(content, as: name, destination)
+            let directory = try SafeDirectory(path: destination.directory)
+            return try Confinement.reaching([content.directory, directory]) {
+                try Self.putTree(content, as: name, in: directory, destination.conflict)
+            }
         } catch {
             throw Self.error(error)
         }
     }
 
-    private func putTree(_ content: Content, as name: SafeName, _ destination: Destination) throws -> String? {
-        let directory = try SafeDirectory(path: destination.directory)
+    private static func putTree(
+        _ content: Content, as name: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict
+    ) throws -> String? {
         let tree = try SpooledTree(content.name, in: content.directory)
         let outer = try content.directory.subdirectory(content.name)
         let inner = try SafeName(SpooledTree.Part.tree)
-        let published = try Self.move(inner, of: outer, to: directory, as: name, destination.conflict)
-            ?? Self.copy(tree, as: name, content.name, to: directory, destination.conflict, noting: outer)
+        let published = try Self.move(inner, of: outer, to: directory, as: name, conflict)
+            ?? Self.copy(tree, as: name, content.name, to: directory, conflict, noting: outer)
         guard case .placed(let published) = published else { return nil }
         let placed = try directory.subdirectory(published)
         try TreePermissions.apply(tree.manifest, to: placed)
