@@ -55,6 +55,8 @@ let package = Package(
         .target(name: "CLinux", cSettings: [.define("_GNU_SOURCE")]),
         // The only ways in which a peer's string becomes something shown or a path: shared by daemon and command line.
         .target(name: "EarshotSafety", dependencies: ["CLinux"], swiftSettings: settings),
+        // Directories as one run of bytes, and that as directories again: shared by daemon and command line.
+        .target(name: "EarshotTree", dependencies: ["EarshotSafety", "CLinux"], swiftSettings: settings),
         .target(
             name: "EarshotWire",
             dependencies: [
@@ -65,7 +67,7 @@ let package = Package(
         .target(
             name: "Earshot",
             dependencies: [
-                "EarshotWire", "EarshotSafety", "CSQLite", "CLinux",
+                "EarshotWire", "EarshotSafety", "EarshotTree", "CSQLite", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -95,7 +97,7 @@ let package = Package(
         .executableTarget(
             name: "earshotd",
             dependencies: [
-                "Earshot", "EarshotDiscovery", "EarshotControl", "EarshotSafety", "EarshotWire", "CLinux",
+                "Earshot", "EarshotDiscovery", "EarshotControl", "EarshotSafety", "EarshotTree", "EarshotWire", "CLinux",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -113,7 +115,7 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "EarshotControl", "EarshotSafety", "CLinux",
+                "EarshotControl", "EarshotSafety", "EarshotTree", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -139,9 +141,11 @@ let package = Package(
             resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(name: "EarshotSafetyTests", dependencies: ["EarshotSafety"], swiftSettings: settings),
         .testTarget(
+            name: "EarshotTreeTests", dependencies: ["EarshotTree", "EarshotSafety"], resources: [.copy("Vectors")], swiftSettings: settings),
+        .testTarget(
             name: "EarshotTests",
             dependencies: [
-                "Earshot", "EarshotSafety", "EarshotWire", "CSQLite",
+                "Earshot", "EarshotSafety", "EarshotTree", "EarshotWire", "CSQLite",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -6,4 +6,6 @@
 package enum ControlAPI {
     /// Before every path, such as `/v1/peers`.
     package static let pathPrefix = "/v1"
+    /// What a directory's content is called where it is neither JSON nor a tar archive: a tree in the protocol's own format.
+    package static let treeMediaType = "application/vnd.earshot.tree"
 }

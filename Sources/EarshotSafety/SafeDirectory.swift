@@ -171,6 +171,13 @@ package final class SafeDirectory: Sendable {
             total: UInt64(status.f_blocks).multipliedClamped(by: unit), free: UInt64(status.f_bavail).multipliedClamped(by: unit))
     }
 
+    /// How many more entries the directory's file system has room for; `nil` where it knows no such limit.
+    package func freeEntries() throws(FileError) -> UInt64? {
+        var status = statvfs()
+        guard fstatvfs(self.descriptor, &status) == 0 else { throw FileError("look at the free space of", self.path) }
+        return status.f_files == 0 ? nil : UInt64(status.f_favail)
+    }
+
     /// How errors name an entry.
     package func subject(_ name: SafeName) -> String { "\(self.path)/\(name.description)" }
 

@@ -74,7 +74,7 @@ extension Node {
     private func beginning(
         of row: Resource, on connection: Connection, _ signals: AsyncStream<Transfer.Signal>
     ) async throws(EarshotError) -> UInt64 {
-        if let held = try await self.spool.resume(row.id, size: row.size) {
+        if let held = try await self.spool.resume(row.id, size: row.size, self.allowance) {
             guard self.isMoving(row.id) else { throw EarshotError(.cancelled, "the transfer has ended") }
             connection.send([.resourceHave(ResourceHave(id: row.id, offset: held.count, digest: held.digest))])
             self.limit(row.id, to: .comparison)
@@ -87,7 +87,7 @@ extension Node {
             await self.spool.abandon(row.id)
         }
         try await self.checkRoom(row)
-        return try await self.spool.begin(row.id, size: row.size, self.allowance)
+        return try await self.spool.begin(row.id, kind: row.kind, size: row.size, self.allowance)
     }
 
     // MARK: Receiving

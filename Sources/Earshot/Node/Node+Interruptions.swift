@@ -136,6 +136,12 @@ extension Node {
             // Whether it was, nobody knows any more.
             transfer.isOffered = row.direction == .outgoing
             if !row.state.isFinal { try await self.loadUnfinished(&transfer, held: lengths[row.id]) }
+            if row.kind == .directory, row.inSpool, let path = await self.spool.placeOfTree(row.id) {
+                // Killed between putting it there and saying so.
+                transfer.row.path = path
+                transfer.row.inSpool = false
+                try await self.store.apply([.putResource(transfer.row)])
+            }
             self.transfers[row.id] = transfer
         }
         let loaded = self.transfers.values

@@ -17,8 +17,8 @@ extension Node {
             return
         }
         let row = Resource(
-            id: offer.id, direction: .incoming, peerID: peer, peerName: record.name, name: offer.name, kind: .file, size: offer.size,
-            state: .offered, createdAt: Date())
+            id: offer.id, direction: .incoming, peerID: peer, peerName: record.name, name: offer.name,
+            kind: offer.resourceKind, size: offer.size, state: .offered, createdAt: Date())
         let isTaken = self.configuration.acceptResources == .session
         let stored = StoredTransfer(
             id: offer.id, source: .none, isTaken: isTaken,
@@ -37,7 +37,6 @@ extension Node {
     /// Whether to take it as a new one; `false` where it is known, and has been answered or goes on.
     private func check(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
         guard record.session?.id == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
-        guard offer.kind == .file else { throw EarshotError(.unsupported, "directories are not accepted by this version") }
         guard (try? SafeName(offer.name)) != nil else { throw EarshotError(.nameRejected, "the name is not that of a file") }
         if let maximum = self.configuration.maximumResourceSize, offer.size > maximum {
             let error = EarshotError(.tooLarge, "it is larger than \(maximum) bytes")
@@ -47,7 +46,8 @@ extension Node {
             throw error
         }
         if let known = self.transfers[offer.id] {
-            guard known.row.peerID == record.id, known.row.direction == .incoming, known.row.name == offer.name, known.row.kind == .file
+            guard known.row.peerID == record.id, known.row.direction == .incoming, known.row.name == offer.name,
+                known.row.kind == offer.resourceKind
             else { throw EarshotError(.conflict, "the transfer's id is taken") }
             guard try self.receivedAgain(offer, known, from: record) else { return false }
         }
@@ -129,5 +129,15 @@ extension Node {
         guard let connection else { return self.limit(id, to: .absence) }
         guard let signals = self.prepareDownload(id) else { return }
         try await self.take(id, on: connection, signals)
+    }
+}
+
+extension ResourceOffer {
+    /// What is offered, as the library calls it.
+    var resourceKind: Resource.Kind {
+        switch self.kind {
+        case .file: .file
+        case .directory: .directory
+        }
     }
 }

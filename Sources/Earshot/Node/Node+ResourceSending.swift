@@ -6,13 +6,13 @@ import OrderedCollections
 
 /// Asking for resources to be sent: by their paths, or as bodies that pass by or are kept first.
 extension Node {
-    /// Sends a file by its path to one or more peers; returns at once, a row a peer.
+    /// Sends a file or a directory by its path to one or more peers; returns once it was looked at, a row a peer.
     ///
     /// A transfer that is interrupted goes on when the peer is back, also after a restart, for `resourceResumeTime`. With `queue` it waits
     /// for a peer that is away from the beginning, until `outboxAge`, and is recorded on disk when this returns; a trusted peer
     /// without a session is invited whenever it is seen.
-    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` where the path is no readable ordinary file; with `queue`
-    ///   `no-space` where too many wait already, and `storage`.
+    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` where the path is no readable file or directory, or something
+    ///   in a directory is neither of them nor a link; `name-rejected` for a link that leads out of it; with `queue` `no-space` where too many wait already, and `storage`.
     public func sendResource(
         to names: [String], path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
@@ -21,8 +21,9 @@ extension Node {
         var rows: [Resource] = []
         for peer in peers {
             // Each transfer has its own descriptor and its own digest of what it read.
-            let source = try SourceFile(path: path)
-            let row = self.newRow(named: source.name, size: source.size, path: path, to: peer)
+            let opened = try await SourceOpening.open(path)
+            let source = opened.source
+            let row = self.newRow(named: opened.name, opened.kind, size: source.size, path: path, to: peer)
             let stored = self.newTransfer(row.id, .path, stamp: source.stamp, digest, isQueued: queue)
             if queue { try await self.persist([.putResource(row), .putTransfer(stored)]) }
             rows.append(self.beginUpload(row, stored, try SourceContent(source), isRecorded: queue))
@@ -32,16 +33,16 @@ extension Node {
 
     /// Sends a resource as its bytes come in, and returns when the peer has published it. It ends with a lost connection.
     ///
-    /// `size` must be the body's exact length in bytes. A body can be read only once, so there is one recipient. A caller whose task is
+    /// `size` must be the body's exact length in bytes; a directory's body is its tree, as the protocol's specification has it. A body can be read only once, so there is one recipient. A caller whose task is
     /// cancelled has cancelled the transfer.
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; what the transfer failed with.
     public func sendResource(
-        to names: [String], name: String, size: UInt64, digest: Resource.Digest = .xxh3,
+        to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         body: any AsyncSequence<ByteBuffer, any Error> & Sendable
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(name, size)
         let peer = try self.only(try self.recipients(names))
-        let row = self.newRow(named: name, size: size, path: nil, to: peer)
+        let row = self.newRow(named: name, kind, size: size, path: nil, to: peer)
         let stored = self.newTransfer(row.id, .body, stamp: "", digest, isQueued: false)
         _ = self.beginUpload(row, stored, try BodySource(body, size: size, digest: stored.digest), isRecorded: false)
         let final = await withTaskCancellationHandler {
@@ -60,13 +61,13 @@ extension Node {
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; `no-space` beyond the spool's quota or the reserve; what the
     ///   body fails with.
     public func queueResource(
-        to names: [String], name: String, size: UInt64, digest: Resource.Digest = .xxh3,
+        to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         body: any AsyncSequence<ByteBuffer, any Error> & Sendable
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(name, size)
         let peer = try self.only(try self.namedPeers(names))
         try self.checkQueue(adding: 1)
-        let row = self.newRow(named: name, size: size, path: nil, to: peer)
+        let row = self.newRow(named: name, kind, size: size, path: nil, to: peer)
         _ = try await self.spool.begin(row.id, size: size, self.allowance)
         do {
             var offset: UInt64 = 0
@@ -112,10 +113,10 @@ extension Node {
 
     // MARK: Beginning
 
-    private func newRow(named name: String, size: UInt64, path: String?, to peer: PeerID) -> Resource {
+    private func newRow(named name: String, _ kind: Resource.Kind, size: UInt64, path: String?, to peer: PeerID) -> Resource {
         Resource(
             id: .random(), direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, name: name,
-            kind: .file, size: size, state: .offered, path: path, createdAt: Date())
+            kind: kind, size: size, state: .offered, path: path, createdAt: Date())
     }
 
     private func newTransfer(

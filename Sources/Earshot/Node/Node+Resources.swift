@@ -52,7 +52,12 @@ extension Node {
             if let path = row.path { throw EarshotError(.conflict, "the resource \(id) was put at \(path.escapedForDisplay)") }
             throw EarshotError(.conflict, "the content of the resource \(id) was fetched already")
         }
-        return ResourceContent(row, file: try await self.spool.open(id), spool: self.spool)
+        let bytes: ResourceContent.Bytes =
+            switch row.kind {
+            case .file: .file(try await self.spool.open(id))
+            case .directory: .tree(try await self.spool.openTree(id))
+            }
+        return ResourceContent(row, bytes, spool: self.spool)
     }
 
     /// Lets go of a received resource's content, and keeps its row: how fetching it ends.
@@ -94,20 +99,52 @@ public struct ResourceContent: Sendable {
     public let size: UInt64
     /// `ALGORITHM:HEX`.
     public let digest: String?
-    private let file: OpenFile
+    /// A directory's bytes are its tree (`Trees` in the protocol's specification).
+    public let kind: Resource.Kind
+    private let bytes: Bytes
     private let spool: Spool
 
-    init(_ row: Resource, file: OpenFile, spool: Spool) {
+    /// Where it lies.
+    enum Bytes: Sendable {
+        case file(OpenFile)
+        case tree(SpooledTree)
+    }
+
+    init(_ row: Resource, _ bytes: Bytes, spool: Spool) {
         self.name = row.name
         self.size = row.size
         self.digest = row.digest
-        self.file = file
+        self.kind = row.kind
+        self.bytes = bytes
         self.spool = spool
     }
 
     /// At most `count` bytes from `offset` on; none at the end. Goes on when the resource is deleted meanwhile.
     /// - Throws: `storage` where the spool cannot be read.
     public func read(at offset: UInt64, count: Int) async throws(EarshotError) -> ByteBuffer {
-        try await self.spool.read(self.file, at: offset, count: count)
+        switch self.bytes {
+        case .file(let file): try await self.spool.read(file, at: offset, count: count)
+        case .tree(let tree): try await self.spool.read(tree, at: offset, count: count)
+        }
+    }
+
+    /// A directory as a tar archive (POSIX.1-2001 `pax`); `nil` for a file.
+    public func archive() -> ResourceArchive? {
+        switch self.bytes {
+        case .file: nil
+        case .tree(let tree): ResourceArchive(archive: tree.archive(named: self.name), spool: self.spool)
+        }
+    }
+}
+
+/// A received directory as a tar archive, for reading in pieces, once and in order.
+public struct ResourceArchive: Sendable {
+    let archive: TreeArchive
+    let spool: Spool
+
+    /// At most `count` bytes; none at the end.
+    /// - Throws: `storage` where the spool cannot be read.
+    public func next(count: Int) async throws(EarshotError) -> ByteBuffer {
+        try await self.spool.next(self.archive, count: count)
     }
 }

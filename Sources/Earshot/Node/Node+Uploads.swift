@@ -1,4 +1,5 @@
 import DequeModule
+import EarshotSafety
 import EarshotWire
 import FoundationEssentials
 import Logging
@@ -30,7 +31,7 @@ extension Node {
 
     private func upload(_ id: ResourceID, _ content: (any OutgoingContent)?, _ signals: AsyncStream<Transfer.Signal>) async {
         do throws(EarshotError) {
-            let source = if let content { content } else { try self.reopen(id) }
+            let source = if let content { content } else { try await self.reopen(id) }
             try await self.pump(id, from: source, signals: signals)
         } catch {
             if self.isMoving(id) { self.endTransfer(id, error.code, error.message, told: Refusal(error)) }
@@ -39,14 +40,18 @@ extension Node {
     }
 
     /// The source of a transfer that goes on, or begins late, as it is now.
-    private func reopen(_ id: ResourceID) throws(EarshotError) -> any OutgoingContent {
+    private func reopen(_ id: ResourceID) async throws(EarshotError) -> any OutgoingContent {
         guard let transfer = self.transfers[id], let stored = transfer.stored else {
             throw EarshotError(.cancelled, "the transfer has ended")
         }
         switch stored.source {
         case .path:
             guard let path = transfer.row.path else { break }
-            return try SourceContent(SourceFile(path: path))
+            let opened = try await SourceOpening.open(path)
+            guard opened.kind == transfer.row.kind else {
+                throw EarshotError(.sourceChanged, "\(path.escapedForDisplay) is no \(transfer.row.kind.rawValue) any more; send it again")
+            }
+            return try SourceContent(opened.source)
         case .spool: return try SourceContent(SourceFile(path: self.spool.outgoingPath(id)))
         case .body, .none: break
         }

@@ -1,6 +1,7 @@
 package import EarshotSafety
 
 internal import Crypto
+internal import EarshotTree
 internal import Glibc
 internal import NIOCore
 
@@ -35,6 +36,8 @@ package actor Publisher {
         let directory: SafeDirectory
         let name: SafeName
         let size: UInt64
+        /// Whether it is a tree.
+        let isTree: Bool
     }
 
     /// How much is copied at once, in bytes.
@@ -88,6 +91,10 @@ package actor Publisher {
     /// Who may read the directory may read the file: its permissions are the directory's, without the right to execute.
     /// - Throws: `no-space`, `storage`; nothing has appeared then.
     package func publish(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
+        content.isTree ? try self.publishTree(content, as: name, destination) : try self.publishFile(content, as: name, destination)
+    }
+
+    private func publishFile(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         do {
             let directory = try SafeDirectory(path: destination.directory)
             let published = try Confinement.reaching([content.directory, directory]) { () throws(FileError) -> SafeName? in
@@ -153,9 +160,10 @@ package actor Publisher {
         EarshotError(.conflict, "a file \"\(name.description.escapedForDisplay)\" is there already; send it under another name")
     }
 
-    private static func error(_ error: any Error) -> EarshotError {
+    static func error(_ error: any Error) -> EarshotError {
         switch error {
         case let error as EarshotError: error
+        case let error as TreeError: EarshotError(error)
         case let error as FileError: EarshotError(error.isNoSpace ? .noSpace : .storage, "\(error)", underlying: error)
         default: EarshotError(.storage, "a received file could not be put in place", underlying: error)
         }

@@ -37,7 +37,8 @@ package final class SourceFile: ResourceSource {
         }
     }
 
-    private static func name(_ path: String) throws(EarshotError) -> String {
+    /// The last component of a path, as a name elsewhere.
+    static func name(_ path: String) throws(EarshotError) -> String {
         // By bytes: "/" with a combining mark behind it is another Character, but the kernel's separator all the same.
         let bytes = path.utf8
         let start = bytes.lastIndex(of: UInt8(ascii: "/")).map { bytes.index(after: $0) } ?? bytes.startIndex

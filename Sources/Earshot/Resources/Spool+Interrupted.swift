@@ -30,10 +30,10 @@ extension Spool {
     /// gone, and the transfer may begin anew.
     ///
     /// Reads and hashes what is here, in pieces, so that other transfers go on meanwhile. Abandoned in between, it gives `nil`.
-    package func resume(_ id: ResourceID, size: UInt64) async throws(EarshotError) -> Held? {
+    package func resume(_ id: ResourceID, size: UInt64, _ allowance: Allowance? = nil) async throws(EarshotError) -> Held? {
         guard self.transfers[id] == nil, self.paused[id] != nil else { return nil }
         do {
-            guard self.paused[id] == size, let sink = try self.openPartial(id) else { throw Self.unknown(id) }
+            guard self.paused[id] == size, let sink = try self.openPartial(id, size: size, allowance) else { throw Self.unknown(id) }
             let count = try sink.length()
             guard 0 < count, count <= size else { throw Self.unknown(id) }
             let hash = try XXH3()
@@ -68,7 +68,7 @@ extension Spool {
         for (id, size) in sizes {
             guard let name = try? Self.name(id) else { continue }
             if (try? self.complete.has(name)) == true { try? self.complete.move(name, to: self.partial, as: name) }
-            guard let sink = try? self.openPartial(id), let length = try? sink.length() else { continue }
+            guard let sink = try? self.openPartial(id, size: size, nil), let length = try? sink.length() else { continue }
             self.paused[id] = size
             lengths[id] = min(length, size)
         }
@@ -76,8 +76,14 @@ extension Spool {
     }
 
     /// A partial content as it lies there; `nil` where there is none.
-    private func openPartial(_ id: ResourceID) throws(EarshotError) -> (any ResourceSink)? {
+    private func openPartial(_ id: ResourceID, size: UInt64, _ allowance: Allowance?) throws(EarshotError) -> (any ResourceSink)? {
         do {
+            let name = try Self.name(id)
+            if try self.partial.has(name), try self.partial.size(of: name) == nil {
+                let left = allowance.map { $0.quota - min(self.held - min(size, self.held), $0.quota) }
+                let room = TreeSink.Room(bytes: left ?? .max, reserve: allowance?.reserve ?? 0)
+                return try TreeSink(resuming: name, in: self.partial, size: size, room: room)
+            }
             return SpoolFile(file: try self.partial.open(try Self.name(id), flags: O_RDWR))
         } catch let error as FileError where error.code == ENOENT {
             return nil

@@ -2,6 +2,7 @@ package import EarshotWire
 package import NIOCore
 
 package import EarshotSafety
+internal import EarshotTree
 internal import Glibc
 
 /// Where received content lies until somebody fetches it: files under our own ids, never under a name that a peer chose.
@@ -79,18 +80,27 @@ package actor Spool {
     /// Reserves the size and opens a file for the transfer; returns the offset at which to start: 0.
     ///
     /// Throws `no-space` beyond the quota, the reserve or the disk, `too-large` for what no file can hold, `conflict` for an id in use.
-    package func begin(_ id: ResourceID, size: UInt64, _ allowance: Allowance) throws(EarshotError) -> UInt64 {
+    package func begin(
+        _ id: ResourceID, kind: Resource.Kind = .file, size: UInt64, _ allowance: Allowance
+    ) throws(EarshotError) -> UInt64 {
         let name = try Self.name(id)
         try self.check(id, size: size, allowance)
         do {
             // Left over from a run that was killed before it could sweep: not a transfer that we know.
-            try self.partial.remove(name)
+            try TreeRemoval.remove(name, from: self.partial)
+            guard kind == .file else {
+                let room = TreeSink.Room(bytes: allowance.quota - self.held, reserve: allowance.reserve)
+                let sink = try TreeSink(name, in: self.partial, size: size, room: room)
+                self.transfers[id] = Transfer(content: IncomingContent(sink, id: id, size: size, hash: try XXH3()))
+                self.held += size
+                return 0
+            }
             let file = try self.partial.open(name, flags: O_RDWR | O_CREAT | O_EXCL)
             do {
                 // Where the file system cannot reserve, the write that does not fit is the one that fails.
                 try file.reserve(size)
             } catch {
-                _ = try? self.partial.remove(name)
+                _ = try? TreeRemoval.remove(name, from: self.partial)
                 throw error
             }
             let content = IncomingContent(SpoolFile(file: file), id: id, size: size, hash: try XXH3())
@@ -136,7 +146,8 @@ package actor Spool {
     package func content(_ id: ResourceID) throws(EarshotError) -> Publisher.Content {
         let name = try Self.name(id)
         guard let size = try self.size(name) else { throw Self.unknown(id) }
-        return Publisher.Content(directory: self.complete, name: name, size: size)
+        let isTree = (try? self.complete.size(of: name)).flatMap { $0 } == nil
+        return Publisher.Content(directory: self.complete, name: name, size: size, isTree: isTree)
     }
 
     /// Writes the next bytes, which begin where the last ones ended, and returns how many there are now from the start.
@@ -186,11 +197,15 @@ package actor Spool {
             try self.complete.sync()
             try self.partial.sync()
             self.transfers[id] = nil
+            if let tree = content.sink as? TreeSink, let room = tree.roomTaken {
+                // From here on it is what it takes, as the next start would count it.
+                self.held = self.held - min(content.size, self.held) + room
+            }
             return (algorithm == .xxh3 ? "xxh3:" : "sha256:") + own.hexadecimal
         } catch {
             if self.transfers[id]?.content === transfer.content {
                 self.abandon(id)
-                _ = try? self.complete.remove(name)
+                _ = try? TreeRemoval.remove(name, from: self.complete)
             }
             throw Self.error(error)
         }
@@ -209,7 +224,7 @@ package actor Spool {
         }
         self.held -= min(size, self.held)
         // What cannot be removed now is swept at the next start.
-        if let name = try? Self.name(id) { _ = try? self.partial.remove(name) }
+        if let name = try? Self.name(id) { _ = try? TreeRemoval.remove(name, from: self.partial) }
     }
 
     /// The size of a completed resource's content, in bytes; `nil` when it is not here.
@@ -219,10 +234,9 @@ package actor Spool {
 
     private func size(_ name: SafeName) throws(EarshotError) -> UInt64? {
         do {
-            return try self.complete.open(name).status().size
+            return try self.complete.has(name) ? try SpooledTree.room(name, in: self.complete) : nil
         } catch {
-            guard error.code == ENOENT else { throw Self.error(error) }
-            return nil
+            throw Self.error(error)
         }
     }
 
@@ -255,7 +269,7 @@ package actor Spool {
         let name = try Self.name(id)
         guard let size = try self.size(name) else { return }
         do {
-            if try self.complete.remove(name) { self.held -= min(size, self.held) }
+            if try TreeRemoval.remove(name, from: self.complete) { self.held -= min(size, self.held) }
         } catch {
             throw Self.error(error)
         }
@@ -276,7 +290,7 @@ package actor Spool {
                 (self.outgoing, Set(outgoing.map(\.description))),
             ] {
                 for name in try directory.entries() where !names.contains(name.description) {
-                    if (try? directory.remove(name)) == true { removed.append(name.description) }
+                    if (try? TreeRemoval.remove(name, from: directory)) == true { removed.append(name.description) }
                 }
             }
             let running = self.transfers.values.reduce(UInt64(0)) { $0 + $1.content.size }
@@ -290,7 +304,7 @@ package actor Spool {
 
     private static func size(of directory: SafeDirectory) throws(FileError) -> UInt64 {
         var total: UInt64 = 0
-        for name in try directory.entries() { total += try directory.open(name).status().size }
+        for name in try directory.entries() { total += try SpooledTree.room(name, in: directory) }
         return total
     }
 
@@ -309,6 +323,7 @@ package actor Spool {
     static func error(_ error: any Error) -> EarshotError {
         switch error {
         case let error as EarshotError: error
+        case let error as TreeError: EarshotError(error)
         case let error as FileError: EarshotError(error.isNoSpace ? .noSpace : .storage, "\(error)", underlying: error)
         default: EarshotError(.storage, "the spool failed", underlying: error)
         }

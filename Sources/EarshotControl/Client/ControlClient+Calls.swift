@@ -101,10 +101,11 @@ extension ControlClient {
 
     /// `POST /v1/resources` with the content as the body; answers when the receiver has it, or with `queue` when the daemon has.
     package func sendResource(
-        to peer: String, name: String, size: Int64, content: AsyncStreamOfBytes, digest: ControlAPI.Resource.Digest? = nil,
-        queue: Bool = false
+        to peer: String, name: String, kind: ControlAPI.Resource.Kind = .file, size: Int64, content: AsyncStreamOfBytes,
+        digest: ControlAPI.Resource.Digest? = nil, queue: Bool = false
     ) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
         var query = [("to", peer), ("name", name), ("size", "\(size)")]
+        if kind != .file { query.append(("kind", kind.rawValue)) }
         if let digest { query.append(("digest", digest.rawValue)) }
         if queue { query.append(("queue", "true")) }
         let path = ControlPath.path(["resources"], query: query)
@@ -129,10 +130,11 @@ extension ControlClient {
         return try await self.call(.POST, ControlPath.path(["resources", id, "response"]), body: body, as: ControlAPI.Resource.self)
     }
 
-    /// `GET /v1/resources/{id}/content`
-    package func content(of id: String) async throws(ControlError) -> ControlContent {
+    /// `GET /v1/resources/{id}/content`; a directory's as a tar archive, or with `asTree` in the protocol's own format.
+    package func content(of id: String, asTree: Bool = false) async throws(ControlError) -> ControlContent {
         let path = ControlPath.path(["resources", id, "content"])
-        return ControlContent(response: try await self.open(.GET, path, accept: "*/*"), client: self)
+        let accept = asTree ? ControlAPI.treeMediaType : "*/*"
+        return ControlContent(response: try await self.open(.GET, path, accept: accept), client: self)
     }
 
     /// `DELETE /v1/resources/{id}/content`: drops the content from the spool and keeps the row.

@@ -5,8 +5,11 @@ import NIOCore
 
 struct FileGetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "get", abstract: "Fetch files that arrived, all of them unless some are named.",
-        discussion: "Nothing is overwritten: where a name is taken, the file becomes `name (2).ext`. Prints the path of each.")
+        commandName: "get", abstract: "Fetch files and directories that arrived, all of them unless some are named.",
+        discussion: """
+            Nothing is overwritten: where a name is taken, the file becomes `name (2).ext`. Prints the path of each. A directory goes to \
+            standard output as a tar archive.
+            """)
 
     @Argument(
         help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"), completion: .fetchableFile)

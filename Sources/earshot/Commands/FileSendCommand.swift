@@ -5,10 +5,14 @@ import Glibc
 
 struct FileSendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "send", abstract: "Send files, and wait until the receiver has them.",
+        commandName: "send", abstract: "Send files and directories, and wait until the receiver has them.",
         discussion: """
             Interrupted by a lost connection or a restart of either side, a file goes on where it was when both are back. Ctrl-C cancels \
             it on both sides, unless it was left with the daemon by --queue.
+
+            A directory goes as a whole: permissions, times, symbolic links, empty directories and holes are kept; hard links become \
+            copies, and set-user-id, set-group-id and sticky bits stay behind. Links that lead out of it, named pipes, sockets and \
+            devices in it are refused.
             """)
 
     /// The digests by their names.
@@ -18,7 +22,7 @@ struct FileSendCommand: AsyncParsableCommand {
 
     @Argument(help: .peer, completion: .reachablePeer)
     var peer: String
-    @Argument(help: ArgumentHelp("The files.", valueName: "path"), completion: .file())
+    @Argument(help: ArgumentHelp("The files and directories.", valueName: "path"), completion: .file())
     var paths: [String]
     @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
     var to: [String] = []

@@ -64,7 +64,7 @@ enum Render {
             ],
             rows: resources.map { resource in
                 [
-                    resource.name, Words.size(resource.size), Self.state(resource),
+                    resource.kind == .directory ? resource.name + "/" : resource.name, Words.size(resource.size), Self.state(resource),
                     Self.progress(resource),
                     (resource.direction == .incoming ? "from " : "to ") + resource.peerName, Words.short(resource.id),
                 ]

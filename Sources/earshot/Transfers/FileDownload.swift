@@ -3,7 +3,7 @@ import EarshotSafety
 import Glibc
 import NIOCore
 
-/// One received file on its way from where the daemon has it to where a person wants it.
+/// One received file or directory on its way from where the daemon has it to where a person wants it.
 struct FileDownload: Sendable {
     let resource: ControlAPI.Resource
     let client: ControlClient
@@ -11,6 +11,11 @@ struct FileDownload: Sendable {
     /// Into the directory under its own name or a numbered one; it leaves the spool when it is safely on disk.
     func save(in directory: SafeDirectory) async throws -> SafeName {
         let name = try self.name()
+        guard self.resource.kind != .directory else {
+            let published = try await self.saveTree(in: directory, as: name)
+            try await self.leaveSpool()
+            return published
+        }
         let file = try TemporaryFile(in: directory)
         var written: UInt64 = 0
         try await self.forEach { piece in
@@ -30,6 +35,10 @@ struct FileDownload: Sendable {
 
     /// To standard output; it leaves the spool when all of it was taken.
     func print() async throws {
+        guard self.resource.kind != .directory else {
+            try await self.printTree()
+            return try await self.leaveSpool()
+        }
         var written: UInt64 = 0
         try await self.forEach { piece in
             try Standard.write(Array(piece.readableBytesView))
@@ -76,7 +85,7 @@ struct FileDownload: Sendable {
         return file
     }
 
-    private func check(_ written: UInt64) throws {
+    func check(_ written: UInt64) throws {
         // A published file is the person's own, who may have changed it since.
         guard self.resource.publishedPath != nil || written == self.resource.size else {
             throw CommandFailure(

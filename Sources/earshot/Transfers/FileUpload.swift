@@ -69,7 +69,7 @@ struct FileUpload: Sendable {
             let (size, bytes) = try self.content()
             rows.add(
                 try await self.client.sendResource(
-                    to: recipient, name: self.file.name, size: size, content: bytes, digest: self.digest, queue: true
+                    to: recipient, name: self.file.name, kind: self.file.kind, size: size, content: bytes, digest: self.digest, queue: true
                 ).value.resources)
             return try await self.follow(rows, events)
         }
@@ -83,7 +83,8 @@ struct FileUpload: Sendable {
             // The row is not known yet: the newest of the name is this one's.
             return resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name == name }.map { [$0.peerName] } ?? []
         } _: {
-            try await self.client.sendResource(to: recipient, name: name, size: size, content: bytes, digest: self.digest)
+            try await self.client.sendResource(
+                to: recipient, name: name, kind: self.file.kind, size: size, content: bytes, digest: self.digest)
         }
         guard let resource = answer.value.resources.first else {
             throw ControlError.malformed("the daemon's answer names no resource")

@@ -4,7 +4,7 @@ import Glibc
 import NIOCore
 import Synchronization
 
-/// A file that a person wants to send.
+/// A file or a directory that a person wants to send.
 struct SourceFile: Sendable {
     /// How much is read at once, in bytes.
     static let pieceSize = 256 * 1024
@@ -17,25 +17,26 @@ struct SourceFile: Sendable {
     let absolutePath: String
     /// Whether the path's last component is a symbolic link: the daemon would send the target's name instead of this one's.
     let isLink: Bool
+    /// What it is.
+    let kind: ControlAPI.Resource.Kind
 
     init(_ path: String) throws(CommandFailure) {
         var status = stat()
         guard stat(path, &status) == 0 else { throw CommandFailure(.noInput, FileError("open", path).description) }
-        let shown = path.escapedForDisplay
         switch status.st_mode & S_IFMT {
-        case S_IFREG: break
-        case S_IFDIR:
-            throw CommandFailure(
-                .usage, "\(shown) is a directory, and only files can be sent", hint: "pack it first: tar czf directory.tar.gz \(shown)")
-        default: throw CommandFailure(.noInput, "\(shown) is neither a file nor a directory")
+        case S_IFREG: self.kind = .file
+        case S_IFDIR: self.kind = .directory
+        default: throw CommandFailure(.noInput, "\(path.escapedForDisplay) is neither a file nor a directory")
         }
-        guard access(path, R_OK) == 0 else { throw CommandFailure(.noInput, FileError("read", path).description) }
+        guard access(path, self.kind == .directory ? R_OK | X_OK : R_OK) == 0 else { throw CommandFailure(.noInput, FileError("read", path).description) }
         guard let resolved = realpath(path, nil) else { throw CommandFailure(.noInput, FileError("open", path).description) }
         defer { free(resolved) }
         self.path = path
         self.absolutePath = String(cString: resolved)
-        // The name that the person typed, not that of what a link points to.
-        self.name = path.split(separator: "/").last.map(String.init) ?? path
+        // The name that the person typed, not that of what a link points to; `.` and `..` are names of nothing.
+        let typed = path.split(separator: "/").last.map(String.init) ?? path
+        let resolvedName = self.absolutePath.split(separator: "/").last.map(String.init) ?? path
+        self.name = typed == "." || typed == ".." ? resolvedName : typed
         var entry = stat()
         self.isLink = lstat(path, &entry) == 0 && entry.st_mode & S_IFMT == S_IFLNK
     }
@@ -46,8 +47,34 @@ struct SourceFile: Sendable {
         return stat(socketPath, &status) == 0 && status.st_uid == geteuid()
     }
 
-    /// The size in bytes, and the content from its beginning; `read` is told how many bytes were read so far.
+    /// The size in bytes, and the content from its beginning, a directory's as its tree; `read` is told how many bytes were read so far.
     func content(read progress: @escaping @Sendable (UInt64) -> Void) throws(CommandFailure) -> (size: UInt64, bytes: AsyncStreamOfBytes) {
+        switch self.kind {
+        case .file: try self.fileContent(read: progress)
+        case .directory: try self.treeContent(read: progress)
+        }
+    }
+
+    private func treeContent(
+        read progress: @escaping @Sendable (UInt64) -> Void
+    ) throws(CommandFailure) -> (size: UInt64, bytes: AsyncStreamOfBytes) {
+        let tree = try SourceTree(self.path)
+        let position = Position()
+        return (
+            tree.size,
+            AsyncStreamOfBytes {
+                let offset = position.offset.withLock { $0 }
+                guard let bytes = try tree.next(at: offset, count: Self.pieceSize) else { return nil }
+                position.offset.withLock { $0 += UInt64(bytes.count) }
+                progress(offset + UInt64(bytes.count))
+                return ByteBuffer(bytes: bytes)
+            }
+        )
+    }
+
+    private func fileContent(
+        read progress: @escaping @Sendable (UInt64) -> Void
+    ) throws(CommandFailure) -> (size: UInt64, bytes: AsyncStreamOfBytes) {
         let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw CommandFailure(.noInput, FileError("open", self.path).description) }
         let file = OpenFile(descriptor: descriptor, subject: self.path)

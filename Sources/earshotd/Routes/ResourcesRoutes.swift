@@ -92,6 +92,10 @@ struct ResourcesRoutes: Sendable {
             guard let name = query.text("name") else {
                 throw APIProblem(.invalidParameter, "'name' is missing in the query; name the file")
             }
+            let kind = query.text("kind") ?? Resource.Kind.file.rawValue
+            guard let kind = Resource.Kind(rawValue: kind) else {
+                throw APIProblem(.invalidParameter, "'kind' in the query is file or directory, not \(kind.escapedForDisplay)")
+            }
             let queue = try query.flag("queue")
             let digest = try Self.digest(query.text("digest"))
             let length = request.headers[.contentLength].flatMap { UInt64($0) }
@@ -103,9 +107,10 @@ struct ResourcesRoutes: Sendable {
                 throw APIProblem(.invalidParameter, "'size' in the query and the Content-Length differ; send one of them")
             }
             let resources = try await ClientPresence.required(on: context.channel) {
-                queue
-                    ? try await self.api.node.queueResource(to: peers, name: name, size: size, digest: digest, body: request.body)
-                    : try await self.api.node.sendResource(to: peers, name: name, size: size, digest: digest, body: request.body)
+                let node = self.api.node
+                return queue
+                    ? try await node.queueResource(to: peers, name: name, kind: kind, size: size, digest: digest, body: request.body)
+                    : try await node.sendResource(to: peers, name: name, kind: kind, size: size, digest: digest, body: request.body)
             }
             return try .json(
                 ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)), status: queue ? .accepted : .ok)
@@ -120,9 +125,11 @@ struct ResourcesRoutes: Sendable {
     private func content(_ request: Request, _ context: APIContext) async throws -> Response {
         let id: ResourceID = try context.identifier("a resource")
         let content = try await self.api.node.resourceContent(id)
+        if let archive = content.archive(), !TreeFormat.isWanted(by: request.headers) { return TreeFormat.response(archive) }
         let tag = content.digest.map { "\"\($0)\"" }
         let range = ByteRange.requested(in: request.headers, of: content.size, tag: tag)
-        var headers: HTTPFields = [.contentType: "application/octet-stream", .acceptRanges: "bytes"]
+        var headers: HTTPFields = [.acceptRanges: "bytes"]
+        headers[.contentType] = content.kind == .directory ? ControlAPI.treeMediaType : "application/octet-stream"
         headers[.eTag] = tag
         let bytes: Range<UInt64>
         switch range {

@@ -1,0 +1,18 @@
+#ifndef EARSHOT_TREES_H
+#define EARSHOT_TREES_H
+
+#include <stdint.h>
+
+/// syncfs(2): waits until everything on the descriptor's file system is on disk. Returns 0, or -1 with errno.
+int earshot_sync_file_system(int descriptor);
+
+/// lseek(2) with SEEK_DATA: the first byte of data at or after `offset`; -1 with ENXIO where there is none.
+int64_t earshot_seek_data(int descriptor, int64_t offset);
+
+/// lseek(2) with SEEK_HOLE: the first byte of a hole at or after `offset`; the end of the file counts as one.
+int64_t earshot_seek_hole(int descriptor, int64_t offset);
+
+/// renameat2(2) with RENAME_EXCHANGE: the two entries change places at once.
+int earshot_exchange(int from_directory, const char *from, int to_directory, const char *to);
+
+#endif

@@ -1,0 +1,114 @@
+internal import EarshotSafety
+
+internal import CLinux
+internal import EarshotTree
+internal import Glibc
+
+/// Putting directories in place: moved out of the spool at once where that is on the same file system, else copied beside their place
+/// and renamed there.
+extension Publisher {
+    /// How much is copied at once, in bytes.
+    private static let treeCopySize = 1024 * 1024
+
+    /// The same for a tree; what was replaced is left in the spool, where it goes with the rest.
+    func publishTree(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
+        do {
+            let directory = try SafeDirectory(path: destination.directory)
+            return try Confinement.reaching([content.directory, directory]) {
+                try Self.putTree(content, as: name, in: directory, destination.conflict)
+            }
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    private static func putTree(
+        _ content: Content, as name: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict
+    ) throws -> String? {
+        let tree = try SpooledTree(content.name, in: content.directory)
+        let outer = try content.directory.subdirectory(content.name)
+        let inner = try SafeName(SpooledTree.Part.tree)
+        let published = try Self.move(inner, of: outer, to: directory, as: name, conflict)
+            ?? Self.copy(tree, as: name, content.name, to: directory, conflict, noting: outer)
+        guard case .placed(let published) = published else { return nil }
+        let placed = try directory.subdirectory(published)
+        try TreePermissions.apply(tree.manifest, to: placed)
+        try TreePermissions.applyToRoot(tree.manifest, placed)
+        try directory.sync()
+        return directory.subject(published)
+    }
+
+    /// What became of a directory that was to be put in place.
+    private enum Placing {
+        case placed(SafeName)
+        /// The name is taken, and nothing is to be replaced or renamed.
+        case taken
+    }
+
+    /// `nil` where the two are on different file systems.
+    private static func move(
+        _ source: SafeName, of outer: SafeDirectory, to directory: SafeDirectory, as name: SafeName, _ conflict: SafeDirectory.Conflict
+    ) throws -> Placing? {
+        do {
+            return try Self.place(source, of: outer, as: name, in: directory, conflict, noting: outer)
+        } catch let error as FileError where error.code == EXDEV {
+            return nil
+        }
+    }
+
+    private static func copy(
+        _ tree: SpooledTree, as name: SafeName, _ id: SafeName, to directory: SafeDirectory, _ conflict: SafeDirectory.Conflict,
+        noting notes: SafeDirectory
+    ) throws -> Placing {
+        let copy = try SafeName(".earshot-\(id).part")
+        // Left by a run that was killed; and in the end what was replaced, or not wanted.
+        try TreeRemoval.remove(copy, from: directory)
+        defer { _ = try? TreeRemoval.remove(copy, from: directory) }
+        try Self.copy(tree, to: directory.subdirectory(copy, create: 0o700))
+        return try Self.place(copy, of: directory, as: name, in: directory, conflict, noting: notes)
+    }
+
+    private static func copy(_ tree: SpooledTree, to directory: SafeDirectory) throws {
+        let reader = TreeReader(tree.directory, manifest: tree.manifest)
+        let writer = TreeWriter(into: directory, size: tree.size)
+        var offset: UInt64 = 0
+        while case let bytes = try reader.bytes(at: offset, count: Self.treeCopySize), !bytes.isEmpty {
+            offset += UInt64(bytes.count)
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let taken = try rest.withUnsafeBytes { try writer.write($0) }
+                rest = rest.dropFirst(taken)
+            }
+        }
+        try writer.finish()
+        guard earshot_sync_file_system(directory.descriptor) == 0 else { throw FileError("save", directory.path) }
+    }
+
+    /// Gives the directory `source` of `from` its place; where it is about to be is written down first, for the next start.
+    private static func place(
+        _ source: SafeName, of from: SafeDirectory, as wanted: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict,
+        noting notes: SafeDirectory
+    ) throws -> Placing {
+        for number in 1...SafeDirectory.numberingLimit {
+            let candidate = number == 1 ? wanted : wanted.numbered(number)
+            let note = try notes.open(SafeName(SpooledTree.Part.target), flags: O_RDWR | O_CREAT | O_TRUNC)
+            try note.write(Array(directory.subject(candidate).utf8), at: 0)
+            try note.sync()
+            if earshot_rename_no_replace(from.descriptor, source.description, directory.descriptor, candidate.description) == 0 {
+                return .placed(candidate)
+            }
+            guard errno == EEXIST || errno == ENOTEMPTY else { throw FileError("create", directory.subject(candidate)) }
+            switch conflict {
+            case .rename: continue
+            case .skip: return .taken
+            case .overwrite:
+                // They change places at once, whatever stands there; nothing is ever missing.
+                guard earshot_exchange(from.descriptor, source.description, directory.descriptor, candidate.description) == 0 else {
+                    throw FileError("replace", directory.subject(candidate))
+                }
+                return .placed(candidate)
+            }
+        }
+        throw FileError("find a free name for", directory.subject(wanted), code: EEXIST)
+    }
+}

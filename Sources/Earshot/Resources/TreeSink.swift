@@ -1,0 +1,168 @@
+internal import CLinux
+internal import EarshotSafety
+internal import EarshotTree
+internal import Glibc
+
+/// An incoming tree, in the spool: entries are made as their bytes come, and can be read back as the same bytes.
+///
+/// How far an earlier process had come is told by what is there: the manifest's length while that is not whole, then the entries.
+final class TreeSink: ResourceSink {
+    /// What it may take.
+    struct Room: Sendable {
+        /// Bytes of the quota, with those that were set aside when it began.
+        let bytes: UInt64
+        /// The part of the file system that is left free, 0 to 1.
+        let reserve: Double
+    }
+
+    private struct State {
+        var writer: TreeWriter
+        /// Reads back what was written, once the manifest is whole.
+        var reader: TreeReader?
+        /// Nothing can be written behind it.
+        var failure: EarshotError?
+        var isComplete = false
+    }
+
+    private let outer: SafeDirectory
+    private let tree: SafeDirectory
+    private let manifest: OpenFile
+    private let room: Room
+    private let state: Exclusive<State>
+
+    /// A new one in the spool; `size` is what the whole is declared to have, in bytes.
+    convenience init(_ name: SafeName, in spool: SafeDirectory, size: UInt64, room: Room) throws(EarshotError) {
+        do {
+            let outer = try spool.subdirectory(name, create: 0o700)
+            let tree = try outer.subdirectory(SafeName(SpooledTree.Part.tree), create: 0o700)
+            let manifest = try outer.open(SafeName(SpooledTree.Part.manifest), flags: O_RDWR | O_CREAT | O_EXCL)
+            self.init(outer, tree, manifest, room, State(writer: TreeWriter(into: tree, size: size)))
+        } catch {
+            throw Spool.error(error)
+        }
+    }
+
+    /// One that an earlier process, or an interrupted transfer, has left.
+    convenience init(resuming name: SafeName, in spool: SafeDirectory, size: UInt64, room: Room) throws(EarshotError) {
+        do {
+            let outer = try spool.subdirectory(name)
+            let tree = try outer.subdirectory(SafeName(SpooledTree.Part.tree))
+            let manifest = try outer.open(SafeName(SpooledTree.Part.manifest), flags: O_RDWR)
+            let bytes = try SpooledTree.read(SpooledTree.Part.manifest, of: outer)
+            let isWhole =
+                try bytes.count >= TreeLimits.headerLength
+                && bytes.withUnsafeBytes { try TreeManifest.lengths(header: UnsafeRawBufferPointer(rebasing: $0.prefix(TreeLimits.headerLength))) }
+                    .manifest == bytes.count
+            if isWhole {
+                let whole = try TreeManifest(decoding: bytes)
+                let writer = try TreeWriter(resuming: tree, manifest: whole, size: size)
+                self.init(outer, tree, manifest, room, State(writer: writer, reader: TreeReader(tree, manifest: whole)))
+            } else {
+                let writer = TreeWriter(into: tree, size: size)
+                _ = try bytes.withUnsafeBytes { try writer.write($0) }
+                self.init(outer, tree, manifest, room, State(writer: writer))
+            }
+        } catch {
+            throw Spool.error(error)
+        }
+    }
+
+    private init(_ outer: SafeDirectory, _ tree: SafeDirectory, _ manifest: OpenFile, _ room: Room, _ state: sending State) {
+        self.outer = outer
+        self.tree = tree
+        self.manifest = manifest
+        self.room = room
+        self.state = Exclusive(state)
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(EarshotError) {
+        let result = self.state.use { state in
+            Result { () throws(EarshotError) in
+                if let failure = state.failure { throw failure }
+                do throws(EarshotError) {
+                    try self.write(bytes, &state)
+                } catch {
+                    state.failure = error
+                    throw error
+                }
+            }
+        }
+        try result.get()
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer, _ state: inout State) throws(EarshotError) {
+        do {
+            var rest = bytes
+            while !rest.isEmpty {
+                let offset = state.writer.offset
+                let taken = try state.writer.write(rest)
+                if state.reader == nil {
+                    try self.manifest.write(UnsafeRawBufferPointer(rebasing: rest.prefix(taken)), at: offset)
+                    if let manifest = state.writer.manifest {
+                        try self.admit(manifest)
+                        state.reader = TreeReader(self.tree, manifest: manifest)
+                    }
+                }
+                rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(taken))
+            }
+        } catch {
+            throw Spool.error(error)
+        }
+    }
+
+    /// The manifest says what the tree will take: small files take more of a disk than their bytes.
+    private func admit(_ manifest: TreeManifest) throws {
+        let bytes = manifest.diskBytes
+        guard bytes <= self.room.bytes else {
+            throw EarshotError(.noSpace, "the directory takes \(bytes) bytes on the disk, and \(self.room.bytes) are left of the spool's quota")
+        }
+        let usable = try self.tree.space().usable(reserve: self.room.reserve)
+        guard bytes <= usable else {
+            throw EarshotError(.noSpace, "the directory takes \(bytes) bytes on the disk, which has \(usable) free beyond the reserve")
+        }
+        if let free = try self.tree.freeEntries(), UInt64(manifest.count) > free {
+            throw EarshotError(.noSpace, "the directory has \(manifest.count) entries, and the disk has room for \(free) more")
+        }
+        let room = try self.outer.open(SafeName(SpooledTree.Part.room), flags: O_RDWR | O_CREAT | O_TRUNC)
+        try room.write(Array("\(bytes)".utf8), at: 0)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int {
+        let result = self.state.use { state in
+            Result { () throws(EarshotError) in
+                let written = state.writer.offset
+                guard offset < written else { return 0 }
+                let space = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(clamping: written - offset)))
+                do {
+                    if let reader = state.reader { return try reader.read(into: space, at: offset) }
+                    return try self.manifest.read(into: space, at: offset)
+                } catch {
+                    throw Spool.error(error)
+                }
+            }
+        }
+        return try result.get()
+    }
+
+    /// How many bytes from the start are here.
+    func length() -> UInt64 { self.state.use { $0.writer.offset } }
+
+    func sync() throws(EarshotError) {
+        let result = self.state.use { state in
+            Result { () throws(EarshotError) in
+                do {
+                    if !state.isComplete { try state.writer.finish() }
+                    state.isComplete = true
+                    // One call for any number of files.
+                    guard earshot_sync_file_system(self.tree.descriptor) == 0 else { throw FileError("save", self.tree.path) }
+                } catch {
+                    throw Spool.error(error)
+                }
+            }
+        }
+        try result.get()
+    }
+
+    /// What it takes of the quota, once that is known.
+    var roomTaken: UInt64? { self.state.use { $0.reader?.manifest.diskBytes } }
+}

@@ -1,0 +1,81 @@
+internal import EarshotSafety
+internal import EarshotTree
+
+/// A directory that is being sent, as the bytes of its tree: walked once, and each file held to what it was then.
+package final class TreeSource: ResourceSource {
+    /// The last component of the path, fit to be a directory's name elsewhere.
+    package let name: String
+    /// Bytes of the whole tree.
+    package let size: UInt64
+    /// As it was given.
+    package let path: String
+
+    package let stamp: String
+
+    /// One for a thread that sends and one for another that hashes.
+    private let first: Exclusive<TreeReader>
+    private let second: Exclusive<TreeReader>
+
+    /// Walks a directory to send it: takes a while, and may wait for a disk.
+    ///
+    /// Throws `invalid-source` for what cannot be read or is neither file, directory nor link; `name-rejected` for a link that leads out of
+    /// the directory; `too-large` beyond the format's limits; `source-changed` where something is swapped meanwhile.
+    package init(path: String) throws(EarshotError) {
+        self.path = path
+        self.name = try SourceFile.name(path)
+        do {
+            let directory = try SafeDirectory(path: path)
+            let scan = try TreeScanner.scan(directory)
+            self.size = scan.manifest.size
+            // Sizes and times of all files are in it.
+            let hash = try XXH3()
+            scan.manifest.bytes.withUnsafeBytes { hash.update($0) }
+            self.stamp = "tree \(scan.manifest.size) \(hash.digest().hexadecimal)"
+            self.first = Exclusive(TreeReader(directory, scan: scan))
+            self.second = Exclusive(TreeReader(directory, scan: scan))
+        } catch let error as EarshotError {
+            throw error
+        } catch let error as FileError {
+            throw EarshotError(.invalidSource, "\(error)", underlying: error)
+        } catch let error as TreeError {
+            throw EarshotError(error)
+        } catch {
+            throw EarshotError(.invalidSource, "the directory cannot be read", underlying: error)
+        }
+    }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int {
+        // Not thrown through the closure: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
+        func read(_ reader: TreeReader) -> Result<Int, TreeError> {
+            Result { () throws(TreeError) in try reader.read(into: buffer, at: offset) }
+        }
+        let result = self.first.useIfFree { read($0) } ?? self.second.use { read($0) }
+        do {
+            return try result.get()
+        } catch {
+            throw EarshotError(error)
+        }
+    }
+
+    /// A tree's bytes lie in many files: they are read.
+    package func extent(at offset: UInt64, count: UInt64) -> FileExtent? { nil }
+
+    /// Each file was looked at when its last byte was read.
+    package func verify() {}
+}
+
+extension EarshotError {
+    /// What a tree's fault is for the library's users.
+    init(_ error: TreeError) {
+        let code: Code =
+            switch error {
+            case .malformed: .protocolViolation
+            case .nameRejected: .nameRejected
+            case .tooLarge: .tooLarge
+            case .unsupported, .unreadable: .invalidSource
+            case .sourceChanged: .sourceChanged
+            case .file(let error): error.isNoSpace ? .noSpace : .storage
+            }
+        self.init(code, "\(error)", underlying: error)
+    }
+}

@@ -1,0 +1,113 @@
+/// Headers of a tar archive (POSIX.1-2001, pax Interchange Format).
+enum TarHeader {
+    /// Bytes of a block.
+    static let block = 512
+
+    /// How many zero bytes follow content of that length.
+    static func padding(_ length: UInt64) -> Int { (Self.block - Int(length % UInt64(Self.block))) % Self.block }
+
+    /// Appends an entry's headers, and where it has holes the map of its data, whose length is returned: it counts as content.
+    static func append(_ entry: TreeEntry, path: [UInt8], to bytes: inout [UInt8]) -> Int {
+        var records: [UInt8] = []
+        var map: [UInt8] = []
+        var (name, target) = (path, [UInt8]())
+        var size = entry.dataLength ?? 0
+        let kind: UInt8
+        switch entry.content {
+        case .directory:
+            kind = UInt8(ascii: "5")
+            name.append(UInt8(ascii: "/"))
+        case .link(let to): (kind, target) = (UInt8(ascii: "2"), to)
+        case .file: kind = UInt8(ascii: "0")
+        case .sparse(let real, let extents):
+            kind = UInt8(ascii: "0")
+            map = Self.map(extents, size: real)
+            size += UInt64(map.count)
+            for (key, value) in [("major", "1"), ("minor", "0"), ("realsize", "\(real)")] {
+                Self.append("GNU.sparse.\(key)", Array(value.utf8), to: &records)
+            }
+            Self.append("GNU.sparse.name", path, to: &records)
+            name = Array("GNUSparseFile.0/".utf8) + (path.split(separator: UInt8(ascii: "/")).last.map(Array.init) ?? [])
+        }
+        // Names that are not UTF-8 are said to be bytes, as POSIX wants it.
+        if String(validating: path, as: UTF8.self) == nil || String(validating: target, as: UTF8.self) == nil {
+            records = Self.record("hdrcharset", Array("BINARY".utf8)) + records
+        }
+        if name.count > 100 || !name.allSatisfy({ $0 < 0x80 }) { Self.append("path", name, to: &records) }
+        if target.count > 100 || !target.allSatisfy({ $0 < 0x80 }) { Self.append("linkpath", target, to: &records) }
+        if size > 0o77777777777 { Self.append("size", Array("\(size)".utf8), to: &records) }
+        let time = entry.modified
+        if time.nanoseconds > 0 || !(0...0o77777777777).contains(time.seconds) {
+            Self.append("mtime", Array(Self.decimal(time).utf8), to: &records)
+        }
+        if !records.isEmpty {
+            let header = Self.header(
+                name: Array("PaxHeader/".utf8) + Array(name.suffix(80)), kind: UInt8(ascii: "x"), mode: 0o644,
+                size: UInt64(records.count), seconds: time.seconds, target: [])
+            bytes += header + records
+            bytes.append(contentsOf: repeatElement(0, count: Self.padding(UInt64(records.count))))
+        }
+        bytes += Self.header(name: name, kind: kind, mode: entry.mode, size: size, seconds: time.seconds, target: target)
+        bytes += map
+        return map.count
+    }
+
+    /// Seconds with a fraction; before 1970 too, where nanoseconds count upwards all the same.
+    private static func decimal(_ time: TreeEntry.Time) -> String {
+        guard time.nanoseconds > 0 else { return "\(time.seconds)" }
+        let isNegative = time.seconds < 0
+        let nanoseconds = isNegative ? 1_000_000_000 - time.nanoseconds : time.nanoseconds
+        let fraction = "\(nanoseconds)"
+        let seconds = isNegative ? "-\((time.seconds + 1).magnitude)" : "\(time.seconds)"
+        return seconds + "." + String(repeating: "0", count: 9 - fraction.count) + fraction
+    }
+
+    /// The number of extents, then offset and length of each, in decimal lines, filled up to whole blocks.
+    private static func map(_ extents: [TreeEntry.Extent], size: UInt64) -> [UInt8] {
+        // An extent of no length at the end says where a last hole ends.
+        let closing = extents.last.map { $0.offset + $0.length < size } ?? true
+        var bytes = Array("\(extents.count + (closing ? 1 : 0))\n".utf8)
+        for extent in extents { bytes += Array("\(extent.offset)\n\(extent.length)\n".utf8) }
+        if closing { bytes += Array("\(size)\n0\n".utf8) }
+        bytes.append(contentsOf: repeatElement(0, count: Self.padding(UInt64(bytes.count))))
+        return bytes
+    }
+
+    private static func append(_ key: String, _ value: [UInt8], to records: inout [UInt8]) {
+        records += Self.record(key, value)
+    }
+
+    /// `LENGTH KEY=VALUE\n`, where the length counts itself.
+    private static func record(_ key: String, _ value: [UInt8]) -> [UInt8] {
+        let rest = Array(" \(key)=".utf8) + value + [UInt8(ascii: "\n")]
+        var length = rest.count + 1
+        while String(length).utf8.count + rest.count != length { length = String(length).utf8.count + rest.count }
+        return Array("\(length)".utf8) + rest
+    }
+
+    private static func header(name: [UInt8], kind: UInt8, mode: UInt16, size: UInt64, seconds: Int64, target: [UInt8]) -> [UInt8] {
+        var header = [UInt8](repeating: 0, count: Self.block)
+        func put(_ bytes: some Collection<UInt8>, _ offset: Int) {
+            header.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+        }
+        func octal(_ value: UInt64, _ digits: Int) -> [UInt8] {
+            let text = String(value, radix: 8)
+            // What does not fit is in an extended header, which goes before this one.
+            guard text.utf8.count <= digits else { return Array(repeating: UInt8(ascii: "0"), count: digits) }
+            return Array(repeating: UInt8(ascii: "0"), count: digits - text.utf8.count) + Array(text.utf8)
+        }
+        put(name.prefix(100), 0)
+        put(octal(UInt64(mode), 7), 100)
+        put(octal(0, 7), 108)
+        put(octal(0, 7), 116)
+        put(octal(size, 11), 124)
+        put(octal(UInt64(max(seconds, 0)), 11), 136)
+        put(repeatElement(UInt8(ascii: " "), count: 8), 148)
+        header[156] = kind
+        put(target.prefix(100), 157)
+        put(Array("ustar\u{0}00".utf8), 257)
+        let sum = header.reduce(0) { $0 + UInt64($1) }
+        put(octal(sum, 6) + [0, UInt8(ascii: " ")], 148)
+        return header
+    }
+}

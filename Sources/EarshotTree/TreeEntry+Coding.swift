@@ -1,0 +1,110 @@
+/// How an entry is written in a manifest (`Trees` in the protocol's specification); integers are in network order.
+extension TreeEntry {
+    /// The number that says what an entry is.
+    enum Kind: UInt8 {
+        case directory = 1
+        case file = 2
+        case sparse = 3
+        case link = 4
+    }
+
+    /// Before the name: kind, parent, the name's length.
+    static let nameOffset = 6
+    /// The shortest entry, a root's: before the name, and mode and time after it.
+    static let shortest = 20
+
+    /// Appends the entry.
+    func encode(into bytes: inout [UInt8]) {
+        let kind: Kind =
+            switch self.content {
+            case .directory: .directory
+            case .file: .file
+            case .sparse: .sparse
+            case .link: .link
+            }
+        bytes.append(kind.rawValue)
+        bytes.append(integer: UInt32(clamping: self.parent))
+        bytes.append(UInt8(clamping: self.name.count))
+        bytes.append(contentsOf: self.name)
+        bytes.append(integer: self.mode)
+        bytes.append(integer: self.modified.seconds)
+        bytes.append(integer: self.modified.nanoseconds)
+        switch self.content {
+        case .directory: break
+        case .file(let size): bytes.append(integer: size)
+        case .sparse(let size, let extents):
+            bytes.append(integer: size)
+            bytes.append(integer: UInt32(clamping: extents.count))
+            for extent in extents {
+                bytes.append(integer: extent.offset)
+                bytes.append(integer: extent.length)
+            }
+        case .link(let target):
+            bytes.append(integer: UInt16(clamping: target.count))
+            bytes.append(contentsOf: target)
+        }
+    }
+
+    /// Reads the entry that begins at `offset`, which moves behind it; `nil` where the bytes end before it does, or are of no kind.
+    init?(_ bytes: UnsafeRawBufferPointer, at offset: inout Int) {
+        var reader = ByteReader(bytes: bytes, offset: offset)
+        guard let kind = reader.integer(UInt8.self).flatMap(Kind.init(rawValue:)), let parent = reader.integer(UInt32.self),
+            let nameLength = reader.integer(UInt8.self), let name = reader.bytes(Int(nameLength)), let mode = reader.integer(UInt16.self),
+            let seconds = reader.integer(Int64.self), let nanoseconds = reader.integer(UInt32.self)
+        else { return nil }
+        let content: Content
+        switch kind {
+        case .directory: content = .directory
+        case .file:
+            guard let size = reader.integer(UInt64.self) else { return nil }
+            content = .file(size: size)
+        case .sparse:
+            guard let size = reader.integer(UInt64.self), let count = reader.integer(UInt32.self),
+                // Held against what is there before anything is allocated for it.
+                Int(count) <= reader.rest / 16
+            else { return nil }
+            var extents: [Extent] = []
+            extents.reserveCapacity(Int(count))
+            for _ in 0..<count {
+                guard let start = reader.integer(UInt64.self), let length = reader.integer(UInt64.self) else { return nil }
+                extents.append(Extent(offset: start, length: length))
+            }
+            content = .sparse(size: size, extents)
+        case .link:
+            guard let length = reader.integer(UInt16.self), let target = reader.bytes(Int(length)) else { return nil }
+            content = .link(target: target)
+        }
+        offset = reader.offset
+        self.init(
+            parent: Int(parent), name: name, mode: mode, modified: Time(seconds: seconds, nanoseconds: nanoseconds), content: content)
+    }
+}
+
+/// Reads integers in network order and runs of bytes, never beyond the end.
+struct ByteReader {
+    let bytes: UnsafeRawBufferPointer
+    var offset: Int
+
+    /// How many bytes are left.
+    var rest: Int { self.bytes.count - self.offset }
+
+    mutating func integer<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type) -> Value? {
+        let width = MemoryLayout<Value>.size
+        guard self.rest >= width else { return nil }
+        defer { self.offset += width }
+        return Value(bigEndian: self.bytes.loadUnaligned(fromByteOffset: self.offset, as: Value.self))
+    }
+
+    mutating func bytes(_ count: Int) -> [UInt8]? {
+        guard self.rest >= count else { return nil }
+        defer { self.offset += count }
+        return Array(UnsafeRawBufferPointer(rebasing: self.bytes[self.offset..<self.offset + count]))
+    }
+}
+
+extension [UInt8] {
+    /// Appends an integer in network order.
+    mutating func append(integer value: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: value.bigEndian) { self.append(contentsOf: $0) }
+    }
+}

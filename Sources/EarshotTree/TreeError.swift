@@ -1,0 +1,50 @@
+package import EarshotSafety
+
+/// Why a tree cannot be read, sent or written. Paths are relative to the tree's root, as they came: escaped in `description`.
+package enum TreeError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// Bytes that are no tree, or one that contradicts itself.
+    case malformed(String)
+    /// A name or a link's target that could lead out of the tree.
+    case nameRejected(path: String, reason: String)
+    /// Beyond one of `TreeLimits`.
+    case tooLarge(String)
+    /// Something that is neither a file, a directory nor a symbolic link.
+    case unsupported(path: String, what: String)
+    /// An entry is not what it was when the tree was scanned.
+    case sourceChanged(path: String)
+    /// The source cannot be read.
+    case unreadable(FileError)
+    /// The destination cannot be written, or what was written not be read.
+    case file(FileError)
+
+    /// One lower-case sentence, fit to be shown.
+    package var description: String {
+        switch self {
+        case .malformed(let what): "the directory's bytes are not a tree: \(what); send it again"
+        case .nameRejected(let path, let reason): "\"\(Self.shown(path))\" \(reason); leave it out, or change it"
+        case .tooLarge(let what): "the directory is too large for one transfer: \(what); send it in parts, or as an archive"
+        case .unsupported(let path, let what):
+            "\(Self.shown(path)) is \(what); only files, directories and symbolic links can be sent: leave it out"
+        case .sourceChanged(let path): "\(Self.shown(path)) changed while it was sent; send it again"
+        case .unreadable(let error): "\(error)"
+        case .file(let error): "\(error)"
+        }
+    }
+
+    /// The same for the other side, which is not told where this one keeps its files.
+    package var told: String {
+        switch self {
+        case .malformed, .tooLarge: self.description
+        case .nameRejected(let path, let reason): "\"\(Self.shown(path.split(separator: "/").last.map(String.init) ?? ""))\" \(reason)"
+        case .unsupported(_, let what): "the directory has \(what) in it"
+        case .sourceChanged: "the directory changed while it was sent"
+        case .unreadable(let error), .file(let error): error.reason
+        }
+    }
+
+    /// A path fit to be shown: a long one is cut, so that the sentence stays readable.
+    static func shown(_ path: String) -> String {
+        let scalars = path.unicodeScalars
+        return (scalars.count > 120 ? String(String.UnicodeScalarView(scalars.prefix(120))) + "..." : path).escapedForDisplay
+    }
+}

@@ -1,0 +1,68 @@
+internal import CLinux
+package import EarshotSafety
+internal import Glibc
+
+/// Removes whatever an entry of a directory is, with everything below it, without following a link.
+///
+/// At any depth, with a few descriptors and without recursion: what is found in a subdirectory is moved up to the entry's own, so that
+/// nothing is ever deeper than one level.
+package enum TreeRemoval {
+    /// Whether there was something. What cannot be removed is left, and the first reason thrown.
+    @discardableResult
+    package static func remove(_ name: SafeName, from directory: SafeDirectory) throws(FileError) -> Bool {
+        if unlinkat(directory.descriptor, name.description, 0) == 0 { return true }
+        guard errno != ENOENT else { return false }
+        guard errno == EISDIR || errno == EPERM else { throw FileError("remove", directory.subject(name)) }
+        let subject = directory.subject(name)
+        // Nobody's own permissions are to be in the way; harmless where they are not.
+        _ = fchmodat(directory.descriptor, name.description, 0o700, 0)
+        let root = try directory.subdirectory(name)
+        var number = 0
+        while true {
+            let names = try Self.clear(root.descriptor, subject)
+            guard !names.isEmpty else { break }
+            for child in names {
+                try Self.lift(child, in: root.descriptor, subject, &number)
+            }
+        }
+        guard unlinkat(directory.descriptor, name.description, AT_REMOVEDIR) == 0 else { throw FileError("remove", subject) }
+        return true
+    }
+
+    /// Removes what is no directory, and empty directories; returns the names of the rest.
+    private static func clear(_ directory: CInt, _ subject: String) throws(FileError) -> [[UInt8]] {
+        var rest: [[UInt8]] = []
+        for name in try Self.names(directory, subject) {
+            if name.withCString({ unlinkat(directory, $0, 0) }) == 0 || errno == ENOENT { continue }
+            if name.withCString({ unlinkat(directory, $0, AT_REMOVEDIR) }) == 0 { continue }
+            guard [ENOTEMPTY, EEXIST, EACCES].contains(errno) else {
+                throw FileError("remove", "\(subject)/\(String(decoding: name, as: UTF8.self))")
+            }
+            rest.append(name)
+        }
+        return rest
+    }
+
+    /// Empties a directory of the root's: its own directories become the root's, under numbers.
+    private static func lift(_ name: [UInt8], in root: CInt, _ subject: String, _ number: inout Int) throws(FileError) {
+        let subject = "\(subject)/\(String(decoding: name, as: UTF8.self))"
+        _ = name.withCString { fchmodat(root, $0, 0o700, 0) }
+        let descriptor = name.withCString { openat(root, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+        guard descriptor >= 0 else { throw FileError("open", subject) }
+        let directory = OpenFile(descriptor: descriptor, subject: subject)
+        for child in try Self.clear(descriptor, subject) {
+            _ = child.withCString { fchmodat(descriptor, $0, 0o700, 0) }
+            var result: CInt
+            repeat {
+                number += 1
+                result = child.withCString { earshot_rename_no_replace(descriptor, $0, root, ".\(number)") }
+            } while result != 0 && errno == EEXIST
+            guard result == 0 else { throw FileError("remove", "\(directory.subject)/\(String(decoding: child, as: UTF8.self))") }
+        }
+        guard name.withCString({ unlinkat(root, $0, AT_REMOVEDIR) }) == 0 else { throw FileError("remove", subject) }
+    }
+
+    private static func names(_ directory: CInt, _ subject: String) throws(FileError) -> [[UInt8]] {
+        try DirectoryNames.list(directory, subject, limit: .max)
+    }
+}

@@ -1,0 +1,164 @@
+internal import CLinux
+package import EarshotSafety
+internal import Glibc
+
+/// Walks a directory that is to be sent, and makes its manifest.
+///
+/// Everything happens below the root's descriptor, directory by directory, and no link is followed: what is swapped for something else
+/// while we walk is found out, and never leads out of the root. Named pipes, sockets and devices are refused, as are entries that may not
+/// be read: a copy that lacks some of its files would look like a whole one.
+package struct TreeScanner {
+    /// A directory, as it was when it was walked.
+    package struct Scan: Sendable {
+        /// What is in it.
+        package let manifest: TreeManifest
+        /// By entry, what the file was: 0 for what is no file.
+        let identities: [Identity]
+    }
+
+    /// By what a file is known again.
+    package struct Identity: Sendable, Hashable {
+        let inode: UInt64
+        let device: UInt64
+    }
+
+    private let root: TreeRoot
+    private var builder = TreeManifest.Builder()
+    private var identities: [Identity] = []
+    /// Directories whose entries are still to be listed, with their paths.
+    private var directories: [(index: Int, path: [UInt8])] = [(0, [])]
+
+    /// Walks the whole directory; the directory's path is what errors begin with.
+    /// - Throws: `unreadable`, `unsupported`, `nameRejected`, `tooLarge`; `sourceChanged` where something is swapped meanwhile.
+    package static func scan(_ directory: SafeDirectory) throws(TreeError) -> Scan {
+        var scanner = TreeScanner(root: TreeRoot(directory))
+        guard let status = EntryStatus(descriptor: directory.descriptor) else { throw .unreadable(FileError("look at", directory.path)) }
+        try scanner.append(TreeEntry(parent: 0, name: [], mode: status.mode, modified: status.modified, content: .directory), status, [])
+        var next = 0
+        while next < scanner.directories.count {
+            let (index, path) = scanner.directories[next]
+            // It is not needed any more, and a deep tree has long ones.
+            scanner.directories[next].path = []
+            try scanner.list(index, path)
+            next += 1
+        }
+        return Scan(manifest: try scanner.builder.finish(), identities: scanner.identities)
+    }
+
+    private init(root: TreeRoot) {
+        self.root = root
+    }
+
+    private func shown(_ path: [UInt8]) -> String {
+        path.isEmpty ? self.root.directory.path : "\(self.root.directory.path)/\(String(decoding: path, as: UTF8.self))"
+    }
+
+    private mutating func append(_ entry: TreeEntry, _ status: EntryStatus, _ path: [UInt8]) throws(TreeError) {
+        let shown = self.shown
+        try self.builder.append(entry, path: shown(path))
+        self.identities.append(Identity(inode: status.inode, device: status.device))
+    }
+
+    private mutating func list(_ index: Int, _ path: [UInt8]) throws(TreeError) {
+        let descriptor: CInt
+        do throws(FileError) {
+            descriptor = try self.root.open(index, path: path)
+        } catch {
+            // It was a directory a moment ago.
+            throw [ELOOP, ENOTDIR, ENOENT].contains(error.code) ? .sourceChanged(path: self.shown(path)) : .unreadable(error)
+        }
+        for name in try self.names(in: descriptor, path) {
+            try self.look(at: name, in: descriptor, parent: index, path: path.isEmpty ? name : path + [UInt8(ascii: "/")] + name)
+        }
+    }
+
+    private func names(in directory: CInt, _ path: [UInt8]) throws(TreeError) -> [[UInt8]] {
+        var names: [[UInt8]]
+        do throws(FileError) {
+            names = try DirectoryNames.list(directory, self.shown(path), limit: TreeLimits.entries)
+        } catch {
+            throw .unreadable(error)
+        }
+        // Not only where the entries are appended: one directory may have more than memory is for.
+        guard names.count < TreeLimits.entries else { throw .tooLarge("it has more than \(TreeLimits.entries) entries") }
+        names.sort { Self.precedes($0, $1) }
+        return names
+    }
+
+    private static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        let order = memcmp(left, right, min(left.count, right.count))
+        return order == 0 ? left.count < right.count : order < 0
+    }
+
+    private mutating func look(at name: [UInt8], in directory: CInt, parent: Int, path: [UInt8]) throws(TreeError) {
+        guard let status = EntryStatus(of: name, in: directory) else {
+            throw errno == ENOENT ? .sourceChanged(path: self.shown(path)) : .unreadable(FileError("look at", self.shown(path)))
+        }
+        let content: TreeEntry.Content
+        switch status.kind {
+        case .directory:
+            content = .directory
+            self.directories.append((self.builder.count, path))
+        case .file:
+            content = try self.content(of: name, in: directory, status, path)
+        case .link:
+            content = .link(target: try self.target(of: name, in: directory, path))
+        case .other(let what):
+            throw .unsupported(path: self.shown(path), what: what)
+        }
+        let entry = TreeEntry(parent: parent, name: name, mode: status.mode, modified: status.modified, content: content)
+        try self.append(entry, status, path)
+    }
+
+    private func content(of name: [UInt8], in directory: CInt, _ status: EntryStatus, _ path: [UInt8]) throws(TreeError) -> TreeEntry.Content {
+        // Said now, and not after the half of the others went out.
+        if status.mode & 0o444 != 0o444, name.withCString({ faccessat(directory, $0, R_OK, AT_EACCESS) }) != 0 {
+            throw .unreadable(FileError("read", self.shown(path)))
+        }
+        guard status.mayHaveHoles, status.size > 0 else { return .file(size: status.size) }
+        let descriptor = name.withCString { openat(directory, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) }
+        guard descriptor >= 0 else { throw .unreadable(FileError("open", self.shown(path))) }
+        let file = OpenFile(descriptor: descriptor, subject: self.shown(path))
+        guard let opened = EntryStatus(descriptor: descriptor), opened == status else { throw .sourceChanged(path: self.shown(path)) }
+        guard let extents = Self.extents(of: file, size: status.size) else { return .file(size: status.size) }
+        return .sparse(size: status.size, extents)
+    }
+
+    /// Where data is; `nil` where the file system cannot say.
+    private static func extents(of file: OpenFile, size: UInt64) -> [TreeEntry.Extent]? {
+        var extents: [TreeEntry.Extent] = []
+        var position: Int64 = 0
+        while UInt64(position) < size {
+            let start = earshot_seek_data(file.descriptor, position)
+            guard start >= 0 else { return errno == ENXIO ? extents : nil }
+            guard UInt64(start) < size else { return extents }
+            let end = earshot_seek_hole(file.descriptor, start)
+            guard end > start else { return nil }
+            let length = min(UInt64(end), size) - UInt64(start)
+            extents.append(TreeEntry.Extent(offset: UInt64(start), length: length))
+            // More of them do not fit a manifest: the caller's limit says so.
+            guard extents.count <= TreeLimits.manifestBytes / 16 else { return extents }
+            position = end
+        }
+        return extents
+    }
+
+    private func target(of name: [UInt8], in directory: CInt, _ path: [UInt8]) throws(TreeError) -> [UInt8] {
+        var code: CInt = 0
+        // One more than may be: a target that fills it was cut.
+        let target = [UInt8](unsafeUninitializedCapacity: TreeLimits.linkBytes + 1) { buffer, count in
+            let length = name.withCString { name in
+                buffer.withMemoryRebound(to: CChar.self) { space in
+                    space.baseAddress.map { readlinkat(directory, name, $0, space.count) } ?? 0
+                }
+            }
+            code = length < 0 ? errno : 0
+            count = max(length, 0)
+        }
+        guard code == 0 else {
+            throw [EINVAL, ENOENT].contains(code)
+                ? .sourceChanged(path: self.shown(path)) : .unreadable(FileError("read", self.shown(path), code: code))
+        }
+        return target
+    }
+}

@@ -1,0 +1,58 @@
+import EarshotControl
+import EarshotSafety
+import EarshotTree
+import NIOCore
+
+/// Received directories on their way from where the daemon has them to where a person wants them.
+extension FileDownload {
+    /// Into the directory under its own name or a numbered one; a signal meanwhile leaves nothing behind.
+    func saveTree(in directory: SafeDirectory, as name: SafeName) async throws -> SafeName {
+        let source = try self.resource.publishedPath.map { path throws(CommandFailure) in try SourceTree(path) }
+        let size = source?.size ?? self.resource.size
+        let tree: TemporaryTree
+        do {
+            tree = try TemporaryTree(in: directory, size: size)
+        } catch {
+            throw CommandFailure(.cannotCreate, error.description)
+        }
+        return try await Interrupts.takingBack {
+            tree.drop()
+        } _: {
+            var written: UInt64 = 0
+            try await self.forEachOfTree(source) { piece in
+                do {
+                    try piece.withUnsafeReadableBytes { bytes throws(TreeError) in try tree.write(bytes) }
+                } catch let error as TreeError {
+                    throw SourceTree.failure(error)
+                }
+                written += UInt64(piece.readableBytes)
+                ProgressLine.draw(name: self.resource.name, transferred: written, size: size, rate: 0)
+            }
+            ProgressLine.leave()
+            try self.check(written)
+            do {
+                return try tree.publish(as: name)
+            } catch {
+                throw SourceTree.failure(error)
+            }
+        }
+    }
+
+    private func forEachOfTree(_ source: SourceTree?, _ body: (ByteBuffer) async throws -> Void) async throws {
+        guard let source else { return try await self.client.content(of: self.resource.id, asTree: true).forEach(body) }
+        var offset: UInt64 = 0
+        while let bytes = try source.next(at: offset, count: SourceFile.pieceSize) {
+            offset += UInt64(bytes.count)
+            try await body(ByteBuffer(bytes: bytes))
+        }
+    }
+
+    /// To standard output, as a tar archive.
+    func printTree() async throws {
+        if let path = self.resource.publishedPath {
+            try SourceTree.archive(path, named: self.resource.name, pieceSize: SourceFile.pieceSize) { try Standard.write($0) }
+        } else {
+            try await self.client.content(of: self.resource.id).forEach { try Standard.write(Array($0.readableBytesView)) }
+        }
+    }
+}

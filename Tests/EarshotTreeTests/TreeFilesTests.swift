@@ -1,0 +1,250 @@
+import EarshotSafety
+import Foundation
+import Glibc
+import Testing
+
+@testable import EarshotTree
+
+/// Scanner, reader and writer, in real directories.
+@Suite struct TreeFilesTests {
+    /// Sends a directory's bytes into another in pieces of `piece` bytes, and gives it the permissions that it had.
+    private func copy(_ source: SafeDirectory, to target: SafeDirectory, piece: Int) throws -> TreeManifest {
+        let reader = TreeReader(source, scan: try TreeScanner.scan(source))
+        let writer = TreeWriter(into: target, size: reader.manifest.size)
+        var offset: UInt64 = 0
+        while case let bytes = try reader.bytes(at: offset, count: piece), !bytes.isEmpty {
+            try self.write(bytes, to: writer)
+            offset += UInt64(bytes.count)
+            #expect(writer.offset == offset)
+        }
+        try writer.finish()
+        try TreePermissions.apply(reader.manifest, to: target)
+        try TreePermissions.applyToRoot(reader.manifest, target)
+        return reader.manifest
+    }
+
+    private func write(_ bytes: [UInt8], to writer: TreeWriter) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let taken = try Array(rest).withUnsafeBytes { try writer.write($0) }
+            rest = rest.dropFirst(taken)
+        }
+    }
+
+    @Test(arguments: [1, 7, 100, 1 << 20]) func everythingOddComesOutAsItWas(piece: Int) throws {
+        let scratch = try TreeScratch()
+        try scratch.odd("from")
+        try scratch.make("to")
+        let manifest = try self.copy(scratch.directory("from"), to: scratch.directory("to"), piece: piece)
+        let (before, after) = (try portrait(scratch.directory("from")), try portrait(scratch.directory("to")))
+        #expect(before == after)
+        #expect(before.count == 13)
+        // Neither the stream nor the copy has the holes in it.
+        #expect(manifest.size < 64 * 1024)
+        var status = stat()
+        #expect(lstat("\(scratch.path)/to/sub/holes", &status) == 0 && status.st_size == 3 << 30 && status.st_blocks < 1024)
+        #expect(try scratch.directory("to/empty").status().mode == 0o711)
+    }
+
+    /// What is read again is the same, wherever one begins.
+    @Test func anyOffsetCanBeReadAgain() throws {
+        let scratch = try TreeScratch()
+        try scratch.odd("from")
+        let directory = try scratch.directory("from")
+        let reader = TreeReader(directory, scan: try TreeScanner.scan(directory))
+        let whole = try reader.bytes(at: 0, count: Int(reader.manifest.size))
+        #expect(whole.count == Int(reader.manifest.size))
+        for offset in stride(from: 0, to: whole.count, by: 131) {
+            #expect(try reader.bytes(at: UInt64(offset), count: 500) == Array(whole[offset..<min(offset + 500, whole.count)]))
+        }
+    }
+
+    /// A writer that was killed after any byte is gone on with by another, which knows how far it had come.
+    @Test func anInterruptedWriterIsGoneOnWith() throws {
+        let scratch = try TreeScratch()
+        try scratch.odd("from")
+        let source = try scratch.directory("from")
+        let reader = TreeReader(source, scan: try TreeScanner.scan(source))
+        let whole = try reader.bytes(at: 0, count: Int(reader.manifest.size))
+        let expected = try portrait(source)
+        for cut in Set(stride(from: reader.manifest.bytes.count, through: whole.count, by: 997)).union([whole.count, whole.count - 1]) {
+            try scratch.make("to-\(cut)")
+            let target = try scratch.directory("to-\(cut)")
+            try self.write(Array(whole[..<cut]), to: TreeWriter(into: target, size: reader.manifest.size))
+            let writer = try TreeWriter(resuming: target, manifest: reader.manifest, size: reader.manifest.size)
+            #expect(writer.offset <= UInt64(cut))
+            // At most what one entry could not say for itself is lost: here all that was written is known.
+            #expect(cut == reader.manifest.bytes.count || writer.offset == UInt64(cut))
+            let read = TreeReader(target, manifest: reader.manifest)
+            #expect(try read.bytes(at: 0, count: Int(writer.offset)) == Array(whole[..<Int(writer.offset)]))
+            try self.write(Array(whole[Int(writer.offset)...]), to: writer)
+            try writer.finish()
+            try TreePermissions.apply(reader.manifest, to: target)
+            try TreePermissions.applyToRoot(reader.manifest, target)
+            #expect(try portrait(target) == expected)
+        }
+    }
+
+    @Test func whatCannotBeSentIsNamed() throws {
+        let scratch = try TreeScratch()
+        try scratch.make("pipe/sub")
+        mkfifo("\(scratch.path)/pipe/sub/fifo", 0o600)
+        #expect(throws: TreeError.unsupported(path: "\(scratch.path)/pipe/sub/fifo", what: "a named pipe")) {
+            try TreeScanner.scan(SafeDirectory(path: "\(scratch.path)/pipe"))
+        }
+        try scratch.make("absolute")
+        scratch.link("absolute/out", to: "/etc/passwd")
+        #expect(refusal { _ = try TreeScanner.scan(scratch.directory("absolute")) } == "name-rejected")
+        try scratch.make("climbing/sub")
+        scratch.link("climbing/sub/out", to: "../../secret")
+        #expect(refusal { _ = try TreeScanner.scan(scratch.directory("climbing")) } == "name-rejected")
+    }
+
+    @Test func aDeepTreeIsRefusedAtTheLimit() throws {
+        let scratch = try TreeScratch()
+        var descriptor = open(scratch.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        for _ in 0...TreeLimits.depth + 200 {
+            mkdirat(descriptor, "d", 0o700)
+            let next = openat(descriptor, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            close(descriptor)
+            descriptor = next
+        }
+        close(descriptor)
+        #expect(refusal { _ = try TreeScanner.scan(scratch.directory()) } == "too-large")
+        #expect(try TreeRemoval.remove(SafeName("d"), from: scratch.directory()))
+        #expect(access("\(scratch.path)/d", F_OK) != 0)
+    }
+
+    @Test func removalLeavesWhatLinksLeadTo() throws {
+        let scratch = try TreeScratch()
+        try scratch.make("kept")
+        try scratch.put("kept/file", "stays")
+        try scratch.odd("gone")
+        scratch.link("gone/out", to: "../kept")
+        #expect(try TreeRemoval.remove(SafeName("gone"), from: scratch.directory()))
+        #expect(try !TreeRemoval.remove(SafeName("gone"), from: scratch.directory()))
+        #expect(access("\(scratch.path)/gone", F_OK) != 0)
+        #expect(access("\(scratch.path)/kept/file", F_OK) == 0)
+    }
+
+    @Test(arguments: ["longer", "shorter", "another", "a link", "a pipe", "gone", "a directory"])
+    func aChangedSourceIsNoticed(change: String) throws {
+        let scratch = try TreeScratch()
+        try scratch.make("from/sub")
+        try scratch.put("from/sub/file", "some content")
+        try scratch.put("secret", "some content")
+        let directory = try scratch.directory("from")
+        let reader = TreeReader(directory, scan: try TreeScanner.scan(directory))
+        let path = "\(scratch.path)/from/sub/file"
+        switch change {
+        case "longer": try scratch.put("from/sub/file", "some content and more")
+        case "shorter": truncate(path, 4)
+        case "another":
+            try scratch.put("from/sub/other", "some content")
+            rename("\(scratch.path)/from/sub/other", path)
+        case "a link":
+            unlink(path)
+            scratch.link("from/sub/file", to: "../../secret")
+        case "a pipe":
+            unlink(path)
+            mkfifo(path, 0o600)
+        case "gone": unlink(path)
+        default:
+            unlink(path)
+            rmdir("\(scratch.path)/from/sub")
+            scratch.link("from/sub", to: "../")
+        }
+        #expect(refusal { _ = try reader.bytes(at: 0, count: Int(reader.manifest.size)) } == "source-changed")
+    }
+
+    /// A root whose directories and files turn into links and back while it is walked and read never gives away what is outside it.
+    @Test func aSwappedSourceNeverLeadsOut() async throws {
+        let scratch = try TreeScratch()
+        try scratch.make("outside")
+        try scratch.put("outside/file", "SECRET")
+        try scratch.make("from/sub")
+        try scratch.put("from/sub/file", "public")
+        let path = scratch.path
+        let isOver = Flag()
+        let swapper = Thread {
+            while !isOver.isSet {
+                rename("\(path)/from/sub", "\(path)/aside")
+                symlink("../outside", "\(path)/from/sub")
+                unlink("\(path)/from/sub")
+                rename("\(path)/aside", "\(path)/from/sub")
+                rename("\(path)/from/sub/file", "\(path)/aside")
+                symlink("../../outside/file", "\(path)/from/sub/file")
+                unlink("\(path)/from/sub/file")
+                rename("\(path)/aside", "\(path)/from/sub/file")
+            }
+            isOver.signal()
+        }
+        swapper.start()
+        let directory = try scratch.directory("from")
+        var whole = 0
+        for _ in 0..<2000 {
+            guard let scan = try? TreeScanner.scan(directory) else { continue }
+            let reader = TreeReader(directory, scan: scan)
+            guard let bytes = try? reader.bytes(at: UInt64(scan.manifest.bytes.count), count: 64) else { continue }
+            #expect(bytes.isEmpty || bytes == Array("public".utf8))
+            if !bytes.isEmpty { whole += 1 }
+        }
+        isOver.set()
+        isOver.wait()
+        #expect(whole > 0)
+    }
+
+    @Test func aStreamThatLiesLeavesNothingOutside() throws {
+        let scratch = try TreeScratch()
+        try scratch.make("to")
+        for (name, entries, expected) in TreeFixtures.lies {
+            let bytes = TreeFixtures.raw(entries)
+            let writer = try TreeWriter(into: scratch.directory("to"), size: UInt64(bytes.count) &+ entries.reduce(0) { $0 &+ ($1.dataLength ?? 0) })
+            #expect(refusal { try self.write(bytes, to: writer) } == expected, "\(name)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: "\(scratch.path)/to") == [])
+        }
+        let bytes = TreeFixtures.raw([TreeFixtures.root, TreeFixtures.file("a", in: 0, size: 2)])
+        let size = UInt64(bytes.count) + 2
+        #expect(refusal { try self.write(bytes, to: TreeWriter(into: scratch.directory("to"), size: size + 1)) } == "malformed")
+        let writer = try TreeWriter(into: scratch.directory("to"), size: size)
+        #expect(refusal { try self.write(bytes + [1, 2, 3], to: writer) } == "malformed")
+        let short = try TreeWriter(into: scratch.directory("to"), size: size)
+        try self.write(bytes + [1], to: short)
+        #expect(refusal { try short.finish() } == "malformed")
+    }
+
+    /// A disk that is full says so as itself.
+    @Test func aFileThatCannotBeWritten() throws {
+        let scratch = try TreeScratch()
+        try scratch.make("to")
+        let bytes = TreeFixtures.raw([TreeFixtures.root, TreeFixtures.sparse("a", in: 0, size: UInt64(Int64.max), [(UInt64(Int64.max) - 2, 1)])])
+        let writer = try TreeWriter(into: scratch.directory("to"), size: UInt64(bytes.count) + 1)
+        #expect(refusal { try self.write(bytes + [1], to: writer) } == "file")
+    }
+
+    @Test func aTreeOfNothing() throws {
+        let scratch = try TreeScratch()
+        try scratch.make("from")
+        try scratch.make("to")
+        chmod("\(scratch.path)/from", 0o500)
+        _ = try self.copy(scratch.directory("from"), to: scratch.directory("to"), piece: 10)
+        #expect(try portrait(scratch.directory("from")) == portrait(scratch.directory("to")))
+    }
+}
+
+/// One thread tells another that it is over.
+private final class Flag: @unchecked Sendable {
+    // Both sides hold the lock.
+    private let condition = NSCondition()
+    private var value = false
+    private var ended = false
+    var isSet: Bool { self.condition.withLock { self.value } }
+    func set() { self.condition.withLock { self.value = true } }
+    func signal() {
+        self.condition.withLock {
+            self.ended = true
+            self.condition.broadcast()
+        }
+    }
+    func wait() { self.condition.withLock { while !self.ended { self.condition.wait() } } }
+}
