@@ -57,7 +57,7 @@ extension LAN {
                     try ControlJSON.decode(ControlAPI.MessageLineResult.self, from: $0.utf8)
                 }
                 #expect(results.map(\.line) == (1...UInt64(count)).map { $0 })
-                #expect(results.allSatisfy { $0.recipients?.first?.status == .delivered })
+                #expect(results.allSatisfy { $0.recipients?.first?.status == .known(.delivered) })
                 let received = try await bob.receive(count, seconds: 100)
                 #expect(received.map { String(decoding: $0.body, as: UTF8.self) } == (1...count).map { "\($0)" })
             }
