@@ -36,6 +36,33 @@ extension LAN {
             }
         }
 
+        /// Every line that was answered with `delivered` is on disk, whatever was killed in between; each is there once, in order.
+        @Test func aStreamOfLinesSurvivesAReceiverThatIsKilled() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let count = 1500
+                let feed = "for i in {1..\(count)}; do echo \"$i\"; ((i % 20)) || sleep 0.02; done"
+                let sending = try laboratory.start(
+                    on: "alice", ["bash", "-c", "\(feed) | \"$EARSHOT\" send bob --lines --json --timeout 60"],
+                    environment: Self.environment(of: alice))
+                for mark in [300, 900] {
+                    try await eventually(within: .seconds(120), "\(mark) lines are answered") {
+                        sending.outputSoFar().utf8.count { $0 == UInt8(ascii: "\n") } >= mark
+                    }
+                    try await bob.restart()
+                }
+                let outcome = await sending.outcome()
+                #expect(outcome.status == 0, "\(outcome.errors)")
+                let results = try outcome.output.split(separator: "\n").map {
+                    try ControlJSON.decode(ControlAPI.MessageLineResult.self, from: $0.utf8)
+                }
+                #expect(results.map(\.line) == (1...UInt64(count)).map { $0 })
+                #expect(results.allSatisfy { $0.recipients?.first?.status == .known(.delivered) })
+                let received = try await bob.receive(count, seconds: 100)
+                #expect(received.map { String(decoding: $0.body, as: UTF8.self) } == (1...count).map { "\($0)" })
+            }
+        }
+
         @Test func nothingLostWhenTheReceiverIsKilled() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()

@@ -198,8 +198,8 @@ extension Node {
                     session: session, id: id, mode: .unreliable, sequence: 0, sentAtMilliseconds: burst.milliseconds,
                     contentType: draft.contentType, body: draft.body)
                 if connection.reserveUnreliable(draft.cost) {
-                    burst.ways[index].unreliable.append(.message(frame))
-                    burst.ways[index].unreliableCost += draft.cost
+                    burst.loads[index].unreliable.append(.message(frame))
+                    burst.loads[index].unreliableCost += draft.cost
                     return Message.Recipient(peerID: way.peer, status: .sent)
                 }
                 failure = (.unavailable, "the connection to \(way.name) is busy, and an unreliable message does not wait")
@@ -264,7 +264,7 @@ extension Node {
             self.settle(message.id, way.peer, .failed, EarshotError(.notConnected, "the session has ended"))
             return
         }
-        burst.ways[index].entries.append(self.entry(message, body: message.isQueued && way.connection == nil ? nil : body))
+        burst.loads[index].entries.append(self.entry(message, body: message.isQueued && way.connection == nil ? nil : body))
     }
 
     private func entry(_ message: OutgoingMessage, body: ByteBuffer?) -> Outbox.Entry {
@@ -281,11 +281,11 @@ extension Node {
 
     /// Sends what a burst has gathered.
     private func end(_ burst: SendingBurst) {
-        for way in burst.ways {
-            if !way.unreliable.isEmpty { way.connection?.sendUnreliable(way.unreliable, cost: way.unreliableCost) }
-            guard let last = way.entries.last else { continue }
-            self.records[way.peer]?.outbox.append(contentsOf: way.entries)
-            let isAwaited = way.entries.contains { !$0.isQueued }
+        for (way, load) in zip(burst.ways, burst.loads) {
+            if !load.unreliable.isEmpty { way.connection?.sendUnreliable(load.unreliable, cost: load.unreliableCost) }
+            guard let last = load.entries.last else { continue }
+            self.records[way.peer]?.outbox.append(contentsOf: load.entries)
+            let isAwaited = load.entries.contains { !$0.isQueued }
             // Whoever waits for it is told at once whether there is room again.
             if isAwaited { self.records[way.peer]?.outbox.resume() }
             self.scheduleFlush(way.peer)

@@ -7,7 +7,7 @@ import NIOCore
 ///
 /// A copy of a peer's record that is held while its outbox is changed costs a copy of the outbox for every message; hence the few facts.
 struct SendingBurst {
-    /// One peer that messages of the burst are for.
+    /// What counts of one peer that messages of the burst are for.
     struct Way {
         let peer: PeerID
         let name: String
@@ -15,9 +15,6 @@ struct SendingBurst {
         /// Where messages go out now; `nil` where the session is not attached.
         let connection: Connection?
         let isTrusted: Bool
-        var entries: [Outbox.Entry] = []
-        var unreliable: [Frame] = []
-        var unreliableCost = 0
 
         init(_ peer: PeerID, _ record: PeerRecord?) {
             self.peer = peer
@@ -28,11 +25,20 @@ struct SendingBurst {
         }
     }
 
+    /// What one way is to take. Apart from the way itself: a copy of that which is held must not have this copied when it grows.
+    struct Load {
+        var entries: [Outbox.Entry] = []
+        var unreliable: [Frame] = []
+        var unreliableCost = 0
+    }
+
     /// One time for all of them.
     let now: Date
     let instant: ContinuousClock.Instant
     let milliseconds: Int64
-    var ways: [Way] = []
+    private(set) var ways: [Way] = []
+    /// Of the way of the same index.
+    var loads: [Load] = []
     /// The recipients that were given last, and where their ways are.
     private(set) var recipients: Message.Recipients?
     private(set) var current: Range<Int> = 0..<0
@@ -53,6 +59,7 @@ struct SendingBurst {
         self.recipients = recipients
         self.current = self.ways.count..<(self.ways.count + ways.count)
         self.ways += ways
+        self.loads += Array(repeating: Load(), count: ways.count)
         self.queued = ways.map { Message.Recipient(peerID: $0.peer, status: .queued) }
     }
 }

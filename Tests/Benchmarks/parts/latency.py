@@ -77,7 +77,7 @@ def zmq(bench):
 def mosquitto(bench):
     """A line through publisher, broker and subscriber, which all stay connected."""
     settings = bench.place / "mosquitto.conf"
-    settings.write_text("listener 1884 0.0.0.0\nallow_anonymous true\n")
+    settings.write_text("user root\nlistener 1884 0.0.0.0\nallow_anonymous true\n")
     broker = bench.bob.start(["mosquitto", "-c", settings], stderr=subprocess.DEVNULL)
     bench.listens(bench.bob, 1884)
     subscriber = bench.bob.start(["mosquitto_sub", "-p", "1884", "-t", "x"], stdout=subprocess.PIPE)
