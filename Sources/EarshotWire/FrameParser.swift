@@ -53,6 +53,7 @@ package enum FrameParser {
         case .resourceFrom:
             .resourceFrom(
                 ResourceFrom(id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 0...WireLimits.resourceSize)))
+        case .verifyBegin, .verifyAnswer, .verifyReveal, .verifyEnd: .verification(try self.verification(type, from: &reader))
         }
     }
 
@@ -84,6 +85,16 @@ package enum FrameParser {
         return Hello(
             versions: lowest...highest, publicKey: publicKey, signatureScheme: scheme, nonce: nonce, serviceType: serviceType,
             displayName: displayName, encryption: encryption, extensions: extensions)
+    }
+
+    private static func verification(_ type: FrameType, from reader: inout PayloadReader) throws(WireError) -> VerificationFrame {
+        let id: VerificationID = try reader.identifier("attempt")
+        switch type {
+        case .verifyBegin: return VerificationFrame(id: id, .begin(commitment: try reader.bytes("commitment", count: WireLimits.verificationPart)))
+        case .verifyAnswer: return VerificationFrame(id: id, .answer(nonce: try reader.bytes("nonce", count: WireLimits.verificationPart)))
+        case .verifyReveal: return VerificationFrame(id: id, .reveal(nonce: try reader.bytes("nonce", count: WireLimits.verificationPart)))
+        default: return VerificationFrame(id: id, .end(try reader.choice("reason")))
+        }
     }
 
     private static func refusal(from reader: inout PayloadReader) throws(WireError) -> Refusal {

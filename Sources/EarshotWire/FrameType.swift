@@ -24,6 +24,10 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     case resourceCancel = 0x46
     case resourceHave = 0x47
     case resourceFrom = 0x48
+    case verifyBegin = 0x70
+    case verifyAnswer = 0x71
+    case verifyReveal = 0x72
+    case verifyEnd = 0x73
 
     /// The first number that a receiver may skip.
     package static let firstSkippable: UInt8 = 0x80
@@ -52,6 +56,8 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .resourceEnd: identifier + 1 + 1 + WireLimits.digest
         case .resourceHave: identifier + 8 + WireLimits.prefixDigest
         case .resourceFrom: identifier + 8
+        case .verifyBegin, .verifyAnswer, .verifyReveal: identifier + WireLimits.verificationPart
+        case .verifyEnd: identifier + 1
         }
     }
 }
@@ -82,6 +88,7 @@ extension Frame {
         case .resourceCancel: .resourceCancel
         case .resourceHave: .resourceHave
         case .resourceFrom: .resourceFrom
+        case .verification(let frame): frame.type
         }
     }
 }

@@ -52,6 +52,7 @@ struct Edge: Sendable, CustomTestStringConvertible {
         Edge(type: .resourceHave, field: "offset", range: 1...UInt64(Int64.max)) { raw(run(16) + word64($0) + run(16), []) },
         Edge(type: .resourceFrom, field: "offset", range: 0...UInt64(Int64.max)) { raw(run(16) + word64($0), []) },
         Edge(type: .resourceEnd, field: "algorithm", range: 1...2) { raw(run(16) + word8($0) + [1, 0], []) },
+        Edge(type: .verifyEnd, field: "reason", range: 1...4) { raw(run(16) + word8($0), []) },
         Edge(type: .resourceEnd, field: "digest", range: 1...64) { raw(run(16) + [1] + word8($0) + run($0), []) },
     ]
 }

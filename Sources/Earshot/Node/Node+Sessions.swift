@@ -59,6 +59,7 @@ extension Node {
 
     /// The connection under a session is gone; what was on its way waits for the next.
     func detached(_ id: PeerID) {
+        self.interruptComparison(id)
         self.pauseTransfers(of: id)
         self.records[id]?.outbox.connectionLost()
         self.records[id]?.outboxRetry?.cancel()

@@ -39,4 +39,9 @@ enum NodeTimer: Sendable {
     /// Notes of receipts are to be kept.
     case notes
     case pruneInbox
+    /// The time of a comparison's state is over.
+    case comparison(PeerID, VerificationID)
+    /// A peer that has asked for a comparison has not revealed in time.
+    case comparisonStep(PeerID, VerificationID)
+    case trustExpiry(PeerID)
 }

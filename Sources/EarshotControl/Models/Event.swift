@@ -10,6 +10,7 @@ extension ControlAPI {
             case peerLost = "peer.lost"
             case invitationReceived = "invitation.received"
             case invitationResolved = "invitation.resolved"
+            case verificationChanged = "verification.changed"
             case sessionChanged = "session.changed"
             case messageReceived = "message.received"
             case messageStatus = "message.status"
@@ -33,6 +34,10 @@ extension ControlAPI {
         package let peer: Peer?
         /// With `invitation.*`.
         package let invitation: Invitation?
+        /// With `verification.changed`: with whom.
+        package let peerID: String?
+        /// With `verification.changed`.
+        package let verification: Verification?
         /// With `session.changed`.
         package let session: Session?
         /// With `session.changed`: whether the session is over.
@@ -59,7 +64,7 @@ extension ControlAPI {
         /// A value from its parts.
         package init(
             epoch: String, seq: UInt64, time: Date, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
-            session: Session? = nil, ended: Bool? = nil, message: Message? = nil, messageID: String? = nil, recipient: Recipient? = nil,
+            peerID: String? = nil, verification: Verification? = nil, session: Session? = nil, ended: Bool? = nil, message: Message? = nil, messageID: String? = nil, recipient: Recipient? = nil,
             resource: Resource? = nil, discovery: Discovery? = nil, changed: [String]? = nil, needsRestart: [String]? = nil,
             from: UInt64? = nil, to: UInt64? = nil
         ) {
@@ -69,6 +74,8 @@ extension ControlAPI {
             self.type = type
             self.peer = peer
             self.invitation = invitation
+            self.peerID = peerID
+            self.verification = verification
             self.session = session
             self.ended = ended
             self.message = message
@@ -83,7 +90,9 @@ extension ControlAPI {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case epoch, seq, time, type, peer, invitation, session, ended, message
+            case epoch, seq, time, type, peer, invitation
+            case peerID = "peer_id"
+            case verification, session, ended, message
             case messageID = "message_id"
             case recipient, resource, discovery, changed
             case needsRestart = "needs_restart"

@@ -4,9 +4,6 @@ internal import HTTPTypes
 /// The calls of the design that this version does not have: they say so, instead of being unknown.
 enum LaterRoutes {
     private static let calls: [(HTTPRequest.Method, String, String)] = [
-        (.post, "/v1/peers/:peer/verification", "verification"),
-        (.get, "/v1/peers/:peer/verification", "verification"),
-        (.delete, "/v1/peers/:peer/verification", "verification"),
         (.post, "/v1/streams", "streams"),
         (.get, "/v1/streams", "streams"),
         (.get, "/v1/streams/:id/content", "streams"),
