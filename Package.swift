@@ -137,6 +137,7 @@ let package = Package(
             name: "EarshotWireTests",
             dependencies: [
                 "EarshotWire", .product(name: "NIOCore", package: "swift-nio"), .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(name: "EarshotSafetyTests", dependencies: ["EarshotSafety"], swiftSettings: settings),
@@ -151,6 +152,9 @@ let package = Package(
                 .product(name: "OrderedCollections", package: "swift-collections"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+                .product(name: "X509", package: "swift-certificates"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),

@@ -169,6 +169,9 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
             ("data", .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer()))),
             ("offset", .resourceChunk(ResourceChunk(id: id, offset: WireLimits.resourceSize, data: ByteBuffer(bytes: [1])))),
             ("digest", .resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: Array(big.prefix(65))))),
+            ("commitment", .verification(VerificationFrame(id: Fixtures.verification, .begin(commitment: Array(big.prefix(33)))))),
+            ("nonce", .verification(VerificationFrame(id: Fixtures.verification, .answer(nonce: Array(big.prefix(31)))))),
+            ("nonce", .verification(VerificationFrame(id: Fixtures.verification, .reveal(nonce: [])))),
         ]
         for (field, frame) in frames {
             var buffer = ByteBuffer(string: "before")
@@ -196,6 +199,10 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
             .resourceCancel(ResourceRefuse(id: id, refusal: refusal)),
             .resourceHave(ResourceHave(id: id, offset: 1, digest: [UInt8](repeating: 0, count: 16))),
             .resourceFrom(ResourceFrom(id: id, offset: 0)),
+            .verification(VerificationFrame(id: Fixtures.verification, .begin(commitment: [UInt8](repeating: 0, count: 32)))),
+            .verification(VerificationFrame(id: Fixtures.verification, .answer(nonce: [UInt8](repeating: 0, count: 32)))),
+            .verification(VerificationFrame(id: Fixtures.verification, .reveal(nonce: [UInt8](repeating: 0, count: 32)))),
+            .verification(VerificationFrame(id: Fixtures.verification, .end(.busy))),
         ]
         #expect(Set(longest.map(\.type)).union([.hello]) == Set(FrameType.allCases))
         for frame in longest {

@@ -9,10 +9,11 @@ struct IdentityCommand: ParsableCommand {
 
     @Argument(parsing: .captureForPassthrough, help: ArgumentHelp("show, new or export; see earshotd identity --help.", valueName: "arguments"))
     var arguments: [String] = []
+    @OptionGroup var options: GlobalOptions
 
     mutating func run() throws {
         for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, SIG_DFL) }
-        let words = ["earshotd", "identity"] + self.arguments
+        let words = ["earshotd", "identity"] + self.arguments + (self.options.json ? ["--json"] : [])
         var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         // The one that was installed with this program, else whichever is found.
         if let path = Self.sibling { execv(path, &pointers) }

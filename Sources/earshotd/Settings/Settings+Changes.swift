@@ -21,7 +21,7 @@ extension Settings {
         case .peerEncryption: self.encryption.rawValue
         case .identityCertificate: self.certificate?.text ?? ""
         case .identityPrivateKey: self.privateKey?.text ?? ""
-        case .identityAuthorities: self.authorities.joined(separator: ", ")
+        case .identityAuthorities: self.authorities.map(\.text).joined(separator: ", ")
         case .discoveryBackend: self.backend.rawValue
         case .discoveryAdvertise: "\(self.advertise)"
         case .discoveryBrowse: "\(self.browse)"
@@ -104,7 +104,7 @@ extension Node.Configuration {
         self.encryption = settings.encryption
         self.certificate = settings.certificate?.text
         self.privateKey = settings.privateKey?.text
-        self.authorities = settings.authorities
+        self.authorities = settings.authorities.map(\.text)
         self.advertise = settings.advertise
         self.browse = settings.browse
         self.discoveryInfo = settings.discoveryInfo

@@ -16,9 +16,8 @@ struct Settings: Sendable {
     /// PEM files, with their places, for when one cannot be used; both or neither.
     var certificate: SettingValue?
     var privateKey: SettingValue?
-    /// PEM files of authorities, and the place of the setting.
-    var authorities: [String] = []
-    var authoritiesOrigin = SettingOrigin.defaults
+    /// PEM files of authorities, likewise.
+    var authorities: [SettingValue] = []
     var backend = DiscoveryBackend.auto
     var advertise = true
     var browse = true
@@ -86,9 +85,9 @@ struct Settings: Sendable {
     @discardableResult
     func checkIdentity() throws(SettingsError) -> Identity? {
         do throws(EarshotError) {
-            _ = try CertificateAuthorities(paths: self.authorities)
+            _ = try CertificateAuthorities(paths: self.authorities.map(\.text))
         } catch {
-            throw SettingsError(self.authoritiesOrigin, error.message)
+            throw SettingsError(self.authorities.first?.origin ?? .defaults, error.message)
         }
         switch (self.certificate, self.privateKey) {
         case (nil, nil): return nil
@@ -124,9 +123,10 @@ struct Settings: Sendable {
             self.privateKey = value
         case .identityAuthorities:
             self.authorities = try value.text.split(separator: ",").map { part throws(SettingsError) in
-                try Self.absolutePath(SettingValue(text: String(part).trimmingBlanks, origin: value.origin))
+                let path = SettingValue(text: String(part).trimmingBlanks, origin: value.origin)
+                _ = try Self.absolutePath(path)
+                return path
             }
-            self.authoritiesOrigin = value.origin
         case .discoveryBackend: self.backend = try value.choice(DiscoveryBackend.allCases)
         case .discoveryAdvertise: self.advertise = try value.boolean()
         case .discoveryBrowse: self.browse = try value.boolean()
