@@ -90,7 +90,8 @@ package enum FrameParser {
     private static func verification(_ type: FrameType, from reader: inout PayloadReader) throws(WireError) -> VerificationFrame {
         let id: VerificationID = try reader.identifier("attempt")
         switch type {
-        case .verifyBegin: return VerificationFrame(id: id, .begin(commitment: try reader.bytes("commitment", count: WireLimits.verificationPart)))
+        case .verifyBegin:
+            return VerificationFrame(id: id, .begin(commitment: try reader.bytes("commitment", count: WireLimits.verificationPart)))
         case .verifyAnswer: return VerificationFrame(id: id, .answer(nonce: try reader.bytes("nonce", count: WireLimits.verificationPart)))
         case .verifyReveal: return VerificationFrame(id: id, .reveal(nonce: try reader.bytes("nonce", count: WireLimits.verificationPart)))
         default: return VerificationFrame(id: id, .end(try reader.choice("reason")))

@@ -201,7 +201,8 @@ struct GeneratedModels {
         ) -> ControlAPI.Event {
             .init(
                 epoch: start.epoch, seq: start.seq, time: start.time, type: .known(kind), peer: peer, invitation: invitation,
-                peerID: peerID, verification: verification, session: session, ended: ended, message: message, messageID: messageID, recipient: recipient, resource: resource,
+                peerID: peerID, verification: verification, session: session, ended: ended, message: message, messageID: messageID,
+                recipient: recipient, resource: resource,
                 discovery: discovery, changed: changed, needsRestart: needsRestart, from: from, to: to)
         }
         switch kind {

@@ -64,7 +64,8 @@ import Testing
         #expect(kept.trust == .trusted && abs((kept.trustExpiresAt ?? .distantPast).timeIntervalSince(until)) < 0.01)
         await soon.stop()
         let late = try await TestNode("alice", in: alice.state) { $0.now = { until + 1 } }
-        _ = try await self.change(late) { $0.trust == .unknown }
+        try await late.event { if case .sessionChanged(_, ended: true) = $0 { () } else { nil } }
+        #expect(try await late.node.peer("bob").trust == .unknown)
         #expect(await late.node.sessions().isEmpty)
         await late.stop()
         await bob.stop()
@@ -136,4 +137,3 @@ import Testing
         await bob.stop()
     }
 }
-

@@ -123,7 +123,8 @@ enum Fixtures {
                 name: "verify reveal", note: "nonce 40..5f",
                 frame: .verification(VerificationFrame(id: self.verification, .reveal(nonce: [UInt8](64..<96))))),
             NamedFrame(
-                name: "verify end", note: "the digits differ", frame: .verification(VerificationFrame(id: self.verification, .end(.mismatch)))),
+                name: "verify end", note: "the digits differ",
+                frame: .verification(VerificationFrame(id: self.verification, .end(.mismatch)))),
         ]
     }
 }

@@ -47,7 +47,9 @@ import Testing
         let folder = try #require(ProcessInfo.processInfo.environment["EARSHOT_WRITE_VECTORS"])
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        for (name, data) in [("signatures", try encoder.encode(try self.signatures())), ("verification", try encoder.encode(try self.digits()))] {
+        for (name, data) in [
+            ("signatures", try encoder.encode(try self.signatures())), ("verification", try encoder.encode(try self.digits())),
+        ] {
             try (data + Data("\n".utf8)).write(to: URL(fileURLWithPath: folder).appendingPathComponent("\(name).json"))
         }
     }
@@ -60,8 +62,14 @@ import Testing
         let short = try _RSA.Signing.PrivateKey(unsafeKeySize: .init(bitCount: 1024))
         let input = Transcript(initiatorHello: [1], responderHello: [2], transport: .tls).proofInput(of: .initiator)
         let keys: [(name: String, scheme: SignatureScheme, key: [UInt8], signature: [UInt8])] = [
-            ("P-256", .ecdsaSecp256r1SHA256, Array(p256.publicKey.derRepresentation), Array(try p256.signature(for: input).derRepresentation)),
-            ("P-384", .ecdsaSecp384r1SHA384, Array(p384.publicKey.derRepresentation), Array(try p384.signature(for: input).derRepresentation)),
+            (
+                "P-256", .ecdsaSecp256r1SHA256, Array(p256.publicKey.derRepresentation),
+                Array(try p256.signature(for: input).derRepresentation)
+            ),
+            (
+                "P-384", .ecdsaSecp384r1SHA384, Array(p384.publicKey.derRepresentation),
+                Array(try p384.signature(for: input).derRepresentation)
+            ),
             (
                 "RSA 2048", .rsaPSSSHA256, Array(rsa.publicKey.derRepresentation),
                 Array(try rsa.signature(for: SHA256.hash(data: input), padding: .PSS).rawRepresentation)
@@ -96,10 +104,13 @@ import Testing
         let old = Array(try rsa.signature(for: SHA256.hash(data: input), padding: .insecurePKCS1v1_5).rawRepresentation)
         add("RSA 2048, PKCS #1 v1.5", .rsaPSSSHA256, Array(rsa.publicKey.derRepresentation), input, old, false)
         let prefix: [UInt8] = [
-            0x30, 0x39, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01,
+            0x30, 0x39, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03,
+            0x01,
             0x07, 0x03, 0x22, 0x00,
         ]
-        add("P-256, compressed point", .ecdsaSecp256r1SHA256, prefix + Array(p256.publicKey.compressedRepresentation), input, keys[0].signature, false)
+        add(
+            "P-256, compressed point", .ecdsaSecp256r1SHA256, prefix + Array(p256.publicKey.compressedRepresentation), input,
+            keys[0].signature, false)
         return vectors
     }
 }

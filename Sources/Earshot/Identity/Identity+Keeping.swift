@@ -24,7 +24,8 @@ extension Identity {
             // A second name for the same file, and it fails where there is such a file: at no moment is the key under no name.
             guard link(path, old) == 0, chmod(old, 0o600) == 0 else {
                 throw EarshotError(
-                    .storage, "cannot keep the old identity as \(old.escapedForDisplay): \(String(cString: strerror(errno))); nothing was changed")
+                    .storage,
+                    "cannot keep the old identity as \(old.escapedForDisplay): \(String(cString: strerror(errno))); nothing was changed")
             }
             kept = old
         }

@@ -9,12 +9,10 @@ enum IdentityFile {
     /// The largest file that is read, in bytes; a chain of several certificates has a few thousand.
     static let limit = 64 * 1024
 
-    /// The whole of a file; `nil` where there is none.
+    /// The whole of a file, which errors call `what`; `nil` where there is none.
     ///
-    /// - Parameters:
-    ///   - what: how errors call it.
-    ///   - isSecret: whether nobody but its owner may read it.
-    ///   - followsLinks: whether a link may stand in its place: where a person has named it, as certificate tools do, but never in our own directory.
+    /// Nobody but its owner may read one that `isSecret`. A link may stand in its place where a person has named it, as certificate tools
+    /// do, but not in our own directory.
     /// - Throws: `storage`, in words for a person.
     static func read(_ path: String, _ what: String, isSecret: Bool, followsLinks: Bool) throws(EarshotError) -> String? {
         let shown = path.escapedForDisplay

@@ -31,7 +31,7 @@ struct SigningKey: Sendable {
     init(_ document: PEMDocument) throws {
         let key = try Certificate.PrivateKey(pemDocument: document)
         let pem = try key.serializeAsPEM().pemString
-        let publicKey = Array(key.publicKey.subjectPublicKeyInfoBytes)
+        let publicKey = try key.publicKey.serializeAsPEM().derBytes
         let kind: Kind
         if (try? P256.Signing.PublicKey(derRepresentation: publicKey)) != nil {
             kind = .p256(try P256.Signing.PrivateKey(pemRepresentation: pem))

@@ -156,7 +156,8 @@ extension Node {
 
     /// Whether a session, an invitation or the settings need the peer's connection.
     private func isNeeded(_ record: PeerRecord) -> Bool {
-        record.session != nil || !record.configured.isEmpty || record.comparison?.state == .waiting || record.comparison?.state == .requested
+        record.session != nil || !record.configured.isEmpty || record.comparison?.state == .waiting
+            || record.comparison?.state == .requested
             || self.invitations.values.contains { $0.invitation.peerID == record.id && $0.invitation.state == .pending }
     }
 

@@ -50,9 +50,9 @@ extension Node {
     /// was trusted or in one, and forgets that it has spoken TLS, and what came of a comparison of digits. `trusted` while digits are shown says
     /// that they were equal.
     ///
-    /// - Parameter until: when trust ends by itself; for good where `nil`.
-    /// - Throws: `unknown-peer`, `ambiguous-peer`; `invalid-parameter` for a key that is not proven and not named by its full id, and for a time that is
-    ///   over or more than `EarshotLimits.trustTime` away; `forbidden` for trust in a key whose digits differed.
+    /// Trust ends by itself at `until`, and is for good where that is `nil`.
+    /// - Throws: `unknown-peer`, `ambiguous-peer`; `invalid-parameter` for a key that is not proven and not named by its full id, and for
+    ///   a time that is over or more than `EarshotLimits.trustTime` away; `forbidden` for trust in a key whose digits differed.
     public func setTrust(_ trust: Trust, for name: String, until: Date? = nil) async throws(EarshotError) -> Peer {
         let id = try self.resolve(name)
         let record = self.records[id] ?? PeerRecord(id: id, now: Date())
@@ -117,7 +117,8 @@ extension Node {
     func checkMismatch(_ record: PeerRecord) throws(EarshotError) {
         guard record.stored?.verified == .mismatched else { return }
         throw EarshotError(
-            .forbidden, "the digits of \(record.name) differed when they were compared; compare them again with earshot verify, "
+            .forbidden,
+            "the digits of \(record.name) differed when they were compared; compare them again with earshot verify, "
                 + "or forget that with earshot distrust")
     }
 }

@@ -80,7 +80,8 @@ extension Node {
         guard let known = self.namesake(of: record), self.impostors[known] != record.id else { return }
         self.impostors[known] = record.id
         self.logger.warning(
-            "a name that is known has come with another key", metadata: ["name": "\(record.name)", "known": "\(known)", "new": "\(record.id)"])
+            "a name that is known has come with another key",
+            metadata: ["name": "\(record.name)", "known": "\(known)", "new": "\(record.id)"])
         self.publishPeer(known)
     }
 
@@ -90,7 +91,8 @@ extension Node {
     func policy(of record: PeerRecord) -> PolicyEngine {
         PolicyEngine(
             facts: PolicyEngine.Facts(
-                trust: record.trust, source: record.trustSource, trustedUntil: record.stored?.trustedUntil, verified: record.stored?.verified,
+                trust: record.trust, source: record.trustSource, trustedUntil: record.stored?.trustedUntil,
+                verified: record.stored?.verified,
                 hasSession: record.session != nil, hasSpokenTLS: self.transport.spokenTLS.contains(record.id),
                 isInviting: self.isInviting(record.id)),
             configuration: self.configuration)

@@ -11,9 +11,8 @@ import OrderedCollections
 extension Node {
     // MARK: What a person asks for
 
-    /// Asks for a comparison with a peer, which is dialled for it; the digits come with `verification.changed`, once the peer's person has asked too.
-    ///
-    /// - Parameter timeout: how long to wait for the peer's person; `EarshotLimits.comparisonTime` unless given.
+    /// Asks for a comparison with a peer, which is dialled for it; the digits come with `verification.changed`, once the peer's person has
+    /// asked too, within `timeout` or `EarshotLimits.comparisonTime`.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `forbidden` for a blocked peer, `busy` where it is too soon after the last comparison.
     public func verify(_ name: String, timeout: Duration? = nil) async throws(EarshotError) -> Verification {
         guard !self.isStopping else { throw Self.stopping }
@@ -57,7 +56,9 @@ extension Node {
             }
             try await self.keepMismatch(id)
             self.endAttempt(id, .mismatch)
-            self.enter(id, .mismatched, EarshotError(.identityMismatch, "the digits differ: somebody is between this machine and \(record.name), or it is another"))
+            self.enter(
+                id, .mismatched,
+                EarshotError(.identityMismatch, "the digits differ: somebody is between this machine and \(record.name), or it is another"))
         } else if [.requested, .waiting, .ready].contains(state) {
             self.endAttempt(id, .givenUp)
             self.enter(id, .cancelled)
@@ -108,7 +109,8 @@ extension Node {
             connection.close(error.refusal)
             self.rememberMismatch(id)
             self.enter(
-                id, .mismatched, EarshotError(.protocolViolation, "\(record.name) has revealed another number than it had committed to; do not trust it"))
+                id, .mismatched,
+                EarshotError(.protocolViolation, "\(record.name) has revealed another number than it had committed to; do not trust it"))
         case .violation(let error): connection.close(error.refusal)
         }
     }
@@ -127,7 +129,8 @@ extension Node {
         let name = record.name
         switch (comparison.state, reason) {
         case (.waiting, .givenUp), (.requested, .givenUp): self.enter(id, .cancelled, EarshotError(.cancelled, "\(name) has given it up"))
-        case (.waiting, .timedOut), (.requested, .timedOut): self.enter(id, .timedOut, EarshotError(.timedOut, "\(name) has stopped waiting"))
+        case (.waiting, .timedOut), (.requested, .timedOut):
+            self.enter(id, .timedOut, EarshotError(.timedOut, "\(name) has stopped waiting"))
         case (.waiting, .busy), (.requested, .busy):
             self.enter(id, .failed, EarshotError(.busy, "\(name) has too many comparisons waiting; try again later"))
         case (_, .mismatch):
@@ -180,7 +183,9 @@ extension Node {
 
     /// A peer that has asked, and then does not reveal.
     func comparisonStepExpired(_ id: PeerID, _ attempt: VerificationID) {
-        guard let record = self.records[id], let machine = record.comparing, machine.stage == .exchanging, machine.isAt(attempt) else { return }
+        guard let record = self.records[id], let machine = record.comparing, machine.stage == .exchanging, machine.isAt(attempt) else {
+            return
+        }
         self.endAttempt(id, .timedOut)
         self.enter(id, .timedOut, EarshotError(.timedOut, "\(record.name) has not answered in time"))
     }

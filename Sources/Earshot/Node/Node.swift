@@ -120,7 +120,8 @@ public actor Node {
         self.group = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
         do {
             self.transport = try Transport(
-                identity: identity, authorities: try CertificateAuthorities(paths: configuration.authorities), configuration: configuration, group: self.group, logger: logger, input: self.input)
+                identity: identity, authorities: try CertificateAuthorities(paths: configuration.authorities), configuration: configuration,
+                group: self.group, logger: logger, input: self.input)
         } catch let error as EarshotError {
             throw error
         } catch {

@@ -82,7 +82,9 @@ struct PeerRecord {
 
     /// What was decided by a person, else by an authority; of a key whose digits differed no authority is believed.
     var trust: Trust {
-        guard self.decidedTrust == .unknown, self.vouchedUntil != nil, self.stored?.verified != .mismatched else { return self.decidedTrust }
+        guard self.decidedTrust == .unknown, self.vouchedUntil != nil, self.stored?.verified != .mismatched else {
+            return self.decidedTrust
+        }
         return .trusted
     }
 

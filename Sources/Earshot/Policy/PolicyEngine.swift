@@ -34,7 +34,8 @@ struct PolicyEngine: Sendable {
     func invitation() -> (outcome: InvitationOutcome, rule: String, reason: String) {
         let trust = self.trustWords
         switch self.facts.trust {
-        case .blocked: return (.hide, "trust = blocked", "it is blocked: it is told that its invitation was declined, and nobody here sees it")
+        case .blocked:
+            return (.hide, "trust = blocked", "it is blocked: it is told that its invitation was declined, and nobody here sees it")
         case .trusted, .unknown: break
         }
         if self.facts.isInviting { return (.accept, "invite", "somebody here has invited it, so both sides want a session") }
@@ -84,7 +85,8 @@ struct PolicyEngine: Sendable {
     private func connect() -> PolicyDecision {
         guard self.facts.trust != .blocked else {
             return PolicyDecision(
-                action: .connect, outcome: .deny, rule: "trust = blocked", reason: "it is blocked: it is not dialled, and nothing of its is heard")
+                action: .connect, outcome: .deny, rule: "trust = blocked",
+                reason: "it is blocked: it is not dialled, and nothing of its is heard")
         }
         let rule = "peer.encryption = \(self.configuration.encryption.rawValue)"
         let reason =
@@ -112,7 +114,8 @@ struct PolicyEngine: Sendable {
             return PolicyDecision(action: action, outcome: .deny, rule: "trust = blocked", reason: "it is blocked")
         }
         guard self.facts.hasSession else {
-            return PolicyDecision(action: action, outcome: .deny, rule: "session", reason: "there is no session with it; an invitation comes first")
+            return PolicyDecision(
+                action: action, outcome: .deny, rule: "session", reason: "there is no session with it; an invitation comes first")
         }
         return PolicyDecision(action: action, outcome: outcome, rule: rule, reason: reason)
     }

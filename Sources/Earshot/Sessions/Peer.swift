@@ -90,7 +90,8 @@ public struct Peer: Sendable, Identifiable {
     package init(
         id: PeerID, name: String, presence: Presence, state: MemberState, trust: Trust, protection: Protection?, proven: Bool,
         addresses: [String], discoveryInfo: [String: String], sources: [Source], error: Failure? = nil,
-        trustSource: TrustSource? = nil, trustExpiresAt: Date? = nil, verified: Verified? = nil, nameConflict: PeerID? = nil, firstSeen: Date,
+        trustSource: TrustSource? = nil, trustExpiresAt: Date? = nil, verified: Verified? = nil, nameConflict: PeerID? = nil,
+        firstSeen: Date,
         lastSeen: Date
     ) {
         self.id = id

@@ -62,7 +62,8 @@ extension Store {
     }
 
     private func loadPeers() throws(SQLiteError) -> [StoredPeer] {
-        try self.database.query("SELECT id, name, trust, spoken_tls, first_seen, last_seen, trusted_until, verified FROM peers ORDER BY id") {
+        try self.database.query("SELECT id, name, trust, spoken_tls, first_seen, last_seen, trusted_until, verified FROM peers ORDER BY id")
+        {
             row throws(SQLiteError) in
             StoredPeer(
                 id: try Self.peerID(row, 0), name: row.text(1), trust: try Self.value(row, 2), spokenTLS: row.integer(3) != 0,

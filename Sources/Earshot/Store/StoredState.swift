@@ -17,7 +17,8 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     package var lastSeen: Date
 
     package init(
-        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, trustedUntil: Date? = nil, verified: Verified? = nil, firstSeen: Date, lastSeen: Date
+        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, trustedUntil: Date? = nil, verified: Verified? = nil, firstSeen: Date,
+        lastSeen: Date
     ) {
         self.id = id
         self.name = name

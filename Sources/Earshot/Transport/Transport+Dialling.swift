@@ -74,7 +74,8 @@ extension Transport {
                         let tls = try contexts.clientHandler(voucher)
                         try pipeline.addHandlers(
                             PlaintextAnswerHandler(), tls,
-                            ConnectionHandler(settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }))
+                            ConnectionHandler(
+                                settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }))
                     case .plaintext:
                         try pipeline.addHandler(ConnectionHandler(settings: settings, logger: logger, security: .plaintext))
                     }

@@ -28,7 +28,8 @@ package final class Transport: Sendable {
     private let dials = Mutex<[ObjectIdentifier: any Channel]?>([:])
 
     init(
-        identity: Identity, authorities: CertificateAuthorities, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup, logger: Logger,
+        identity: Identity, authorities: CertificateAuthorities, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup,
+        logger: Logger,
         input: AsyncStream<NodeInput>.Continuation
     ) throws {
         self.identity = identity
@@ -132,7 +133,8 @@ package final class Transport: Sendable {
                 let tls = contexts.serverHandler(voucher)
                 try pipeline.addHandler(tls, position: .last)
                 try pipeline.addHandler(
-                    ConnectionHandler(settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }),
+                    ConnectionHandler(
+                        settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }),
                     position: .last)
             case .plaintext:
                 try pipeline.addHandler(ConnectionHandler(settings: settings, logger: logger, security: .plaintext), position: .last)

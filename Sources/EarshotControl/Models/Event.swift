@@ -64,7 +64,8 @@ extension ControlAPI {
         /// A value from its parts.
         package init(
             epoch: String, seq: UInt64, time: Date, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
-            peerID: String? = nil, verification: Verification? = nil, session: Session? = nil, ended: Bool? = nil, message: Message? = nil, messageID: String? = nil, recipient: Recipient? = nil,
+            peerID: String? = nil, verification: Verification? = nil, session: Session? = nil, ended: Bool? = nil, message: Message? = nil,
+            messageID: String? = nil, recipient: Recipient? = nil,
             resource: Resource? = nil, discovery: Discovery? = nil, changed: [String]? = nil, needsRestart: [String]? = nil,
             from: UInt64? = nil, to: UInt64? = nil
         ) {

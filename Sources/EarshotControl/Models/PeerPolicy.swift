@@ -20,7 +20,8 @@ extension ControlAPI {
 
         /// A value from its parts.
         package init(
-            peerID: String, peerName: String, trust: Tolerant<Trust>, trustSource: Tolerant<TrustSource>? = nil, trustExpiresAt: Date? = nil,
+            peerID: String, peerName: String, trust: Tolerant<Trust>, trustSource: Tolerant<TrustSource>? = nil,
+            trustExpiresAt: Date? = nil,
             verified: Tolerant<Verified>? = nil, decisions: [PolicyDecision]
         ) {
             self.peerID = peerID

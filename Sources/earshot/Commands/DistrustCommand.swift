@@ -16,7 +16,8 @@ struct DistrustCommand: AsyncParsableCommand {
         if options.json { try Standard.write(json: peer.json) }
         let shown = peer.value.name.escapedForDisplay
         if peer.value.trust == .trusted {
-            Standard.note("\(shown) stays trusted: an authority of [identity] has signed its certificate; to refuse it, earshot block \(shown)")
+            Standard.note(
+                "\(shown) stays trusted: an authority of [identity] has signed its certificate; to refuse it, earshot block \(shown)")
         } else {
             Standard.note("\(shown) is no longer trusted")
         }

@@ -7,7 +7,8 @@ struct IdentityCommand: ParsableCommand {
         commandName: "identity", abstract: "Show, replace or export this machine's key: earshotd identity show|new|export.",
         usage: "earshot identity show|new|export [--state-directory DIR] [--config FILE]")
 
-    @Argument(parsing: .captureForPassthrough, help: ArgumentHelp("show, new or export; see earshotd identity --help.", valueName: "arguments"))
+    @Argument(
+        parsing: .captureForPassthrough, help: ArgumentHelp("show, new or export; see earshotd identity --help.", valueName: "arguments"))
     var arguments: [String] = []
     @OptionGroup var options: GlobalOptions
 

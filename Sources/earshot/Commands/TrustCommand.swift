@@ -8,7 +8,9 @@ struct TrustCommand: AsyncParsableCommand {
 
     @Argument(help: .peer, completion: .peer(notYet: .trusted))
     var peer: String
-    @Option(name: .customLong("for"), help: ArgumentHelp("Trust it for so long, such as 30min, 1h or 7d; for good unless given.", valueName: "time"))
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("Trust it for so long, such as 30min, 1h or 7d; for good unless given.", valueName: "time"))
     var time: Seconds?
     @OptionGroup var options: GlobalOptions
 
@@ -23,6 +25,7 @@ struct TrustCommand: AsyncParsableCommand {
             return try await client.setTrust(.trusted, of: name, forSeconds: time)
         }
         if options.json { try Standard.write(json: peer.json) }
-        Standard.note("\(peer.value.name.escapedForDisplay) is trusted" + (peer.value.trustExpiresAt.map { " until \(Words.time($0))" } ?? ""))
+        Standard.note(
+            "\(peer.value.name.escapedForDisplay) is trusted" + (peer.value.trustExpiresAt.map { " until \(Words.time($0))" } ?? ""))
     }
 }

@@ -6,11 +6,13 @@ import Glibc
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify", abstract: "Compare digits with a peer's person, to know whose key it is, and trust it if they are equal.",
-        discussion: "Type it on both machines; each shows six digits. Read them to each other: they are the same unless somebody sits in between.")
+        discussion:
+            "Type it on both machines; each shows six digits. Read them to each other: they are the same unless somebody sits in between.")
 
     @Argument(help: .peer, completion: .peer(notYet: .blocked))
     var peer: String
-    @Option(name: .long, help: ArgumentHelp("How long to wait for the person there, such as 60 or 5min; 2min unless given.", valueName: "time"))
+    @Option(
+        name: .long, help: ArgumentHelp("How long to wait for the person there, such as 60 or 5min; 2min unless given.", valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 
@@ -61,7 +63,8 @@ struct VerifyCommand: AsyncParsableCommand {
         guard verification.state == .ready, let digits = verification.digits else {
             let failure = verification.error
             throw CommandFailure(
-                code: failure?.code ?? "cancelled", message: failure?.message ?? "the comparison with \(verification.peerName) was given up",
+                code: failure?.code ?? "cancelled",
+                message: failure?.message ?? "the comparison with \(verification.peerName) was given up",
                 peer: verification.peerName)
         }
         guard !isSilent else { return }
@@ -77,7 +80,8 @@ struct VerifyCommand: AsyncParsableCommand {
         case "n", "no":
             try await client.endVerification(of: verification.peerID, mismatch: true)
             throw CommandFailure(
-                .denied, "the digits differ: this is not \(name)'s key, or somebody is in between; it is remembered, and nothing is trusted",
+                .denied,
+                "the digits differ: this is not \(name)'s key, or somebody is in between; it is remembered, and nothing is trusted",
                 hint: "look for who is on the network, then try again: earshot verify \(name)")
         default:
             throw CommandFailure(.denied, "nothing was decided about \(name)", hint: "if the digits were equal: earshot trust \(name)")

@@ -28,7 +28,8 @@ struct Route: Sendable {
 enum ControlRouter {
     /// Every call, by resource.
     static func routes(_ api: ControlAPIServices) -> [Route] {
-        StatusRoutes(api).routes + PeersRoutes(api).routes + VerificationRoutes(api).routes + InvitationsRoutes(api).routes + SessionsRoutes(api).routes
+        StatusRoutes(api).routes + PeersRoutes(api).routes + VerificationRoutes(api).routes + InvitationsRoutes(api).routes
+            + SessionsRoutes(api).routes
             + MessagesRoutes(api).routes + ResourcesRoutes(api).routes + EventsRoutes(api).routes + MetricsRoutes(api).routes
             + OpenAPIRoutes.routes + LaterRoutes.routes
     }

@@ -18,7 +18,8 @@ struct IdentityCommand: ParsableCommand {
 struct IdentityOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Read the settings from this file.", valueName: "file"), completion: .file())
     var config: String?
-    @Option(name: .long, help: ArgumentHelp("Where identity, messages and received files are kept.", valueName: "dir"), completion: .directory)
+    @Option(
+        name: .long, help: ArgumentHelp("Where identity, messages and received files are kept.", valueName: "dir"), completion: .directory)
     var stateDirectory: String?
 
     /// The settings, and the person's own identity where they name one.

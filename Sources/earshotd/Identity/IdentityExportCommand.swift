@@ -8,7 +8,9 @@ struct IdentityExportCommand: ParsableCommand {
         commandName: "export", abstract: "Write the key and its certificate as PEM, for a backup. Who has it can pose as this machine.")
 
     @OptionGroup var options: IdentityOptions
-    @Option(name: .shortAndLong, help: ArgumentHelp("Write it to this new file, mode 0600, instead of standard output.", valueName: "file"), completion: .file())
+    @Option(
+        name: .shortAndLong, help: ArgumentHelp("Write it to this new file, mode 0600, instead of standard output.", valueName: "file"),
+        completion: .file())
     var output: String?
 
     mutating func run() throws {
@@ -39,7 +41,8 @@ struct IdentityExportCommand: ParsableCommand {
             rest = rest.dropFirst(count)
         }
         guard fsync(descriptor) == 0 else { throw Self.cannotWrite(output, 74) }
-        EarshotDaemon.say("exported to \(output.escapedForDisplay); to restore it, put it into the state directory as \(Identity.fileName), mode 0600")
+        EarshotDaemon.say(
+            "exported to \(output.escapedForDisplay); to restore it, put it into the state directory as \(Identity.fileName), mode 0600")
     }
 
     private static func cannotWrite(_ path: String, _ code: Int32) -> StartError {

@@ -61,7 +61,9 @@ struct IdentityShowCommand: ParsableCommand {
         print("peer id      \(shown.peerID)")
         print("key          \(shown.key)")
         print("fingerprint  \(shown.fingerprint)")
-        print("certificate  valid until \(shown.validUntil.formatted(.iso8601))" + (shown.certificates > 1 ? ", \(shown.certificates) in the chain" : ""))
+        print(
+            "certificate  valid until \(shown.validUntil.formatted(.iso8601))"
+                + (shown.certificates > 1 ? ", \(shown.certificates) in the chain" : ""))
         print("file         \(shown.path.escapedForDisplay)")
     }
 }

@@ -76,7 +76,8 @@ extension Settings {
         case .identityPrivateKey: self.privateKey = running.privateKey
         case .identityAuthorities: self.authorities = running.authorities
         case .peerName, .peerEncryption, .discoveryBackend, .discoveryAdvertise, .discoveryBrowse, .discoveryPeers, .invitationsFromUnknown,
-            .invitationsFromTrusted, .invitationsPairedOnly, .invitationsTimeout, .messagesInboxLimit, .messagesInboxSize, .messagesInboxAge,
+            .invitationsFromTrusted, .invitationsPairedOnly, .invitationsTimeout, .messagesInboxLimit, .messagesInboxSize,
+            .messagesInboxAge,
             .messagesOutboxAge, .messagesReceipts, .resourcesAccept, .resourcesDirectory, .resourcesOnConflict, .resourcesMaximumSize,
             .resourcesQuota, .resourcesReserve, .logLevel:
             // Taken up at once.
@@ -89,7 +90,8 @@ extension SettingKey {
     /// Whether a change of it waits for the next start: it is bound, or shared with others, for as long as the daemon runs.
     var needsRestart: Bool {
         switch self {
-        case .peerServiceType, .peerPort, .controlSocket, .controlGroup, .identityCertificate, .identityPrivateKey, .identityAuthorities: true
+        case .peerServiceType, .peerPort, .controlSocket, .controlGroup, .identityCertificate, .identityPrivateKey, .identityAuthorities:
+            true
         default: false
         }
     }
