@@ -24,7 +24,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         // TLS 1.3 for channels.
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
-        // P-256 signatures and SHA-256 for the handshake.
+        // Signatures and SHA-256 for the handshake; its extras bring RSA.
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
         // Makes and reads the X.509 certificate that carries a peer's key through TLS.
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.1"),
@@ -62,6 +62,7 @@ let package = Package(
             dependencies: [
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             swiftSettings: settings),
         .target(
@@ -73,6 +74,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -137,6 +139,7 @@ let package = Package(
             name: "EarshotWireTests",
             dependencies: [
                 "EarshotWire", .product(name: "NIOCore", package: "swift-nio"), .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(name: "EarshotSafetyTests", dependencies: ["EarshotSafety"], swiftSettings: settings),
@@ -153,6 +156,9 @@ let package = Package(
                 .product(name: "OrderedCollections", package: "swift-collections"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+                .product(name: "X509", package: "swift-certificates"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),

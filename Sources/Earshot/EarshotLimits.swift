@@ -73,6 +73,27 @@ package enum EarshotLimits {
     /// The longest timeout of an invitation: a day.
     package static let invitationTimeout: Duration = .seconds(86_400)
 
+    // Trust
+    /// How long a person's request for a comparison of digits waits for the peer's person, unless they say: time to walk over.
+    package static let comparisonTime: Duration = .seconds(120)
+    /// The longest that it may wait.
+    package static let comparisonTimeLimit: Duration = .seconds(3600)
+    /// How long a peer that has asked may take to reveal, once it was answered: nobody is waited for there.
+    package static let comparisonStepTime: Duration = .seconds(10)
+    /// How long digits are shown.
+    package static let comparisonShownTime: Duration = .seconds(600)
+    /// The pause after an attempt, before the next with the same peer: each is one try at a million for somebody in between.
+    package static let comparisonPause: Duration = .seconds(30)
+    /// Attempts with all peers together in `comparisonPeriod`.
+    package static let comparisonsPerPeriod = 6
+    package static let comparisonPeriod: Duration = .seconds(60)
+    /// Peers whose requests wait for a person here.
+    package static let comparisonRequests = 32
+    /// The longest time for which trust may be given: ten years.
+    package static let trustTime: Duration = .seconds(3650 * 86_400)
+    /// How often trust that ends by itself is looked at, at the least.
+    package static let trustCheck: Duration = .seconds(600)
+
     // Messages
     /// How long a message is retried where the sender names no time.
     package static let messageTimeout: Duration = .seconds(10)

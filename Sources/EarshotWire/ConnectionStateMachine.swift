@@ -90,7 +90,8 @@ package struct ConnectionStateMachine: Sendable {
         case .invite(let invite): return self.invitations.received(invite)
         case .inviteAnswer(let answer): return self.invitations.received(answer)
         case .inviteWithdraw(let withdraw): return self.invitations.received(withdraw)
-        case .sessionResume, .sessionEnd, .messageReceipts: return .deliver
+        // What is in order among the steps of a comparison is the affair of ``VerificationStateMachine``, which the persons' decisions drive.
+        case .sessionResume, .sessionEnd, .messageReceipts, .verification: return .deliver
         case .message(let message): return self.received(message)
         case .resourceOffer(let offer): return self.transfers.received(offer)
         case .resourceAccept(let accept): return self.transfers.received(accept)
@@ -151,7 +152,7 @@ package struct ConnectionStateMachine: Sendable {
         case .invite(let invite): return self.invitations.sent(invite)
         case .inviteAnswer(let answer): return self.invitations.sent(answer)
         case .inviteWithdraw(let withdraw): return self.invitations.sent(withdraw)
-        case .sessionResume, .sessionEnd, .message, .messageReceipts: return .send
+        case .sessionResume, .sessionEnd, .message, .messageReceipts, .verification: return .send
         case .resourceOffer(let offer): return self.transfers.sent(offer)
         case .resourceAccept(let accept): return self.transfers.sent(accept)
         case .resourceRefuse(let refuse): return self.transfers.sent(refuse: refuse.id)

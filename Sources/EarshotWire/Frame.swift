@@ -50,6 +50,8 @@ package enum Frame: Sendable, Hashable {
     case streamEnd(StreamEnd)
     case streamDone(StreamID)
     case streamAbort(StreamRefuse)
+    // Two persons comparing digits
+    case verification(VerificationFrame)
 }
 
 /// A side's opening words: who it claims to be and what it can do. Bound into the transcript byte for byte.
@@ -97,6 +99,12 @@ package struct SignatureScheme: RawRepresentable, Sendable, Hashable {
     package init(rawValue: UInt16) { self.rawValue = rawValue }
     /// ECDSA on P-256 with SHA-256; the signature is a DER ECDSA-Sig-Value.
     package static let ecdsaSecp256r1SHA256 = SignatureScheme(rawValue: 0x0403)
+    /// ECDSA on P-384 with SHA-384; the signature is a DER ECDSA-Sig-Value.
+    package static let ecdsaSecp384r1SHA384 = SignatureScheme(rawValue: 0x0503)
+    /// RSASSA-PSS with SHA-256, MGF1 with SHA-256 and a salt of 32 bytes, by a key of the kind rsaEncryption.
+    package static let rsaPSSSHA256 = SignatureScheme(rawValue: 0x0804)
+    /// Ed25519 (RFC 8032 section 5.1); the signature has 64 bytes.
+    package static let ed25519 = SignatureScheme(rawValue: 0x0807)
 }
 
 /// A signature over `"earshot/1 proof" || role || T`.

@@ -112,6 +112,7 @@ package enum FrameEncoder {
             writer.identifier(end.id)
             writer.integer(end.size)
         case .streamDone(let id): writer.identifier(id)
+        case .verification(let frame): try self.verification(frame, into: &writer)
         }
         return nil
     }
@@ -129,6 +130,15 @@ package enum FrameEncoder {
         for element in hello.extensions {
             writer.integer(element.type)
             try writer.bytes("extensions", element.data, in: 0...WireLimits.helloPayload)
+        }
+    }
+
+    private static func verification(_ frame: VerificationFrame, into writer: inout PayloadWriter) throws(WireError) {
+        writer.identifier(frame.id)
+        switch frame.part {
+        case .begin(let commitment): try writer.bytes("commitment", commitment, count: WireLimits.verificationPart)
+        case .answer(let nonce), .reveal(let nonce): try writer.bytes("nonce", nonce, count: WireLimits.verificationPart)
+        case .end(let reason): writer.integer(reason.rawValue)
         }
     }
 

@@ -60,6 +60,7 @@ package enum FrameParser {
         case .streamEnd: .streamEnd(StreamEnd(id: try reader.identifier("stream"), size: try reader.integer("size")))
         case .streamDone: .streamDone(try reader.identifier("stream"))
         case .streamAbort: .streamAbort(StreamRefuse(id: try reader.identifier("stream"), refusal: try self.refusal(from: &reader)))
+        case .verifyBegin, .verifyAnswer, .verifyReveal, .verifyEnd: .verification(try self.verification(type, from: &reader))
         }
     }
 
@@ -91,6 +92,17 @@ package enum FrameParser {
         return Hello(
             versions: lowest...highest, publicKey: publicKey, signatureScheme: scheme, nonce: nonce, serviceType: serviceType,
             displayName: displayName, encryption: encryption, extensions: extensions)
+    }
+
+    private static func verification(_ type: FrameType, from reader: inout PayloadReader) throws(WireError) -> VerificationFrame {
+        let id: VerificationID = try reader.identifier("attempt")
+        switch type {
+        case .verifyBegin:
+            return VerificationFrame(id: id, .begin(commitment: try reader.bytes("commitment", count: WireLimits.verificationPart)))
+        case .verifyAnswer: return VerificationFrame(id: id, .answer(nonce: try reader.bytes("nonce", count: WireLimits.verificationPart)))
+        case .verifyReveal: return VerificationFrame(id: id, .reveal(nonce: try reader.bytes("nonce", count: WireLimits.verificationPart)))
+        default: return VerificationFrame(id: id, .end(try reader.choice("reason")))
+        }
     }
 
     private static func refusal(from reader: inout PayloadReader) throws(WireError) -> Refusal {

@@ -31,6 +31,10 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     case streamEnd = 0x64
     case streamDone = 0x65
     case streamAbort = 0x66
+    case verifyBegin = 0x70
+    case verifyAnswer = 0x71
+    case verifyReveal = 0x72
+    case verifyEnd = 0x73
 
     /// The first number that a receiver may skip.
     package static let firstSkippable: UInt8 = 0x80
@@ -62,6 +66,8 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .streamOpen: 2 * identifier + 1 + StreamName.byteLimit
         case .streamAccept, .streamEnd: identifier + 8
         case .streamData: identifier + 4 + WireLimits.streamData
+        case .verifyBegin, .verifyAnswer, .verifyReveal: identifier + WireLimits.verificationPart
+        case .verifyEnd: identifier + 1
         }
     }
 }
@@ -99,6 +105,7 @@ extension Frame {
         case .streamEnd: .streamEnd
         case .streamDone: .streamDone
         case .streamAbort: .streamAbort
+        case .verification(let frame): frame.type
         }
     }
 }

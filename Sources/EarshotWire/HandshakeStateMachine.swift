@@ -4,6 +4,8 @@ package struct ProvenPeer: Sendable, Hashable {
     package let displayName: DisplayName
     /// SubjectPublicKeyInfo, DER.
     package let publicKey: [UInt8]
+    /// How its proof is signed, which fits its key.
+    package let signatureScheme: SignatureScheme
     /// The protocol version in use: the highest that both sides speak.
     package let version: UInt8
     package let encryption: EncryptionPreference
@@ -149,7 +151,7 @@ package struct HandshakeStateMachine: Sendable {
             self.state = .verifying(peer, proof)
             return .verify(
                 ProofCheck(
-                    scheme: .ecdsaSecp256r1SHA256, publicKey: peer.publicKey, input: peer.transcript.proofInput(of: self.role.other),
+                    scheme: peer.signatureScheme, publicKey: peer.publicKey, input: peer.transcript.proofInput(of: self.role.other),
                     signature: proof.signature))
         case (.idle, _), (.awaitingHello, _), (.awaitingFirstHello, _), (.awaitingProof, _), (.verifying, _), (.signing, _), (.proven, _):
             self.state = .failed
@@ -235,7 +237,7 @@ package struct HandshakeStateMachine: Sendable {
         case (.plaintext, .tls), (nil, _): throw .encryptionMismatch
         }
         return ProvenPeer(
-            id: id, displayName: theirs.displayName, publicKey: theirs.publicKey,
+            id: id, displayName: theirs.displayName, publicKey: theirs.publicKey, signatureScheme: theirs.signatureScheme,
             version: min(ours.versions.upperBound, theirs.versions.upperBound), encryption: theirs.encryption, transport: transport,
             extensions: theirs.extensions, transcript: try self.transcript(ours, theirs))
     }
@@ -262,7 +264,7 @@ package struct HandshakeStateMachine: Sendable {
             guard let transcript = try? self.transcript(ours, theirs) else { continue }
             checks.append(
                 ProofCheck(
-                    scheme: .ecdsaSecp256r1SHA256, publicKey: peer.publicKey, input: transcript.proofInput(of: self.role.other),
+                    scheme: peer.signatureScheme, publicKey: peer.publicKey, input: transcript.proofInput(of: self.role.other),
                     signature: proof.signature))
         }
         return checks

@@ -21,6 +21,8 @@ package enum WireLimits {
     package static let publicKey = 2048
     /// The longest signature, in bytes: RSA 8192 fits.
     package static let signature = 1024
+    /// A nonce of a comparison of digits, and a commitment to one (SHA-256), in bytes.
+    package static let verificationPart = 32
     /// The most extensions in a hello.
     package static let helloExtensions = 16
     /// The longest invitation context, in bytes.

@@ -17,7 +17,8 @@ struct EarshotCommand: AsyncParsableCommand {
                 name: "Agreeing",
                 subcommands: [
                     InviteCommand.self, InvitationsCommand.self, AcceptCommand.self, RejectCommand.self, BlockCommand.self,
-                    UnblockCommand.self, TrustCommand.self, DistrustCommand.self, LeaveCommand.self,
+                    UnblockCommand.self, VerifyCommand.self, TrustCommand.self, DistrustCommand.self, LeaveCommand.self,
+                    PolicyCommand.self, IdentityCommand.self,
                 ]),
             CommandGroup(name: "Talking", subcommands: [SendCommand.self, ReceiveCommand.self, FileCommand.self, StreamCommand.self]),
         ])

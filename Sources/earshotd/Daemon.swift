@@ -28,6 +28,7 @@ struct Daemon: Sendable {
         self.loaded = loaded
         self.loader = loader
         try loaded.settings.checkReceiveDirectory()
+        try loaded.settings.checkIdentity()
         self.policy = CallerPolicy(owner: geteuid(), group: try loaded.settings.groupID())
     }
 

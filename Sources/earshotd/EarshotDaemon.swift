@@ -9,7 +9,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         commandName: "earshotd",
         abstract: "Finds the machines within earshot, and carries messages and files between those that agree to talk.",
         discussion: "Settings come from flags, then the environment (EARSHOT_PEER_NAME for name in [peer]), then the file, then defaults.",
-        version: DaemonVersion.current)
+        version: DaemonVersion.current, subcommands: [IdentityCommand.self])
 
     @Option(name: .long, help: ArgumentHelp("Read the settings from this file.", valueName: "file"), completion: .file())
     var config: String?
@@ -81,8 +81,13 @@ struct EarshotDaemon: AsyncParsableCommand {
     }
 
     private static func end(_ message: String, _ code: Int32) -> Never {
+        Self.say(message)
+        Glibc.exit(code)
+    }
+
+    /// Tells a person something, on standard error.
+    static func say(_ message: String) {
         let line = Array("earshotd: \(message.escapedOnceMore)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)
-        Glibc.exit(code)
     }
 }

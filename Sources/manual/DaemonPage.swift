@@ -24,6 +24,21 @@ enum DaemonPage {
     }
 
     private static let rest = """
+        .Sh COMMANDS
+        .Bl -tag -width Ds
+        .It Cm identity show
+        Print the peer id, the kind of key and where it is kept.
+        .It Cm identity new
+        Make a new key, from the next start on; peers see a new peer.
+        The old one is kept beside it under the date, mode 0600.
+        .It Cm identity export Op Fl o Ar file
+        Write key and certificate as PEM, to a new file of mode 0600 or to standard output.
+        .El
+        .Pp
+        They work on the files, and take
+        .Fl -config
+        and
+        .Fl -state-directory .
         .Sh SIGNALS
         .Bl -tag -width Ds
         .It Dv SIGTERM , SIGINT

@@ -101,7 +101,35 @@ struct GeneratedModels {
             protection: self.optional { $0.word(ControlAPI.Protection.self) }, proven: self.flag(), addresses: self.list { $0.text() },
             discoveryInfo: Dictionary(keys.map { ($0, self.text()) }, uniquingKeysWith: { first, _ in first }),
             sources: self.list { $0.element(["avahi", "embedded", "configured", "incoming", "store"]) },
-            error: self.optional { $0.failure() }, firstSeen: self.time(), lastSeen: self.time())
+            error: self.optional { $0.failure() }, trustSource: self.optional { $0.word(ControlAPI.TrustSource.self) },
+            trustExpiresAt: self.optional { $0.time() }, verified: self.optional { $0.word(ControlAPI.Verified.self) },
+            nameConflict: self.optional { $0.peerID() }, firstSeen: self.time(), lastSeen: self.time())
+    }
+
+    mutating func trustRequest() -> ControlAPI.TrustRequest {
+        .init(
+            trust: self.word(ControlAPI.Trust.self), forSeconds: self.optional { Double(1 + $0.number(below: 1000)) },
+            expiresAt: self.optional { $0.time() })
+    }
+
+    mutating func verification() -> ControlAPI.Verification {
+        .init(
+            peerID: self.peerID(), peerName: self.text(), state: self.word(ControlAPI.Verification.State.self),
+            digits: self.optional { $0.element(["000000", "123456"]) }, error: self.optional { $0.failure() },
+            expiresAt: self.optional { $0.time() })
+    }
+
+    mutating func policy() -> ControlAPI.PeerPolicy {
+        .init(
+            peerID: self.peerID(), peerName: self.text(), trust: self.word(ControlAPI.Trust.self),
+            trustSource: self.optional { $0.word(ControlAPI.TrustSource.self) }, trustExpiresAt: self.optional { $0.time() },
+            verified: self.optional { $0.word(ControlAPI.Verified.self) }, decisions: self.list { $0.decision() })
+    }
+
+    mutating func decision() -> ControlAPI.PolicyDecision {
+        .init(
+            action: self.word(ControlAPI.PolicyDecision.Action.self), decision: self.word(ControlAPI.PolicyDecision.Outcome.self),
+            rule: self.text(), reason: self.text())
     }
 
     mutating func invitation() -> ControlAPI.Invitation {
@@ -172,19 +200,24 @@ struct GeneratedModels {
         let kind = self.element(ControlAPI.Event.Kind.allCases)
         let start = (epoch: self.id(), seq: 1 + self.number(below: 1 << 62), time: self.time())
         func event(
-            peer: ControlAPI.Peer? = nil, invitation: ControlAPI.Invitation? = nil, session: ControlAPI.Session? = nil,
+            peer: ControlAPI.Peer? = nil, invitation: ControlAPI.Invitation? = nil, peerID: String? = nil,
+            verification: ControlAPI.Verification? = nil, session: ControlAPI.Session? = nil,
             ended: Bool? = nil, message: ControlAPI.Message? = nil, messageID: String? = nil, recipient: ControlAPI.Recipient? = nil,
             resource: ControlAPI.Resource? = nil, stream: ControlAPI.Stream? = nil, discovery: ControlAPI.Discovery? = nil,
             changed: [String]? = nil, needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
         ) -> ControlAPI.Event {
             .init(
                 epoch: start.epoch, seq: start.seq, time: start.time, type: .known(kind), peer: peer, invitation: invitation,
-                session: session, ended: ended, message: message, messageID: messageID, recipient: recipient, resource: resource,
-                stream: stream, discovery: discovery, changed: changed, needsRestart: needsRestart, from: from, to: to)
+                peerID: peerID, verification: verification, session: session, ended: ended, message: message, messageID: messageID,
+                recipient: recipient, resource: resource, stream: stream, discovery: discovery, changed: changed,
+                needsRestart: needsRestart, from: from, to: to)
         }
         switch kind {
         case .peerFound, .peerChanged, .peerLost: return event(peer: self.peer())
         case .invitationReceived, .invitationResolved: return event(invitation: self.invitation())
+        case .verificationChanged:
+            let verification = self.verification()
+            return event(peerID: verification.peerID, verification: verification)
         case .sessionChanged: return event(session: self.session(), ended: self.flag())
         case .messageReceived: return event(message: self.message())
         case .messageStatus: return event(messageID: self.id(), recipient: self.recipient())

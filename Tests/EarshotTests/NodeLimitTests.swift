@@ -39,7 +39,8 @@ import Testing
         let (channel, isEnded) = (NIOAsyncTestingChannel(), Box(false))
         try await channel.testingEventLoop.submit { try channel.pipeline.syncOperations.addHandler(EndRecorder(isEnded)) }.get()
         let peer = ProvenPeer(
-            id: id, displayName: try DisplayName("stranger"), publicKey: [], version: 1, encryption: .required, transport: .tls,
+            id: id, displayName: try DisplayName("stranger"), publicKey: [], signatureScheme: .ed25519, version: 1, encryption: .required,
+            transport: .tls,
             extensions: [], transcript: Transcript(initiatorHello: [], responderHello: [], transport: .tls))
         bob.node.input.yield(
             .connection(

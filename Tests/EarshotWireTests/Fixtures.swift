@@ -16,6 +16,7 @@ enum Fixtures {
     static let resource = ResourceID(high: 0x2122_2324_2526_2728, low: 0x292A_2B2C_2D2E_2F30)
 
     static let stream = StreamID(high: 0x3132_3334_3536_3738, low: 0x393A_3B3C_3D3E_3F40)
+    static let verification = VerificationID(high: 0x3132_3334_3536_3738, low: 0x393A_3B3C_3D3E_3F40)
 
     static func hello(
         versions: ClosedRange<UInt8> = 1...1, publicKey: [UInt8] = [0x30, 0x01, 0x02], scheme: SignatureScheme = .ecdsaSecp256r1SHA256,
@@ -136,6 +137,18 @@ enum Fixtures {
             NamedFrame(
                 name: "stream abort", note: "cancelled, no words",
                 frame: .streamAbort(StreamRefuse(id: self.stream, refusal: Refusal(code: .cancelled)))),
+            NamedFrame(
+                name: "verify begin", note: "commitment 00..1f",
+                frame: .verification(VerificationFrame(id: self.verification, .begin(commitment: [UInt8](0..<32))))),
+            NamedFrame(
+                name: "verify answer", note: "nonce 20..3f",
+                frame: .verification(VerificationFrame(id: self.verification, .answer(nonce: [UInt8](32..<64))))),
+            NamedFrame(
+                name: "verify reveal", note: "nonce 40..5f",
+                frame: .verification(VerificationFrame(id: self.verification, .reveal(nonce: [UInt8](64..<96))))),
+            NamedFrame(
+                name: "verify end", note: "the digits differ",
+                frame: .verification(VerificationFrame(id: self.verification, .end(.mismatch)))),
         ]
     }
 }

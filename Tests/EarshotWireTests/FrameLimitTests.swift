@@ -52,6 +52,7 @@ struct Edge: Sendable, CustomTestStringConvertible {
         Edge(type: .resourceHave, field: "offset", range: 1...UInt64(Int64.max)) { raw(run(16) + word64($0) + run(16), []) },
         Edge(type: .resourceFrom, field: "offset", range: 0...UInt64(Int64.max)) { raw(run(16) + word64($0), []) },
         Edge(type: .resourceEnd, field: "algorithm", range: 1...2) { raw(run(16) + word8($0) + [1, 0], []) },
+        Edge(type: .verifyEnd, field: "reason", range: 1...4) { raw(run(16) + word8($0), []) },
         Edge(type: .resourceEnd, field: "digest", range: 1...64) { raw(run(16) + [1] + word8($0) + run($0), []) },
         Edge(type: .streamOpen, field: "name", range: 1...255) { raw(run(32) + word8($0) + run($0), []) },
         Edge(type: .streamRefuse, field: "explanation", range: 0...512) { raw(run(16) + [0, 1] + word16($0) + run($0), []) },
@@ -171,6 +172,9 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
             ("data", .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer()))),
             ("offset", .resourceChunk(ResourceChunk(id: id, offset: WireLimits.resourceSize, data: ByteBuffer(bytes: [1])))),
             ("digest", .resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: Array(big.prefix(65))))),
+            ("commitment", .verification(VerificationFrame(id: Fixtures.verification, .begin(commitment: Array(big.prefix(33)))))),
+            ("nonce", .verification(VerificationFrame(id: Fixtures.verification, .answer(nonce: Array(big.prefix(31)))))),
+            ("nonce", .verification(VerificationFrame(id: Fixtures.verification, .reveal(nonce: [])))),
         ]
         for (field, frame) in frames {
             var buffer = ByteBuffer(string: "before")
@@ -199,6 +203,10 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
                 .resourceCancel(ResourceRefuse(id: id, refusal: refusal)),
                 .resourceHave(ResourceHave(id: id, offset: 1, digest: [UInt8](repeating: 0, count: 16))),
                 .resourceFrom(ResourceFrom(id: id, offset: 0)),
+                .verification(VerificationFrame(id: Fixtures.verification, .begin(commitment: [UInt8](repeating: 0, count: 32)))),
+                .verification(VerificationFrame(id: Fixtures.verification, .answer(nonce: [UInt8](repeating: 0, count: 32)))),
+                .verification(VerificationFrame(id: Fixtures.verification, .reveal(nonce: [UInt8](repeating: 0, count: 32)))),
+                .verification(VerificationFrame(id: Fixtures.verification, .end(.busy))),
             ] + (try self.longestOfStreams(refusal, name: text(255)))
         #expect(Set(longest.map(\.type)).union([.hello]) == Set(FrameType.allCases))
         for frame in longest {

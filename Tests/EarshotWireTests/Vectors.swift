@@ -65,7 +65,28 @@ enum Vectors {
         let transcript: String
     }
 
-    static let files = ["frames", "handshakes", "identifiers", "malformed"]
+    /// What two sides make of a transcript and two nonces.
+    struct Digits: Codable, Sendable {
+        let transcript: String
+        let beginnerNonce: String
+        let answererNonce: String
+        let commitment: String
+        let digits: String
+    }
+
+    /// A proof's signature under each scheme, and the same with one thing changed.
+    struct Signature: Codable, Sendable {
+        let name: String
+        let scheme: UInt16
+        /// SubjectPublicKeyInfo, DER.
+        let publicKey: String
+        let peerID: String
+        let input: String
+        let signature: String
+        let isValid: Bool
+    }
+
+    static let files = ["frames", "handshakes", "identifiers", "malformed", "signatures", "verification"]
 
     static var folder: URL? { Bundle.module.url(forResource: "Vectors", withExtension: nil) }
 

@@ -11,6 +11,8 @@ enum APIOutput {
         case "status": return "Status"
         case "peers": return isWatching ? "Event" : "PeerList"
         case "trust", "distrust", "block", "unblock": return "Peer"
+        case "verify": return "Verification"
+        case "policy": return "PeerPolicy"
         case "invitations": return isWatching ? "Event" : "InvitationList"
         case "invite", "accept", "reject": return "Invitation"
         case "sessions": return "SessionList"

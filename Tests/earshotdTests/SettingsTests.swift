@@ -89,11 +89,19 @@ private func load(file text: String) throws -> Settings {
         #expect(try load(environment: ["EARSHOT_PEER_ENCRYPTION": preference]).settings.value(of: .peerEncryption) == preference)
     }
 
-    @Test func aLaterSettingInTheEnvironmentIsNotPassedOver() throws {
-        #expect(throws: Never.self) { try load(environment: ["EARSHOT_IDENTITY_CERTIFICATE": ""]) }
-        let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_IDENTITY_CERTIFICATE": "/x"]) }
-        #expect(error?.origin == .environment("EARSHOT_IDENTITY_CERTIFICATE"))
-        #expect(error?.exitCode == 78)
+    /// Files that cannot be used are named with the setting that names them.
+    @Test func theIdentityIsCheckedAtTheStart() throws {
+        #expect(try load(environment: ["EARSHOT_IDENTITY_CERTIFICATE": ""]).settings.checkIdentity()?.id == nil)
+        for (variables, words) in [
+            (["CERTIFICATE": "/nothing"], "no private_key"), (["PRIVATE_KEY": "/nothing"], "no certificate"),
+            (["CERTIFICATE": "/nothing", "PRIVATE_KEY": "/nothing"], "there is no certificate /nothing"),
+            (["AUTHORITIES": "/nothing"], "there is no authority /nothing"), (["AUTHORITIES": "/dev/null"], "not an ordinary small file"),
+        ] {
+            let environment = Dictionary(uniqueKeysWithValues: variables.map { ("EARSHOT_IDENTITY_\($0.key)", $0.value) })
+            let error = #expect(throws: SettingsError.self) { try load(environment: environment).settings.checkIdentity() }
+            #expect(error?.message.contains(words) == true, "\(error?.message ?? "none")")
+            #expect(error?.exitCode == 78 && error?.origin != nil)
+        }
     }
 
     /// A value for every key that is not its default.
@@ -104,6 +112,10 @@ private func load(file text: String) throws -> Settings {
         service_type=robots
         port = 5000
         encryption = optional        # required | optional | none
+        [identity]
+        certificate = /etc/earshot/alice.pem
+        private_key = /etc/earshot/alice.key
+        authorities = /etc/earshot/ca.pem, /etc/earshot/other.pem
         [discovery]
         backend = embedded
         advertise = no
@@ -115,6 +127,7 @@ private func load(file text: String) throws -> Settings {
         [invitations]
         from_unknown = reject
         from_trusted = ask
+        paired_only = yes
         timeout = 5min
         [messages]
         inbox_limit = 7
@@ -195,8 +208,10 @@ private func load(file text: String) throws -> Settings {
         ("[peer]\nport = +5", 2, "a whole number from 0 to 65535"),
         ("[peer]\nport = 99999999999999999999", 2, "a whole number from 0 to 65535"),
         ("[peer]\nencryption = tls", 2, "'tls' is not one of required, optional, none"),
-        ("[identity]\ncertificate = /x", 2, "'certificate = /x' in [identity] is not supported by this version"),
-        ("[identity]\nkey = /x", 2, "unknown key 'key' in [identity]; there are authorities, certificate, private_key"),
+        ("[identity]\ncertificate = x", 2, "'x' is not an absolute path"),
+        ("[identity]\nauthorities = /x, y", 2, "'y' is not an absolute path"),
+        ("[identity]\nkey = /x", 2, "unknown key 'key' in [identity]; there are certificate, private_key, authorities"),
+        ("[invitations]\npaired_only = maybe", 2, "'maybe' is not yes or no"),
         ("[resources]\naccept = all", 2, "one of session, ask"),
         ("[resources]\nquota = 1G\ndirectory = received", 3, "an absolute path"),
         ("[resources]\non_conflict = replace", 2, "one of rename, overwrite, skip"),
@@ -455,7 +470,11 @@ private func withDropIns<Result>(_ file: String?, _ dropIns: [String: String], _
         let changes = new.changes(from: running)
         let keys = SettingKey.allCases.map(\.rawValue)
         #expect(changes.changed == keys + ["discovery.info.Empty", "discovery.info.rack", "discovery.info.room"])
-        #expect(changes.needsRestart == ["peer.service_type", "peer.port", "control.socket", "control.group"])
+        #expect(
+            changes.needsRestart == [
+                "peer.service_type", "peer.port", "identity.certificate", "identity.private_key", "identity.authorities", "control.socket",
+                "control.group",
+            ])
         #expect(new.changes(from: new) == SettingsChanges(changed: [], needsRestart: []))
         // What is left after all that can be taken up has been.
         let rest = new.changes(from: new.applied(to: running))

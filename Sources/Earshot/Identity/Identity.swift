@@ -1,36 +1,44 @@
 import Crypto
 import EarshotSafety
 package import EarshotWire
-import struct FoundationEssentials.Date
+package import struct FoundationEssentials.Date
 package import NIOSSL
 import SwiftASN1
 import X509
 
-#if canImport(Glibc)
-    import Glibc
-#endif
-
-/// This node's key and the self-signed certificate that carries it through TLS; made once, kept 0600 in the state directory.
+/// This node's key and the certificate that carries it through TLS: made once and kept 0600 in the state directory, or the person's own.
 ///
-/// Both live in one PEM file, so that they cannot come apart: PKCS #8 (RFC 5958) and X.509 (RFC 5280) in the textual
-/// encoding of RFC 7468.
+/// The one of the state directory is self-signed, and lies with its key in one PEM file, so that they cannot come apart: PKCS #8 (RFC 5958)
+/// and X.509 (RFC 5280) in the textual encoding of RFC 7468.
 package struct Identity: Sendable {
     /// Where it is kept, in the state directory.
     package static let fileName = "identity.pem"
-    /// The largest file that is read, in bytes; ours has about 1,000.
-    private static let fileLimit = 64 * 1024
 
     package let id: PeerID
     /// SubjectPublicKeyInfo, DER.
     package let publicKey: [UInt8]
-    private let privateKey: P256.Signing.PrivateKey
-    package let certificate: NIOSSLCertificate
-    package let tlsPrivateKey: NIOSSLPrivateKey
+    /// The certificate of the key, then those that lead to an authority.
+    package let chain: [NIOSSLCertificate]
+    /// When its certificate ends; of no account for peers that know the key, but for those that go by an authority.
+    package let validUntil: Date
+    private let key: SigningKey
 
-    /// Signs a proof with ECDSA on P-256 and SHA-256; the signature is a DER ECDSA-Sig-Value.
-    package func sign(_ input: [UInt8]) throws -> [UInt8] {
-        Array(try self.privateKey.signature(for: input).derRepresentation)
+    package var certificate: NIOSSLCertificate { self.chain[0] }
+    package var tlsPrivateKey: NIOSSLPrivateKey { self.key.tlsKey }
+    /// How its proofs are signed.
+    package var scheme: SignatureScheme { self.key.scheme }
+    /// What a person calls the key's kind, such as `P-256`.
+    package var keyName: String { self.key.name }
+
+    /// The digest of which the peer id is made, as certificate tools write it.
+    package var fingerprint: String {
+        "SHA256:" + SHA256.hash(data: self.publicKey).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
+
+    /// Signs a proof as its scheme says.
+    package func sign(_ input: [UInt8]) throws -> [UInt8] { try self.key.sign(input) }
+
+    // MARK: The state directory's
 
     /// Reads the identity of a state directory, and makes it where there is none yet.
     ///
@@ -38,15 +46,20 @@ package struct Identity: Sendable {
     ///   never replaced: peers would see a stranger.
     package static func load(from directory: String) throws(EarshotError) -> Identity {
         let path = directory + "/" + Self.fileName
-        if let pem = try Self.read(path) {
-            return try Self.parse(pem, path: path)
-        }
+        if let identity = try Self.existing(in: directory) { return identity }
         let pem = try Self.make()
         do {
             try DurableFile.write(Array(pem.utf8), to: path)
         } catch {
             throw EarshotError(.storage, "cannot keep the identity in \(path): \(error)", underlying: error)
         }
+        return try Self.parse(pem, path: path)
+    }
+
+    /// The identity of a state directory; `nil` where none has been made.
+    package static func existing(in directory: String) throws(EarshotError) -> Identity? {
+        let path = directory + "/" + Self.fileName
+        guard let pem = try IdentityFile.read(path, "the identity", isSecret: true, followsLinks: false) else { return nil }
         return try Self.parse(pem, path: path)
     }
 
@@ -73,51 +86,88 @@ package struct Identity: Sendable {
         }
     }
 
-    private static func read(_ path: String) throws(EarshotError) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw EarshotError(.storage, "cannot read the identity \(path): \(String(cString: strerror(errno)))")
-        }
-        defer { close(descriptor) }
-        guard let status = FileStatus(descriptor: descriptor), status.kind == .regular, status.size <= UInt64(Self.fileLimit) else {
-            throw EarshotError(.storage, "the identity \(path) is not an ordinary small file; restore it from a backup")
-        }
-        guard status.mode & 0o077 == 0 else {
-            throw EarshotError(.storage, "others may read the identity \(path); run chmod 600 on it, and make a new one if they have")
-        }
-        var bytes = [UInt8](repeating: 0, count: Int(status.size))
-        let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
-        guard count == bytes.count else {
-            throw EarshotError(.storage, "cannot read the identity \(path) whole")
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
     private static func parse(_ pem: String, path: String) throws(EarshotError) -> Identity {
         do {
-            let documents = try PEMDocument.parseMultiple(pemString: pem)
-            guard let keyDocument = documents.first(where: { $0.discriminator == "PRIVATE KEY" }),
-                let certificateDocument = documents.first(where: { $0.discriminator == "CERTIFICATE" })
-            else {
-                throw EarshotError(.storage, "a private key and a certificate were expected")
-            }
-            let key = try P256.Signing.PrivateKey(derRepresentation: keyDocument.derBytes)
-            let certificate = try NIOSSLCertificate(bytes: certificateDocument.derBytes, format: .der)
-            let publicKey = Array(key.publicKey.derRepresentation)
-            guard try certificate.extractPublicKey().toSPKIBytes() == publicKey else {
-                throw EarshotError(.storage, "the certificate belongs to another key")
-            }
-            return Identity(
-                id: PeerID(subjectPublicKeyInfo: publicKey),
-                publicKey: publicKey,
-                privateKey: key,
-                certificate: certificate,
-                tlsPrivateKey: try NIOSSLPrivateKey(bytes: keyDocument.derBytes, format: .der))
+            return try Self.assemble(key: pem, certificates: pem)
         } catch {
             throw EarshotError(
-                .storage, "the identity \(path) is damaged (\(error)); restore it from a backup, or remove it to become a new peer",
+                .storage,
+                "the identity \(path.escapedForDisplay) is damaged (\(error)); restore it from a backup, or remove it to become a new peer",
                 underlying: error)
+        }
+    }
+
+    // MARK: A person's own
+
+    /// The one that a configuration names, else the state directory's.
+    static func load(_ configuration: Node.Configuration) throws(EarshotError) -> Identity {
+        switch (configuration.certificate, configuration.privateKey) {
+        case (nil, nil): return try Self.load(from: configuration.stateDirectory)
+        case (let certificate?, let privateKey?):
+            return try Self.load(certificate: certificate, privateKey: privateKey, now: configuration.now?() ?? Date())
+        case (_?, nil), (nil, _?):
+            throw EarshotError(.invalidParameter, "a certificate and its private key go together; one of the two is missing")
+        }
+    }
+
+    /// Reads a certificate with those that lead to its authority, its own first, and its key, which nobody else may read.
+    ///
+    /// - Throws: `invalid-parameter`, in words for a person: a file that is missing or unreadable, a key that others may read or that is not the
+    ///   certificate's, a certificate that has expired by `now`.
+    package static func load(certificate: String, privateKey: String, now: Date) throws(EarshotError) -> Identity {
+        let identity: Identity
+        do throws(EarshotError) {
+            guard let certificates = try IdentityFile.read(certificate, "the certificate", isSecret: false, followsLinks: true) else {
+                throw EarshotError(.storage, "there is no certificate \(certificate.escapedForDisplay)")
+            }
+            guard let key = try IdentityFile.read(privateKey, "the private key", isSecret: true, followsLinks: true) else {
+                throw EarshotError(.storage, "there is no private key \(privateKey.escapedForDisplay)")
+            }
+            do {
+                identity = try Self.assemble(key: key, certificates: certificates)
+            } catch {
+                throw EarshotError(
+                    .storage,
+                    "\(certificate.escapedForDisplay) with \(privateKey.escapedForDisplay) makes no identity: \(error)", underlying: error)
+            }
+        } catch {
+            throw EarshotError(.invalidParameter, error.message, underlying: error)
+        }
+        guard identity.validUntil > now else {
+            throw EarshotError(
+                .invalidParameter,
+                "the certificate \(certificate.escapedForDisplay) has expired on \(identity.validUntil.formatted(.iso8601)); renew it")
+        }
+        return identity
+    }
+
+    private static func assemble(key: String, certificates: String) throws -> Identity {
+        let keyDocuments = try Self.documents(key)
+        guard let keyDocument = keyDocuments.first(where: { SigningKey.labels.contains($0.discriminator) }) else {
+            let isLocked = keyDocuments.contains { $0.discriminator == "ENCRYPTED PRIVATE KEY" }
+            throw SigningKey.Unusable(
+                description: isLocked ? "the key is locked by a password; keep it without one, mode 0600" : "no private key is in it")
+        }
+        let signingKey = try SigningKey(keyDocument)
+        let chain = try Self.documents(certificates).filter { $0.discriminator == "CERTIFICATE" }
+        guard let leaf = chain.first else { throw SigningKey.Unusable(description: "no certificate is in it") }
+        guard chain.count <= CertificateAuthorities.chainLimit else {
+            throw SigningKey.Unusable(description: "there are more than \(CertificateAuthorities.chainLimit) certificates in it")
+        }
+        let tlsChain = try chain.map { try NIOSSLCertificate(bytes: $0.derBytes, format: .der) }
+        guard try tlsChain[0].extractPublicKey().toSPKIBytes() == signingKey.publicKey else {
+            throw SigningKey.Unusable(description: "the certificate belongs to another key")
+        }
+        return Identity(
+            id: PeerID(subjectPublicKeyInfo: signingKey.publicKey), publicKey: signingKey.publicKey, chain: tlsChain,
+            validUntil: try Certificate(derEncoded: leaf.derBytes).notValidAfter, key: signingKey)
+    }
+
+    private static func documents(_ pem: String) throws -> [PEMDocument] {
+        do {
+            return try PEMDocument.parseMultiple(pemString: pem)
+        } catch {
+            throw SigningKey.Unusable(description: "it is not PEM")
         }
     }
 }

@@ -83,6 +83,7 @@ extension Node {
         if error.isFinalForDial, record.sightings.isEmpty {
             self.failInvitations(to: id, error)
             self.failUnsent(to: id, error)
+            self.failComparison(with: id, error)
         }
         self.publishPeer(id)
         if !record.sightings.isEmpty { self.ensureConnection(id) }

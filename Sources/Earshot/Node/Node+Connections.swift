@@ -11,7 +11,7 @@ extension Node {
     /// Whether this peer should be connected now: somebody decided so.
     private func isWanted(_ record: PeerRecord) -> Bool {
         guard record.trust != .blocked else { return false }
-        return record.session != nil || self.isInviting(record.id)
+        return record.session != nil || self.isInviting(record.id) || record.comparison?.state == .waiting
     }
 
     /// Dials a peer that is wanted and not connected, at once or after the pause that its failures have earned.
@@ -80,6 +80,7 @@ extension Node {
                 self.logger.log(
                     level: isNews ? .warning : .debug, "cannot agree with a peer", metadata: ["peer": "\(id)", "error": "\(error)"])
                 self.failInvitations(to: id, error)
+                self.failComparison(with: id, error)
                 self.failUnsent(to: id, error)
             } else {
                 self.logger.debug("cannot reach a peer", metadata: ["peer": "\(id)", "error": "\(error)"])
@@ -134,10 +135,12 @@ extension Node {
         self.records[id] = record
         self.noteName(connection.peer.displayName.description, of: id)
         self.noteSpokenTLS(connection)
+        self.noteVoucher(id, connection)
         self.noteConfigured(id, connection)
         if let session = record.session { connection.send([.sessionResume(session.id)]) }
         self.inviteForQueue(id)
         self.sendInvitations(to: id)
+        self.resumeComparison(id, on: connection)
         self.publishPeer(id)
         self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
         self.closeExcessConnections()
@@ -153,7 +156,8 @@ extension Node {
 
     /// Whether a session, an invitation or the settings need the peer's connection.
     private func isNeeded(_ record: PeerRecord) -> Bool {
-        record.session != nil || !record.configured.isEmpty
+        record.session != nil || !record.configured.isEmpty || record.comparison?.state == .waiting
+            || record.comparison?.state == .requested
             || self.invitations.values.contains { $0.invitation.peerID == record.id && $0.invitation.state == .pending }
     }
 
@@ -258,7 +262,7 @@ extension Node {
                 connection.send([.streamRefuse(StreamRefuse(id: open.id, refusal: refusal))])
             case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
                 .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
-                .resourceFrom, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone, .streamAbort:
+                .resourceFrom, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone, .streamAbort, .verification:
                 break
             }
         }
@@ -324,6 +328,7 @@ extension Node {
             case .streamEnd(let end): self.received(end, from: id)
             case .streamDone(let stream): self.receivedDone(stream, from: id)
             case .streamAbort(let abort): self.receivedAbort(abort, from: id)
+            case .verification(let verification): self.received(verification, from: id)
             case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye: break
             }
         }

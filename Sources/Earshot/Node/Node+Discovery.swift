@@ -94,7 +94,7 @@ extension Node {
     }
 
     func snapshot(_ record: PeerRecord) -> Peer {
-        record.peer(isInviting: self.isInviting(record.id))
+        record.peer(isInviting: self.isInviting(record.id), nameConflict: self.namesake(of: record))
     }
 
     /// Tells what has become of a peer since it was last told, and forgets one that is gone and that nobody acted upon.
@@ -107,6 +107,7 @@ extension Node {
             if record.isAnnounced { self.tell(.peerLost(self.snapshot(record))) }
             return
         }
+        self.noteNames(record)
         let peer = self.snapshot(record)
         let before = record.published
         guard before.map({ !$0.showsSame(as: peer) }) ?? true else { return }

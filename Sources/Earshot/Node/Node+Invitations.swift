@@ -138,7 +138,11 @@ extension Node {
         guard let record = self.records[peer] else { throw EarshotError(.notConnected, "\(invitation.peerName) is gone") }
         let session = StoredSession(id: .random(), members: [self.id, peer], createdAt: Date())
         var stored = self.storedPeer(record)
-        if always { stored.trust = .trusted }
+        if always {
+            try self.checkMismatch(record)
+            stored.trust = .trusted
+            stored.trustedUntil = nil
+        }
         self.invitations[id]?.isDeciding = true
         do throws(EarshotError) {
             // One transaction: a session without its peer's trust would be half of what was decided.
@@ -182,34 +186,30 @@ extension Node {
             connection.send([.inviteAnswer(InviteAnswer(id: invite.id, decision: .accepted(session.id)))])
             return
         }
-        let isCrossing: Bool
         if let own = self.pendingInvitation(with: id, .outgoing) {
             // Crossing: of the two the lower id's stands. Where that is ours and it is out, the peer will answer it.
             let isSent = self.invitations[own]?.sentOn == ObjectIdentifier(connection)
             guard !(isSent && self.id < id) else { return }
-            isCrossing = true
-        } else {
-            isCrossing = false
         }
         let pending = self.invitations.values.filter { $0.invitation.direction == .incoming && $0.invitation.state == .pending }
         guard pending.count < EarshotLimits.pendingInvitations, !pending.contains(where: { $0.invitation.peerID == id }) else {
             connection.send([.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy))])
             return
         }
+        self.expireTrust(id)
+        let outcome = self.policy(of: self.records[id] ?? record).invitation().outcome
+        if outcome == .hide {
+            // As a blocked peer: it hears what a person's rejection sounds like, and nobody here hears of it.
+            let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds)
+            self.schedule(.blockedAnswer(invite.id, connection), after: .milliseconds(delay))
+            return
+        }
         let timeout = Duration.milliseconds(Int64(invite.timeoutMilliseconds))
         let invitation = self.remember(self.makeInvitation(.incoming, id: invite.id, peer: id, context: invite.context, timeout: timeout))
         self.invitations[invite.id]?.expiry = self.schedule(.invitation(invite.id), after: timeout)
-        let policy: InvitationPolicy =
-            if isCrossing { .accept } else {
-                switch record.trust {
-                case .trusted: self.configuration.fromTrusted
-                case .unknown: self.configuration.fromUnknown
-                case .blocked: .reject
-                }
-            }
         self.tell(.invitationReceived(invitation))
-        switch policy {
-        case .ask: break
+        switch outcome {
+        case .ask, .hide: break
         case .reject: self.resolveInvitation(invite.id, .declined, answering: .declined)
         case .accept: self.acceptByPolicy(invitation)
         }

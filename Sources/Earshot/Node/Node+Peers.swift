@@ -1,5 +1,5 @@
 import EarshotWire
-import FoundationEssentials
+public import FoundationEssentials
 import OrderedCollections
 
 /// Listing and naming peers, and what this machine thinks of them.
@@ -47,21 +47,38 @@ extension Node {
     /// Sets what this machine thinks of a peer; the decision is on disk when this returns.
     ///
     /// `blocked` also ends its sessions, declines its invitation and stops listening to it. `unknown` ends its sessions where it
-    /// was trusted or in one, and forgets that it has spoken TLS.
-    /// - Throws: `unknown-peer`, `ambiguous-peer`; `invalid-parameter` for a key that is not proven and not named by its full id.
-    public func setTrust(_ trust: Trust, for name: String) async throws(EarshotError) -> Peer {
+    /// was trusted or in one, and forgets that it has spoken TLS, and what came of a comparison of digits. `trusted` while digits are shown says
+    /// that they were equal.
+    ///
+    /// Trust ends by itself at `until`, and is for good where that is `nil`.
+    /// - Throws: `unknown-peer`, `ambiguous-peer`; `invalid-parameter` for a key that is not proven and not named by its full id, and for
+    ///   a time that is over or more than `EarshotLimits.trustTime` away; `forbidden` for trust in a key whose digits differed.
+    public func setTrust(_ trust: Trust, for name: String, until: Date? = nil) async throws(EarshotError) -> Peer {
         let id = try self.resolve(name)
         let record = self.records[id] ?? PeerRecord(id: id, now: Date())
         guard PeerID(name) != nil || record.isProven || record.stored != nil else {
             throw EarshotError(
                 .invalidParameter, "\"\(name)\" has not proven its key yet; name it by its full id, \(id)")
         }
+        if let until {
+            let limit = self.now.addingTimeInterval(EarshotLimits.trustTime / .seconds(1))
+            guard trust == .trusted, until > self.now, until <= limit else {
+                throw EarshotError(.invalidParameter, "only trust ends by itself, later than now and within ten years")
+            }
+        }
+        let isCompared = record.comparison?.state == .ready
+        if trust == .trusted, !isCompared { try self.checkMismatch(record) }
         let wasBlocked = record.trust == .blocked
         var stored = self.storedPeer(record)
         stored.trust = trust
+        stored.trustedUntil = until
         // Taking trust back lets the peer come in plaintext again; unblocking it does not.
         let forgetsTLS = trust == .unknown && !wasBlocked
-        if forgetsTLS { stored.spokenTLS = false }
+        if forgetsTLS {
+            stored.spokenTLS = false
+            stored.verified = nil
+        }
+        if trust == .trusted, isCompared { stored.verified = .matched }
         var changes: [StoreChange] = [.putPeer(stored)]
         // Unblocking ends nothing: a blocked peer has no session.
         let ended = trust == .trusted ? nil : record.session
@@ -72,6 +89,8 @@ extension Node {
         self.records[id] = current
         if forgetsTLS { self.transport.spokenTLS.forget(id) } else { self.keepSpokenTLS(stored) }
         if let ended, current.session?.id == ended.id { self.sessionEnded(id, tellPeer: true) }
+        self.scheduleTrustExpiry(id)
+        if trust == .trusted, isCompared, self.records[id]?.comparison?.state == .ready { self.enter(id, .matched) }
         if trust != .trusted, self.records[id]?.session == nil {
             self.failOutbox(of: id, EarshotError(.notConnected, "\(current.name) is not trusted any more"), queuedToo: true)
             self.interruptTransfers(of: id, .notConnected, "\(current.name) is not trusted any more")
@@ -89,8 +108,18 @@ extension Node {
     /// What would be kept of a peer by a decision now.
     func storedPeer(_ record: PeerRecord) -> StoredPeer {
         StoredPeer(
-            id: record.id, name: record.name, trust: record.trust,
-            spokenTLS: self.transport.spokenTLS.contains(record.id), firstSeen: record.firstSeen, lastSeen: record.lastSeen)
+            id: record.id, name: record.name, trust: record.decidedTrust,
+            spokenTLS: self.transport.spokenTLS.contains(record.id), trustedUntil: record.stored?.trustedUntil,
+            verified: record.stored?.verified, firstSeen: record.firstSeen, lastSeen: record.lastSeen)
+    }
+
+    /// A key whose digits differed is not trusted by habit.
+    func checkMismatch(_ record: PeerRecord) throws(EarshotError) {
+        guard record.stored?.verified == .mismatched else { return }
+        throw EarshotError(
+            .forbidden,
+            "the digits of \(record.name) differed when they were compared; compare them again with earshot verify, "
+                + "or forget that with earshot distrust")
     }
 }
 

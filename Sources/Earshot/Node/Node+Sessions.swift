@@ -60,6 +60,7 @@ extension Node {
 
     /// The connection under a session is gone; what was on its way waits for the next.
     func detached(_ id: PeerID) {
+        self.interruptComparison(id)
         self.pauseTransfers(of: id)
         self.streamsLost(of: id)
         self.records[id]?.outbox.connectionLost()

@@ -60,6 +60,12 @@ public actor Node {
     var configuredDials: [ConfiguredPeer: ConfiguredDial] = [:]
     var isStopping = false
 
+    /// Which peers that somebody has dealt with go by a name, in lower case; checked where it is read.
+    var knownNames: [String: Set<PeerID>] = [:]
+    /// Who came last under the name of a known peer.
+    var impostors: [PeerID: PeerID] = [:]
+    var comparisonAttempts = ComparisonAttempts()
+
     // Agreement
     var invitations: OrderedDictionary<InvitationID, InvitationRecord> = [:]
 
@@ -106,7 +112,7 @@ public actor Node {
         self.currentDiscovery = CurrentDiscovery(discovery)
         self.logger = logger
         try Self.makeDirectory(configuration.stateDirectory)
-        let identity = try Identity.load(from: configuration.stateDirectory)
+        let identity = try Identity.load(configuration)
         self.identity = identity
         self.id = identity.id
         self.store = try Store(
@@ -122,7 +128,10 @@ public actor Node {
         self.group = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
         do {
             self.transport = try Transport(
-                identity: identity, configuration: configuration, group: self.group, logger: logger, input: self.input)
+                identity: identity, authorities: try CertificateAuthorities(paths: configuration.authorities), configuration: configuration,
+                group: self.group, logger: logger, input: self.input)
+        } catch let error as EarshotError {
+            throw error
         } catch {
             throw EarshotError(.storage, "cannot set TLS up with the identity: \(error)", underlying: error)
         }
@@ -150,6 +159,11 @@ public actor Node {
             self.records[peer.id] = record
         }
         for session in state.sessions {
+            // Of a key that this machine has no longer: the peers would not know who asks.
+            guard session.members.contains(self.id) else {
+                self.persist([.removeSession(session.id)]) { _ in }
+                continue
+            }
             for member in session.members where member != self.id {
                 self.records[member, default: PeerRecord(id: member, now: session.createdAt)].session = session
                 self.records[member]?.isAnnounced = true
@@ -193,7 +207,11 @@ public actor Node {
     private func begin() {
         self.beginDiscovery()
         for peer in self.configuration.configuredPeers { self.addConfigured(peer) }
-        for id in self.records.keys { self.ensureConnection(id) }
+        for id in self.records.keys {
+            self.noteKnown(id)
+            self.expireTrust(id)
+            self.ensureConnection(id)
+        }
         self.expireMessages()
         self.limitLoadedTransfers()
         self.inviteForQueues()
@@ -262,6 +280,9 @@ public actor Node {
         case .pruneInbox: self.pruneInbox()
         case .stream(let id): self.streamExpired(id)
         case .streamAcceptor(let id): self.dismissStreamAcceptor(id, EarshotError(.timedOut, "no stream came in time"))
+        case .comparison(let peer, let comparison): self.comparisonExpired(peer, comparison)
+        case .comparisonStep(let peer, let attempt): self.comparisonStepExpired(peer, attempt)
+        case .trustExpiry(let peer): self.expireTrust(peer)
         }
     }
 

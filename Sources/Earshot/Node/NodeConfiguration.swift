@@ -90,6 +90,13 @@ extension Node {
         public var portIsFixed = false
         /// What this node wants of the transport.
         public var encryption: EncryptionPreference = .required
+        /// A person's own certificate, with those that lead to its authority, and its key: PEM files. Both or neither; without them the identity is
+        /// made once and kept in the state directory.
+        public var certificate: String?
+        /// See ``certificate``.
+        public var privateKey: String?
+        /// PEM files of the authorities whose peers are trusted.
+        public var authorities: [String] = []
         /// Whether others can find this node.
         public var advertise = true
         /// Whether this node looks for others.
@@ -102,6 +109,8 @@ extension Node {
         public var fromUnknown: InvitationPolicy = .ask
         /// For trusted peers.
         public var fromTrusted: InvitationPolicy = .accept
+        /// Whether invitations of peers that are not trusted are declined without being shown.
+        public var pairedOnly = false
         /// How long an invitation is open where the inviter does not say.
         public var invitationTimeout: Duration = .seconds(30)
         /// Messages kept in the inbox.
@@ -126,6 +135,8 @@ extension Node {
         public var reserve = 0.05
         /// The largest resource that is accepted, in bytes.
         public var maximumResourceSize: UInt64?
+        /// The time by the clock on the wall; tests put one in that they set.
+        package var now: (@Sendable () -> Date)?
         /// What comes due by it; tests put one in whose time they move.
         package var timers: Timers?
         /// What finds the addresses of configured peers; tests put one in that answers as they like.

@@ -17,6 +17,7 @@ public struct NodeEvent: Sendable {
         case peerLost(Peer)
         case invitationReceived(Invitation)
         case invitationResolved(Invitation)
+        case verificationChanged(Verification)
         /// Made, attached, detached or ended; the members of an ended session are listed as not connected.
         case sessionChanged(Session, ended: Bool)
         case messageReceived(Message)

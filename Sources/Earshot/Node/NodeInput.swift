@@ -47,4 +47,9 @@ enum NodeTimer: Sendable {
     case pruneInbox
     case stream(StreamID)
     case streamAcceptor(UInt64)
+    /// The time of a comparison's state is over.
+    case comparison(PeerID, VerificationID)
+    /// A peer that has asked for a comparison has not revealed in time.
+    case comparisonStep(PeerID, VerificationID)
+    case trustExpiry(PeerID)
 }

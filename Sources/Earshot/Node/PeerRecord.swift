@@ -58,6 +58,14 @@ struct PeerRecord {
     /// Whether `peer.found` was told, and how the peer looked when it was last told.
     var isAnnounced = false
     var published: Peer?
+    /// Until when an authority of ours speaks for the certificate that it showed on its present or last connection.
+    var vouchedUntil: Date?
+    /// Looks at trust that ends by itself.
+    var trustExpiry: Scheduled<Void>?
+    /// The comparison of digits that was asked for.
+    var comparison: Comparison?
+    /// What of it was said on the present connection.
+    var comparing: VerificationStateMachine?
     let firstSeen: Date
     var lastSeen: Date
     var outbox = Outbox()
@@ -72,7 +80,23 @@ struct PeerRecord {
         self.lastSeen = now
     }
 
-    var trust: Trust { self.stored?.trust ?? .unknown }
+    /// What was decided by a person, else by an authority; of a key whose digits differed no authority is believed.
+    var trust: Trust {
+        guard self.decidedTrust == .unknown, self.vouchedUntil != nil, self.stored?.verified != .mismatched else {
+            return self.decidedTrust
+        }
+        return .trusted
+    }
+
+    /// What a person decided.
+    var decidedTrust: Trust { self.stored?.trust ?? .unknown }
+
+    var trustSource: TrustSource? {
+        if self.decidedTrust != .unknown { return .person }
+        return self.trust == .trusted ? .authority : nil
+    }
+
+    var trustExpiresAt: Date? { self.trustSource == .authority ? self.vouchedUntil : self.stored?.trustedUntil }
 
     /// Once a peer has proven its key, the name that it gave there replaces the advertised one.
     var name: String { self.provenName ?? self.advertisedName ?? self.id.description }
@@ -95,7 +119,7 @@ struct PeerRecord {
             .map { (address: $0.0, isLoopback: $0.1) }
     }
 
-    func peer(isInviting: Bool) -> Peer {
+    func peer(isInviting: Bool, nameConflict: PeerID?) -> Peer {
         let state: MemberState =
             if self.session != nil, self.isAttached { .connected } else if self.redial.isDialling && (self.session != nil || isInviting) {
                 .connecting
@@ -120,7 +144,8 @@ struct PeerRecord {
         return Peer(
             id: self.id, name: self.name, presence: self.isNearby ? .nearby : .away, state: state, trust: self.trust,
             protection: self.connection?.protection, proven: self.isProven || self.stored != nil, addresses: addresses,
-            discoveryInfo: self.discoveryInfo, sources: sources.sorted(), error: self.failure, firstSeen: self.firstSeen,
+            discoveryInfo: self.discoveryInfo, sources: sources.sorted(), error: self.failure, trustSource: self.trustSource,
+            trustExpiresAt: self.trustExpiresAt, verified: self.stored?.verified, nameConflict: nameConflict, firstSeen: self.firstSeen,
             lastSeen: self.lastSeen)
     }
 
@@ -166,5 +191,7 @@ extension Peer {
         self.name == other.name && self.presence == other.presence && self.state == other.state && self.trust == other.trust
             && self.protection == other.protection && self.proven == other.proven && self.addresses == other.addresses
             && self.discoveryInfo == other.discoveryInfo && self.sources == other.sources && self.error == other.error
+            && self.trustSource == other.trustSource && self.trustExpiresAt == other.trustExpiresAt && self.verified == other.verified
+            && self.nameConflict == other.nameConflict
     }
 }

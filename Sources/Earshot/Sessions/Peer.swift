@@ -74,6 +74,14 @@ public struct Peer: Sendable, Identifiable {
     public let sources: [Source]
     /// Why it could not be reached when that was last tried; `nil` where nothing is amiss, or nobody asked for it to be reached.
     public let error: Failure?
+    /// Who trusts or blocks it; `nil` where nobody does.
+    public let trustSource: TrustSource?
+    /// When its trust ends by itself.
+    public let trustExpiresAt: Date?
+    /// What came of the last comparison of digits with it.
+    public let verified: Verified?
+    /// Another key that goes by the same name, where somebody here has dealt with one of the two.
+    public let nameConflict: PeerID?
     /// When it was first seen, by this machine's clock.
     public let firstSeen: Date
     /// When it was last heard of.
@@ -81,7 +89,9 @@ public struct Peer: Sendable, Identifiable {
 
     package init(
         id: PeerID, name: String, presence: Presence, state: MemberState, trust: Trust, protection: Protection?, proven: Bool,
-        addresses: [String], discoveryInfo: [String: String], sources: [Source], error: Failure? = nil, firstSeen: Date,
+        addresses: [String], discoveryInfo: [String: String], sources: [Source], error: Failure? = nil,
+        trustSource: TrustSource? = nil, trustExpiresAt: Date? = nil, verified: Verified? = nil, nameConflict: PeerID? = nil,
+        firstSeen: Date,
         lastSeen: Date
     ) {
         self.id = id
@@ -95,6 +105,10 @@ public struct Peer: Sendable, Identifiable {
         self.discoveryInfo = discoveryInfo
         self.sources = sources
         self.error = error
+        self.trustSource = trustSource
+        self.trustExpiresAt = trustExpiresAt
+        self.verified = verified
+        self.nameConflict = nameConflict
         self.firstSeen = firstSeen
         self.lastSeen = lastSeen
     }

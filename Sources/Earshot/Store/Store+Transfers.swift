@@ -25,7 +25,7 @@ extension Store {
             ])
     }
 
-    private static func optional(_ text: String?) -> SQLiteValue { text.map { .text($0) } ?? .null }
+    static func optional(_ text: String?) -> SQLiteValue { text.map { .text($0) } ?? .null }
 
     func loadResources() throws(SQLiteError) -> [Resource] {
         try self.database.query(

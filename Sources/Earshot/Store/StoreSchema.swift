@@ -64,6 +64,11 @@ enum StoreSchema {
             expires_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         """,
+        """
+        -- Trust that ends by itself, and what came of comparing digits.
+        ALTER TABLE peers ADD COLUMN trusted_until INTEGER;
+        ALTER TABLE peers ADD COLUMN verified TEXT;
+        """,
     ]
 
     /// The layout's version; throws when the file is not ours or not of our time. Changes nothing.

@@ -9,14 +9,23 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     package var trust: Trust
     /// Whether it has spoken TLS with us: it is not accepted in plaintext until a person resets that.
     package var spokenTLS: Bool
+    /// When its trust ends by itself.
+    package var trustedUntil: Date?
+    /// What came of the last comparison of digits with it.
+    package var verified: Verified?
     package var firstSeen: Date
     package var lastSeen: Date
 
-    package init(id: PeerID, name: String, trust: Trust, spokenTLS: Bool, firstSeen: Date, lastSeen: Date) {
+    package init(
+        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, trustedUntil: Date? = nil, verified: Verified? = nil, firstSeen: Date,
+        lastSeen: Date
+    ) {
         self.id = id
         self.name = name
         self.trust = trust
         self.spokenTLS = spokenTLS
+        self.trustedUntil = trustedUntil
+        self.verified = verified
         self.firstSeen = firstSeen
         self.lastSeen = lastSeen
     }

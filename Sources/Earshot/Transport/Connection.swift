@@ -1,4 +1,5 @@
 package import EarshotWire
+package import FoundationEssentials
 package import NIOCore
 import Synchronization
 
@@ -21,17 +22,21 @@ package final class Connection: Sendable {
     package let provenAt: ContinuousClock.Instant
     /// Where we dialled; `nil` for a connection that came in.
     package let dialledAddress: PeerAddress?
+    /// Until when an authority of ours speaks for the peer's certificate; `nil` where none does.
+    package let vouchedUntil: Date?
     /// Bytes of unreliable messages that the socket has not taken.
     private let unreliableBytes = Mutex(0)
 
     package init(
-        channel: any Channel, peer: ProvenPeer, isInitiator: Bool, provenAt: ContinuousClock.Instant, dialledAddress: PeerAddress?
+        channel: any Channel, peer: ProvenPeer, isInitiator: Bool, provenAt: ContinuousClock.Instant, dialledAddress: PeerAddress?,
+        vouchedUntil: Date? = nil
     ) {
         self.channel = channel
         self.peer = peer
         self.isInitiator = isInitiator
         self.provenAt = provenAt
         self.dialledAddress = dialledAddress
+        self.vouchedUntil = vouchedUntil
     }
 
     package var protection: Protection {
@@ -120,7 +125,7 @@ extension Frame {
         case .messageReceipts(let receipts): receipts.count * 32 + Self.baseWeight
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .resourceOffer,
             .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
-            .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort:
+            .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort, .verification:
             Self.baseWeight
         }
     }

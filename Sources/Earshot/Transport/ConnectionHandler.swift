@@ -1,4 +1,5 @@
 package import EarshotWire
+import FoundationEssentials
 package import Logging
 package import NIOCore
 import NIOSSL
@@ -18,7 +19,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     /// What carries the frames.
     package enum Security {
         /// TLS, further forward in the pipeline; once it stands, `peerKey` reads the key of the other side's certificate.
-        case tls(peerKey: (ChannelHandlerContext) -> [UInt8]?)
+        /// `voucher` has what authorities say of that certificate.
+        case tls(voucher: Voucher = Voucher(), peerKey: (ChannelHandlerContext) -> [UInt8]?)
         case plaintext
     }
 
@@ -73,7 +75,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch (event, self.security) {
-        case (TLSUserEvent.handshakeCompleted, .tls(let peerKey)):
+        case (TLSUserEvent.handshakeCompleted, .tls(_, let peerKey)):
             if case .waiting = self.state, let key = peerKey(context) {
                 self.begin(.tls(peerKey: key), context: context)
             } else {
@@ -195,13 +197,20 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.decoder.phase = .proven
         let connection = Connection(
             channel: context.channel, peer: peer, isInitiator: self.settings.role == .initiator, provenAt: .now,
-            dialledAddress: self.settings.dialledAddress)
+            dialledAddress: self.settings.dialledAddress, vouchedUntil: self.vouchedUntil)
         self.state = .proven(connection, ConnectionStateMachine(localID: self.localID, peerID: peer.id))
         self.startHeartbeat(context: context)
         if peer.transport == .tls { self.settings.spokenTLS.insert(peer.id) }
         // The node hears of the connection before whoever dialled it does.
         self.settings.emit(.proven(connection))
         self.settings.settled(.success(()))
+    }
+
+    private var vouchedUntil: Date? {
+        switch self.security {
+        case .tls(let voucher, _): voucher.validUntil
+        case .plaintext: nil
+        }
     }
 
     // MARK: Writing

@@ -8,6 +8,9 @@ package struct Timers: Sendable {
         self.eventLoop = eventLoop
     }
 
+    /// The time of these timers.
+    package var now: NIODeadline { self.eventLoop.now }
+
     @discardableResult
     package func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> Scheduled<Void> {
         self.eventLoop.scheduleTask(in: TimeAmount(delay), action)

@@ -70,10 +70,12 @@ extension Transport {
                     let pipeline = channel.pipeline.syncOperations
                     switch transport {
                     case .tls:
-                        let tls = try contexts.clientHandler()
+                        let voucher = Voucher()
+                        let tls = try contexts.clientHandler(voucher)
                         try pipeline.addHandlers(
                             PlaintextAnswerHandler(), tls,
-                            ConnectionHandler(settings: settings, logger: logger, security: .tls { [weak tls] _ in Self.key(of: tls) }))
+                            ConnectionHandler(
+                                settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }))
                     case .plaintext:
                         try pipeline.addHandler(ConnectionHandler(settings: settings, logger: logger, security: .plaintext))
                     }

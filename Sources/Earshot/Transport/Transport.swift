@@ -28,12 +28,13 @@ package final class Transport: Sendable {
     private let dials = Mutex<[ObjectIdentifier: any Channel]?>([:])
 
     init(
-        identity: Identity, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup, logger: Logger,
+        identity: Identity, authorities: CertificateAuthorities, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup,
+        logger: Logger,
         input: AsyncStream<NodeInput>.Continuation
     ) throws {
         self.identity = identity
         self.currentConfiguration = Mutex(configuration)
-        self.contexts = try TLSContexts(identity)
+        self.contexts = try TLSContexts(identity, authorities: authorities)
         self.group = group
         self.logger = logger
         self.emit = { input.yield(.connection($0)) }
@@ -128,10 +129,12 @@ package final class Transport: Sendable {
             let pipeline = context.pipeline.syncOperations
             switch transport {
             case .tls:
-                let tls = contexts.serverHandler()
+                let voucher = Voucher()
+                let tls = contexts.serverHandler(voucher)
                 try pipeline.addHandler(tls, position: .last)
                 try pipeline.addHandler(
-                    ConnectionHandler(settings: settings, logger: logger, security: .tls { [weak tls] _ in Self.key(of: tls) }),
+                    ConnectionHandler(
+                        settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }),
                     position: .last)
             case .plaintext:
                 try pipeline.addHandler(ConnectionHandler(settings: settings, logger: logger, security: .plaintext), position: .last)
@@ -152,7 +155,7 @@ package final class Transport: Sendable {
         var generator = SystemRandomNumberGenerator()
         let configuration = self.configuration
         let hello = Hello(
-            versions: WireLimits.versions, publicKey: self.identity.publicKey, signatureScheme: .ecdsaSecp256r1SHA256,
+            versions: WireLimits.versions, publicKey: self.identity.publicKey, signatureScheme: self.identity.scheme,
             nonce: (0..<WireLimits.nonceLength).map { _ in UInt8.random(in: .min ... .max, using: &generator) },
             serviceType: configuration.serviceType, displayName: configuration.displayName, encryption: configuration.encryption)
         let identity = self.identity

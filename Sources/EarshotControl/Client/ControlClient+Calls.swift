@@ -18,10 +18,35 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["peers", peer]), as: ControlAPI.Peer.self)
     }
 
-    /// `PUT /v1/peers/{peer}/trust`
-    package func setTrust(_ trust: ControlAPI.Trust, of peer: String) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
-        let body = try Self.json(ControlAPI.TrustRequest(trust: .known(trust)))
+    /// `PUT /v1/peers/{peer}/trust`; for so many seconds, or for good.
+    package func setTrust(
+        _ trust: ControlAPI.Trust, of peer: String, forSeconds seconds: Double? = nil
+    ) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
+        let body = try Self.json(ControlAPI.TrustRequest(trust: .known(trust), forSeconds: seconds))
         return try await self.call(.PUT, ControlPath.path(["peers", peer, "trust"]), body: body, as: ControlAPI.Peer.self)
+    }
+
+    /// `GET /v1/peers/{peer}/policy`
+    package func policy(of peer: String) async throws(ControlError) -> ControlReply<ControlAPI.PeerPolicy> {
+        try await self.call(.GET, ControlPath.path(["peers", peer, "policy"]), as: ControlAPI.PeerPolicy.self)
+    }
+
+    /// `POST /v1/peers/{peer}/verification`
+    package func verify(_ peer: String, timeoutSeconds: Double? = nil) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
+        let body = try Self.json(ControlAPI.VerificationRequest(timeoutSeconds: timeoutSeconds))
+        return try await self.call(.POST, ControlPath.path(["peers", peer, "verification"]), body: body, as: ControlAPI.Verification.self)
+    }
+
+    /// `GET /v1/peers/{peer}/verification`
+    package func verification(of peer: String) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
+        try await self.call(.GET, ControlPath.path(["peers", peer, "verification"]), as: ControlAPI.Verification.self)
+    }
+
+    /// `DELETE /v1/peers/{peer}/verification`: gives it up, or says that the digits differ.
+    @discardableResult
+    package func endVerification(of peer: String, mismatch: Bool) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
+        let path = ControlPath.path(["peers", peer, "verification"], query: [("mismatch", mismatch ? "true" : nil)])
+        return try await self.call(.DELETE, path, as: ControlAPI.Verification.self)
     }
 
     /// `POST /v1/invitations`; with `wait` it answers when the invitation is decided.

@@ -10,6 +10,7 @@ extension ControlAPI {
             case peerLost = "peer.lost"
             case invitationReceived = "invitation.received"
             case invitationResolved = "invitation.resolved"
+            case verificationChanged = "verification.changed"
             case sessionChanged = "session.changed"
             case messageReceived = "message.received"
             case messageStatus = "message.status"
@@ -35,6 +36,10 @@ extension ControlAPI {
         package let peer: Peer?
         /// With `invitation.*`.
         package let invitation: Invitation?
+        /// With `verification.changed`: with whom.
+        package let peerID: String?
+        /// With `verification.changed`.
+        package let verification: Verification?
         /// With `session.changed`.
         package let session: Session?
         /// With `session.changed`: whether the session is over.
@@ -63,9 +68,9 @@ extension ControlAPI {
         /// A value from its parts.
         package init(
             epoch: String, seq: UInt64, time: Date, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
-            session: Session? = nil, ended: Bool? = nil, message: Message? = nil, messageID: String? = nil, recipient: Recipient? = nil,
-            resource: Resource? = nil, stream: Stream? = nil, discovery: Discovery? = nil, changed: [String]? = nil,
-            needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
+            peerID: String? = nil, verification: Verification? = nil, session: Session? = nil, ended: Bool? = nil, message: Message? = nil,
+            messageID: String? = nil, recipient: Recipient? = nil, resource: Resource? = nil, stream: Stream? = nil,
+            discovery: Discovery? = nil, changed: [String]? = nil, needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
         ) {
             self.epoch = epoch
             self.seq = seq
@@ -73,6 +78,8 @@ extension ControlAPI {
             self.type = type
             self.peer = peer
             self.invitation = invitation
+            self.peerID = peerID
+            self.verification = verification
             self.session = session
             self.ended = ended
             self.message = message
@@ -88,7 +95,9 @@ extension ControlAPI {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case epoch, seq, time, type, peer, invitation, session, ended, message
+            case epoch, seq, time, type, peer, invitation
+            case peerID = "peer_id"
+            case verification, session, ended, message
             case messageID = "message_id"
             case recipient, resource, stream, discovery, changed
             case needsRestart = "needs_restart"

@@ -6,6 +6,18 @@ extension ControlAPI {
         case blocked
     }
 
+    /// Who trusts or blocks a peer.
+    package enum TrustSource: String, Hashable, Sendable, CaseIterable {
+        case person
+        case authority
+    }
+
+    /// What came of the last comparison of digits with a peer.
+    package enum Verified: String, Hashable, Sendable, CaseIterable {
+        case matched
+        case mismatched
+    }
+
     /// Multipeer Connectivity's states of a member of a session.
     package enum MemberState: String, Hashable, Sendable, CaseIterable {
         case notConnected = "not_connected"

@@ -31,6 +31,14 @@ extension ControlAPI {
         package let sources: [String]
         /// Why it could not be reached when that was last tried, for a peer that the settings name or for which another key answers.
         package let error: Failure?
+        /// Who trusts or blocks it; absent where nobody does.
+        package let trustSource: Tolerant<TrustSource>?
+        /// When its trust ends by itself.
+        package let trustExpiresAt: Date?
+        /// What came of the last comparison of digits with it.
+        package let verified: Tolerant<Verified>?
+        /// Another key that goes by the same name, where this machine has dealt with one of the two.
+        package let nameConflict: String?
         /// When it was first met.
         package let firstSeen: Date
         /// When it was last heard of.
@@ -40,7 +48,8 @@ extension ControlAPI {
         package init(
             id: String, name: String, presence: Tolerant<Presence>, state: Tolerant<MemberState>, trust: Tolerant<Trust>,
             protection: Tolerant<Protection>? = nil, proven: Bool, addresses: [String], discoveryInfo: [String: String],
-            sources: [String], error: Failure? = nil, firstSeen: Date, lastSeen: Date
+            sources: [String], error: Failure? = nil, trustSource: Tolerant<TrustSource>? = nil, trustExpiresAt: Date? = nil,
+            verified: Tolerant<Verified>? = nil, nameConflict: String? = nil, firstSeen: Date, lastSeen: Date
         ) {
             self.id = id
             self.name = name
@@ -53,6 +62,10 @@ extension ControlAPI {
             self.discoveryInfo = discoveryInfo
             self.sources = sources
             self.error = error
+            self.trustSource = trustSource
+            self.trustExpiresAt = trustExpiresAt
+            self.verified = verified
+            self.nameConflict = nameConflict
             self.firstSeen = firstSeen
             self.lastSeen = lastSeen
         }
@@ -61,6 +74,10 @@ extension ControlAPI {
             case id, name, presence, state, trust, protection, proven, addresses
             case discoveryInfo = "discovery_info"
             case sources, error
+            case trustSource = "trust_source"
+            case trustExpiresAt = "trust_expires_at"
+            case verified
+            case nameConflict = "name_conflict"
             case firstSeen = "first_seen"
             case lastSeen = "last_seen"
         }
@@ -85,14 +102,22 @@ extension ControlAPI {
     package struct TrustRequest: Codable, Hashable, Sendable {
         /// What to think of the peer from now on.
         package let trust: Tolerant<Trust>
+        /// How long it is to be trusted; for good where `nil`.
+        package let forSeconds: Double?
+        /// Until when it is to be trusted, instead of for how long.
+        package let expiresAt: Date?
 
         /// A value from its parts.
-        package init(trust: Tolerant<Trust>) {
+        package init(trust: Tolerant<Trust>, forSeconds: Double? = nil, expiresAt: Date? = nil) {
             self.trust = trust
+            self.forSeconds = forSeconds
+            self.expiresAt = expiresAt
         }
 
         private enum CodingKeys: String, CodingKey {
             case trust
+            case forSeconds = "for_seconds"
+            case expiresAt = "expires_at"
         }
     }
 }

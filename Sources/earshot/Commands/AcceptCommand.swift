@@ -15,6 +15,7 @@ struct AcceptCommand: AsyncParsableCommand {
         let (options, invitation, always) = (self.options, self.invitation, self.always)
         try await options.withClient { client in
             let invitation = try await PendingInvitations.find(invitation, client)
+            await NameWarning(client: client).tell(of: invitation.peerID)
             let answer = try await client.respond(to: invitation.id, .accept, always: always ? true : nil)
             if options.json { try Standard.write(json: answer.json) }
             Standard.note("accepted the invitation of \(answer.value.peerName.escapedForDisplay)")

@@ -14,6 +14,12 @@ struct DistrustCommand: AsyncParsableCommand {
         let (options, name) = (self.options, self.peer)
         let peer = try await options.withClient { client in try await client.setTrust(.unknown, of: name) }
         if options.json { try Standard.write(json: peer.json) }
-        Standard.note("\(peer.value.name.escapedForDisplay) is no longer trusted")
+        let shown = peer.value.name.escapedForDisplay
+        if peer.value.trust == .trusted {
+            Standard.note(
+                "\(shown) stays trusted: an authority of [identity] has signed its certificate; to refuse it, earshot block \(shown)")
+        } else {
+            Standard.note("\(shown) is no longer trusted")
+        }
     }
 }

@@ -20,6 +20,7 @@ struct InviteCommand: AsyncParsableCommand {
         let request = ControlAPI.InvitationRequest(
             peer: peer, context: self.context.map { Base64Bytes(Array($0.utf8)) }, timeoutSeconds: self.timeout?.value)
         try await options.withClient { client in
+            await NameWarning(client: client).tell(of: peer)
             let invitation = try await Self.invite(client, request)
             if options.json { try Standard.write(json: invitation.json) }
             try Self.judge(invitation.value)

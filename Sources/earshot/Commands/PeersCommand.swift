@@ -21,6 +21,7 @@ struct PeersCommand: AsyncParsableCommand {
                     try Render.peers(peers.value.peers).show(empty: "no peers yet")
                     for peer in peers.value.peers {
                         if let words = Render.trouble(peer) { Standard.note(words) }
+                        if let words = NameWarning.line(peer) { Standard.note(words) }
                     }
                 }
             }

@@ -10,7 +10,9 @@ extension CompletionKind {
         .daemon { source in source.peers { $0.trust != .blocked && $0.presence == .nearby && $0.state == .notConnected } }
     }
     /// Peers whose trust is not this one already.
-    static func peer(notYet trust: ControlAPI.Trust) -> CompletionKind { .daemon { source in source.peers { $0.trust != .known(trust) } } }
+    static func peer(notYet trust: ControlAPI.Trust?) -> CompletionKind {
+        .daemon { source in source.peers { trust == nil || $0.trust.known != trust } }
+    }
     /// Peers whose trust is this one.
     static func peer(_ trust: ControlAPI.Trust) -> CompletionKind { .daemon { source in source.peers { $0.trust == .known(trust) } } }
     /// Peers that proved who they are.

@@ -1,6 +1,6 @@
 /// Lets `--socket` and `--json` stand before the verb as well as behind it: people write both.
 enum ArgumentOrder {
-    /// The same arguments with leading common options moved behind the verb (of two words for `file` and `stream`).
+    /// The same arguments with leading common options moved behind the verb (of two words for `file` and the like).
     static func verbFirst(_ arguments: [String]) -> [String] {
         var rest = arguments[...]
         var common: [String] = []
@@ -16,7 +16,7 @@ enum ArgumentOrder {
             }
         }
         guard !common.isEmpty, let verb = rest.first, !verb.hasPrefix("-") else { return arguments }
-        let words = ["file", "stream"].contains(verb) && rest.count > 1 ? 2 : 1
+        let words = ["file", "stream", "identity", "policy"].contains(verb) && rest.count > 1 ? 2 : 1
         return rest.prefix(words) + common + rest.dropFirst(words)
     }
 }

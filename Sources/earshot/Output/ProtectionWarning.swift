@@ -5,16 +5,15 @@ import EarshotSafety
 struct ProtectionWarning: Sendable {
     let client: ControlClient
 
-    /// A line for each of these peers whose connection is unprotected now.
+    /// A line for each of these peers whose connection is unprotected now, and for each whose name has come back with another key.
     ///
     /// Whether the peers exist, and whether they may be sent to, is not judged here: sending says that.
     func tell(of peers: [String]) async {
         var told: Set<String> = []
         for name in peers {
-            guard let peer = try? await self.client.peer(name).value, peer.protection == .known(.unprotected),
-                told.insert(peer.id).inserted
-            else { continue }
-            Standard.note(Self.line(peer.name))
+            guard let peer = try? await self.client.peer(name).value, told.insert(peer.id).inserted else { continue }
+            if let words = NameWarning.line(peer) { Standard.note(words) }
+            if peer.protection == .known(.unprotected) { Standard.note(Self.line(peer.name)) }
         }
     }
 

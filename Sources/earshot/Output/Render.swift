@@ -18,6 +18,21 @@ enum Render {
             })
     }
 
+    /// What is thought of a peer, in one line, escaped.
+    static func trust(_ policy: ControlAPI.PeerPolicy) -> String {
+        var words = "\(policy.peerName) (\(Words.short(policy.peerID))) is \(policy.trust.rawValue)"
+        if policy.trustSource == .known(.authority) { words += " by an authority" }
+        if let until = policy.trustExpiresAt { words += " until \(Words.time(until))" }
+        if let verified = policy.verified { words += ", digits \(verified.rawValue)" }
+        return words.escapedForDisplay + "\n"
+    }
+
+    static func decisions(_ policy: ControlAPI.PeerPolicy) -> Table {
+        Table(
+            [.init(title: "ACTION"), .init(title: "DECISION"), .init(title: "RULE"), .init(title: "WHY", isFlexible: true)],
+            rows: policy.decisions.map { [$0.action.rawValue, $0.decision.rawValue, $0.rule, $0.reason] })
+    }
+
     /// Why a peer cannot be reached, where the daemon says so.
     static func trouble(_ peer: ControlAPI.Peer) -> String? {
         peer.error.map { error in
@@ -139,6 +154,10 @@ enum Render {
             let context = invitation.context.bytes.isEmpty ? "" : " \(Self.context(invitation.context.bytes))"
             return "\(Words.short(invitation.id)) \(Self.towards(invitation.direction)) \(invitation.peerName) "
                 + "\(Words.short(invitation.peerID)) \(invitation.state.rawValue)\(context)"
+        }
+        if let verification = event.verification {
+            return "\(verification.peerName) \(Words.short(verification.peerID)) \(verification.state.rawValue)"
+                + (verification.digits.map { " \($0)" } ?? "") + (verification.error.map { ": \($0.message)" } ?? "")
         }
         if let session = event.session {
             let members = session.members.map { "\($0.name) \(Words.short($0.peerID)) \(Self.state($0.state, $0.protection))" }

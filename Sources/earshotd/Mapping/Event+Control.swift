@@ -20,6 +20,10 @@ extension ControlAPI.Event {
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.invitationReceived), invitation: API.Invitation(invitation))
         case .invitationResolved(let invitation):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.invitationResolved), invitation: API.Invitation(invitation))
+        case .verificationChanged(let verification):
+            self.init(
+                epoch: epoch, seq: seq, time: time, type: .known(.verificationChanged), peerID: verification.peerID.description,
+                verification: API.Verification(verification))
         case .sessionChanged(let session, let ended):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.sessionChanged), session: API.Session(session), ended: ended)
         case .messageReceived(let message):

@@ -9,7 +9,9 @@ extension ControlAPI.Peer {
             id: peer.id.description, name: peer.name, presence: Tolerant(peer.presence), state: Tolerant(peer.state),
             trust: Tolerant(peer.trust), protection: peer.protection.map { Tolerant($0) }, proven: peer.proven, addresses: peer.addresses,
             discoveryInfo: peer.discoveryInfo, sources: peer.sources.map(\.rawValue),
-            error: ControlAPI.Failure(code: peer.error?.code, message: peer.error?.message), firstSeen: peer.firstSeen,
+            error: ControlAPI.Failure(code: peer.error?.code, message: peer.error?.message),
+            trustSource: peer.trustSource.map { Tolerant($0) }, trustExpiresAt: peer.trustExpiresAt,
+            verified: peer.verified.map { Tolerant($0) }, nameConflict: peer.nameConflict?.description, firstSeen: peer.firstSeen,
             lastSeen: peer.lastSeen)
     }
 }

@@ -43,6 +43,7 @@ struct ReloadService: Service {
             let loaded = try self.loader.anew().load()
             _ = try loaded.settings.groupID()
             try loaded.settings.checkReceiveDirectory()
+            try loaded.settings.checkIdentity()
             await self.apply(loaded, to: &running)
         } catch {
             self.logger.error("the settings were not reloaded, the ones before stay: \(error)")

@@ -1,5 +1,6 @@
 internal import Earshot
 internal import EarshotControl
+internal import FoundationEssentials
 internal import Hummingbird
 internal import HummingbirdCore
 
@@ -17,6 +18,9 @@ struct PeersRoutes: Sendable {
             Route(.get, "/v1/peers/:peer") { _, context in
                 try .json(ControlAPI.Peer(try await self.api.node.peer(context.parameter("peer"))))
             },
+            Route(.get, "/v1/peers/:peer/policy") { _, context in
+                try .json(ControlAPI.PeerPolicy(try await self.api.node.explainPolicy(context.parameter("peer"))))
+            },
             Route(.put, "/v1/peers/:peer/trust", self.setTrust),
         ]
     }
@@ -27,6 +31,15 @@ struct PeersRoutes: Sendable {
         guard let trust = Trust(rawValue: body.trust.rawValue) else {
             throw APIProblem(.invalidParameter, "`trust` is one of trusted, unknown, blocked")
         }
-        return try .json(ControlAPI.Peer(try await self.api.node.setTrust(trust, for: peer)))
+        return try .json(ControlAPI.Peer(try await self.api.node.setTrust(trust, for: peer, until: Self.end(of: body))))
+    }
+
+    /// When trust is to end by itself.
+    private static func end(of body: ControlAPI.TrustRequest) throws -> Date? {
+        guard let seconds = body.forSeconds else { return body.expiresAt }
+        guard body.expiresAt == nil else { throw APIProblem(.invalidParameter, "give either `for_seconds` or `expires_at`, not both") }
+        let time = try Duration.request(seconds, field: "for_seconds", atMost: EarshotLimits.trustTime)
+        guard time > .zero else { throw APIProblem(.invalidParameter, "`for_seconds` is more than 0") }
+        return Date(timeIntervalSinceNow: time / .seconds(1))
     }
 }

@@ -40,7 +40,6 @@ struct SettingLayers: Sendable {
 
     /// Takes the variables `EARSHOT_SECTION_KEY` that name a setting; others, and empty ones, are ignored.
     mutating func readEnvironment(_ variables: [String: String]) throws(SettingsError) {
-        try SettingKey.checkLater(environment: variables)
         for key in SettingKey.allCases {
             guard let text = variables[key.environmentName], !text.isEmpty else { continue }
             let value = SettingValue(text: text, origin: .environment(key.environmentName))
@@ -65,7 +64,6 @@ struct SettingLayers: Sendable {
                 continue
             }
             let value = SettingValue(text: entry.value, origin: origin)
-            if try SettingKey.checkLater(section: entry.section, key: entry.key, value) { continue }
             let key = try SettingKey.find(entry, origin)
             self.file.assignments.append(Assignment(key: key, value: value, isReset: entry.value.isEmpty))
         }

@@ -19,12 +19,16 @@ extension Settings {
         case .peerServiceType: self.serviceType.description
         case .peerPort: self.portIsChosen ? "\(self.port)" : "\(self.port) or any"
         case .peerEncryption: self.encryption.rawValue
+        case .identityCertificate: self.certificate?.text ?? ""
+        case .identityPrivateKey: self.privateKey?.text ?? ""
+        case .identityAuthorities: self.authorities.map(\.text).joined(separator: ", ")
         case .discoveryBackend: self.backend.rawValue
         case .discoveryAdvertise: "\(self.advertise)"
         case .discoveryBrowse: "\(self.browse)"
         case .discoveryPeers: self.configuredPeers.map(\.description).joined(separator: ", ")
         case .invitationsFromUnknown: self.fromUnknown.rawValue
         case .invitationsFromTrusted: self.fromTrusted.rawValue
+        case .invitationsPairedOnly: "\(self.pairedOnly)"
         case .invitationsTimeout: "\(self.invitationTimeout)"
         case .messagesInboxLimit: "\(self.inboxLimit)"
         case .messagesInboxSize: "\(self.inboxSize)"
@@ -68,8 +72,12 @@ extension Settings {
             self.portIsChosen = running.portIsChosen
         case .controlSocket: self.socket = running.socket
         case .controlGroup: self.group = running.group
+        case .identityCertificate: self.certificate = running.certificate
+        case .identityPrivateKey: self.privateKey = running.privateKey
+        case .identityAuthorities: self.authorities = running.authorities
         case .peerName, .peerEncryption, .discoveryBackend, .discoveryAdvertise, .discoveryBrowse, .discoveryPeers, .invitationsFromUnknown,
-            .invitationsFromTrusted, .invitationsTimeout, .messagesInboxLimit, .messagesInboxSize, .messagesInboxAge,
+            .invitationsFromTrusted, .invitationsPairedOnly, .invitationsTimeout, .messagesInboxLimit, .messagesInboxSize,
+            .messagesInboxAge,
             .messagesOutboxAge, .messagesReceipts, .resourcesAccept, .resourcesDirectory, .resourcesOnConflict, .resourcesMaximumSize,
             .resourcesQuota, .resourcesReserve, .logLevel:
             // Taken up at once.
@@ -82,7 +90,8 @@ extension SettingKey {
     /// Whether a change of it waits for the next start: it is bound, or shared with others, for as long as the daemon runs.
     var needsRestart: Bool {
         switch self {
-        case .peerServiceType, .peerPort, .controlSocket, .controlGroup: true
+        case .peerServiceType, .peerPort, .controlSocket, .controlGroup, .identityCertificate, .identityPrivateKey, .identityAuthorities:
+            true
         default: false
         }
     }
@@ -95,12 +104,16 @@ extension Node.Configuration {
         self.port = settings.port
         self.portIsFixed = settings.portIsChosen
         self.encryption = settings.encryption
+        self.certificate = settings.certificate?.text
+        self.privateKey = settings.privateKey?.text
+        self.authorities = settings.authorities.map(\.text)
         self.advertise = settings.advertise
         self.browse = settings.browse
         self.discoveryInfo = settings.discoveryInfo
         self.configuredPeers = settings.configuredPeers
         self.fromUnknown = settings.fromUnknown
         self.fromTrusted = settings.fromTrusted
+        self.pairedOnly = settings.pairedOnly
         self.invitationTimeout = settings.invitationTimeout
         self.inboxLimit = settings.inboxLimit
         self.inboxSize = settings.inboxSize

@@ -13,6 +13,11 @@ struct Settings: Sendable {
     /// Somebody chose the port: another one would surprise. 0 asks for any.
     var portIsChosen = false
     var encryption = EncryptionPreference.required
+    /// PEM files, with their places, for when one cannot be used; both or neither.
+    var certificate: SettingValue?
+    var privateKey: SettingValue?
+    /// PEM files of authorities, likewise.
+    var authorities: [SettingValue] = []
     var backend = DiscoveryBackend.auto
     var advertise = true
     var browse = true
@@ -20,6 +25,7 @@ struct Settings: Sendable {
     var discoveryInfo: [String: String] = [:]
     var fromUnknown = InvitationPolicy.ask
     var fromTrusted = InvitationPolicy.accept
+    var pairedOnly = false
     var invitationTimeout: Duration = .seconds(30)
     var inboxLimit = 10_000
     /// Bytes.
@@ -75,6 +81,29 @@ struct Settings: Sendable {
         }
     }
 
+    /// Whether the certificate, its key and the authorities can be used; opens them, and gives the identity where it is the person's own.
+    @discardableResult
+    func checkIdentity() throws(SettingsError) -> Identity? {
+        do throws(EarshotError) {
+            _ = try CertificateAuthorities(paths: self.authorities.map(\.text))
+        } catch {
+            throw SettingsError(self.authorities.first?.origin ?? .defaults, error.message)
+        }
+        switch (self.certificate, self.privateKey) {
+        case (nil, nil): return nil
+        case (let certificate?, nil):
+            throw SettingsError(certificate.origin, "there is a certificate but no private_key in [identity]; set both")
+        case (nil, let privateKey?):
+            throw SettingsError(privateKey.origin, "there is a private_key but no certificate in [identity]; set both")
+        case (let certificate?, let privateKey?):
+            do throws(EarshotError) {
+                return try Identity.load(certificate: certificate.text, privateKey: privateKey.text, now: Date())
+            } catch {
+                throw SettingsError(certificate.origin, error.message)
+            }
+        }
+    }
+
     private mutating func apply(_ key: SettingKey, _ value: SettingValue) throws(SettingsError) {
         switch key {
         case .peerName:
@@ -86,12 +115,25 @@ struct Settings: Sendable {
             self.portIsChosen = true
         case .peerEncryption:
             self.encryption = try value.choice([EncryptionPreference.required, .optional, .none])
+        case .identityCertificate:
+            _ = try Self.absolutePath(value)
+            self.certificate = value
+        case .identityPrivateKey:
+            _ = try Self.absolutePath(value)
+            self.privateKey = value
+        case .identityAuthorities:
+            self.authorities = try value.text.split(separator: ",").map { part throws(SettingsError) in
+                let path = SettingValue(text: String(part).trimmingBlanks, origin: value.origin)
+                _ = try Self.absolutePath(path)
+                return path
+            }
         case .discoveryBackend: self.backend = try value.choice(DiscoveryBackend.allCases)
         case .discoveryAdvertise: self.advertise = try value.boolean()
         case .discoveryBrowse: self.browse = try value.boolean()
         case .discoveryPeers: self.configuredPeers = try Self.peers(value)
         case .invitationsFromUnknown: self.fromUnknown = try value.choice([InvitationPolicy.ask, .accept, .reject])
         case .invitationsFromTrusted: self.fromTrusted = try value.choice([InvitationPolicy.accept, .ask])
+        case .invitationsPairedOnly: self.pairedOnly = try value.boolean()
         case .invitationsTimeout: self.invitationTimeout = try value.duration(.seconds(1)...EarshotLimits.invitationTimeout)
         case .messagesInboxLimit: self.inboxLimit = Int(truncatingIfNeeded: try value.number(1...1_000_000_000))
         case .messagesInboxSize: self.inboxSize = try value.size()

@@ -1,0 +1,20 @@
+public import EarshotWire
+public import FoundationEssentials
+
+/// What this machine's rules say of one peer.
+public struct PeerPolicy: Sendable, Hashable {
+    /// Which peer.
+    public let peerID: PeerID
+    /// Its label, untrusted.
+    public let peerName: String
+    /// What is thought of it.
+    public let trust: Trust
+    /// Who has decided that; `nil` where nobody has.
+    public let trustSource: TrustSource?
+    /// When trust ends by itself.
+    public let trustExpiresAt: Date?
+    /// What came of the last comparison of digits.
+    public let verified: Verified?
+    /// One for each action.
+    public let decisions: [PolicyDecision]
+}

@@ -1,0 +1,133 @@
+import EarshotWire
+import FoundationEssentials
+
+/// The rules of this machine, in one place: what they say of a peer is what the node does, and what it explains.
+///
+/// Pure: facts in, decisions out.
+struct PolicyEngine: Sendable {
+    /// All that rules go by.
+    struct Facts: Sendable, Hashable {
+        var trust: Trust
+        /// Who trusts or blocks it; `nil` where nobody does.
+        var source: TrustSource?
+        /// When the trust ends by itself.
+        var trustedUntil: Date?
+        var verified: Verified?
+        var hasSession: Bool
+        /// It has spoken TLS with us, which `optional` then insists upon.
+        var hasSpokenTLS: Bool
+        /// Somebody here has invited it and waits.
+        var isInviting: Bool
+    }
+
+    /// What becomes of an invitation.
+    enum InvitationOutcome: Sendable, Hashable {
+        case ask, accept, reject
+        /// Nobody here sees it; the inviter hears what a rejected one hears.
+        case hide
+    }
+
+    let facts: Facts
+    let configuration: Node.Configuration
+
+    /// What becomes of the peer's invitation, and by which rule.
+    func invitation() -> (outcome: InvitationOutcome, rule: String, reason: String) {
+        let trust = self.trustWords
+        switch self.facts.trust {
+        case .blocked:
+            return (.hide, "trust = blocked", "it is blocked: it is told that its invitation was declined, and nobody here sees it")
+        case .trusted, .unknown: break
+        }
+        if self.facts.isInviting { return (.accept, "invite", "somebody here has invited it, so both sides want a session") }
+        switch self.facts.trust {
+        case .trusted:
+            let rule = "invitations.from_trusted = \(self.configuration.fromTrusted.rawValue)"
+            switch self.configuration.fromTrusted {
+            case .accept: return (.accept, rule, "\(trust), and invitations of trusted peers are accepted by themselves")
+            case .ask: return (.ask, rule, "\(trust), and a person is asked all the same")
+            case .reject: return (.reject, rule, "\(trust), and invitations of trusted peers are rejected")
+            }
+        case .unknown, .blocked:
+            if self.configuration.pairedOnly {
+                return (.hide, "invitations.paired_only = yes", "\(trust), and invitations of strangers are declined without being shown")
+            }
+            let rule = "invitations.from_unknown = \(self.configuration.fromUnknown.rawValue)"
+            switch self.configuration.fromUnknown {
+            case .accept:
+                guard self.facts.verified != .mismatched else {
+                    return (.ask, "verified = mismatched", "its digits differed when they were compared, so a person is asked")
+                }
+                return (.accept, rule, "\(trust), and everybody's invitations are accepted by themselves")
+            case .ask: return (.ask, rule, "\(trust), so a person is asked")
+            case .reject: return (.reject, rule, "\(trust), and invitations of strangers are rejected")
+            }
+        }
+    }
+
+    /// Every decision about the peer, with its rule.
+    func explain() -> [PolicyDecision] {
+        let invitation = self.invitation()
+        let outcome: PolicyDecision.Outcome =
+            switch invitation.outcome {
+            case .ask: .ask
+            case .accept: .allow
+            case .reject, .hide: .deny
+            }
+        return [
+            self.connect(),
+            PolicyDecision(action: .invite, outcome: outcome, rule: invitation.rule, reason: invitation.reason),
+            self.inSession(.message, rule: "session", "messages of a peer in a session are taken"),
+            self.file(),
+            self.inSession(.stream, rule: "session", "streams of a peer in a session wait for a reader"),
+        ]
+    }
+
+    private func connect() -> PolicyDecision {
+        guard self.facts.trust != .blocked else {
+            return PolicyDecision(
+                action: .connect, outcome: .deny, rule: "trust = blocked",
+                reason: "it is blocked: it is not dialled, and nothing of its is heard")
+        }
+        let rule = "peer.encryption = \(self.configuration.encryption.rawValue)"
+        let reason =
+            switch self.configuration.encryption {
+            case .required: "over TLS only"
+            case .optional where self.facts.hasSpokenTLS: "over TLS only, because it has spoken TLS before"
+            case .optional: "over TLS where it can, else in plaintext, which anyone on the network can read"
+            case .none: "in plaintext only, which anyone on the network can read"
+            }
+        return PolicyDecision(action: .connect, outcome: .allow, rule: rule, reason: reason)
+    }
+
+    private func file() -> PolicyDecision {
+        let rule = "resources.accept = \(self.configuration.acceptResources.rawValue)"
+        switch self.configuration.acceptResources {
+        case .session: return self.inSession(.file, rule: rule, "files of a peer in a session are taken, within the limits of [resources]")
+        case .ask: return self.inSession(.file, rule: rule, "a person is asked about each file", outcome: .ask)
+        }
+    }
+
+    private func inSession(
+        _ action: PolicyDecision.Action, rule: String, _ reason: String, outcome: PolicyDecision.Outcome = .allow
+    ) -> PolicyDecision {
+        if self.facts.trust == .blocked {
+            return PolicyDecision(action: action, outcome: .deny, rule: "trust = blocked", reason: "it is blocked")
+        }
+        guard self.facts.hasSession else {
+            return PolicyDecision(
+                action: action, outcome: .deny, rule: "session", reason: "there is no session with it; an invitation comes first")
+        }
+        return PolicyDecision(action: action, outcome: outcome, rule: rule, reason: reason)
+    }
+
+    /// What is thought of the peer, as the beginning of a sentence.
+    private var trustWords: String {
+        switch (self.facts.trust, self.facts.source) {
+        case (.trusted, .authority): "one of identity.authorities signed its certificate"
+        case (.trusted, _):
+            self.facts.trustedUntil.map { "it is trusted until \($0.formatted(.iso8601))" } ?? "it is trusted"
+        case (.unknown, _): "it is not trusted"
+        case (.blocked, _): "it is blocked"
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package import FoundationEssentials
+
+extension ControlAPI {
+    /// What the daemon's rules say of one peer: the answer of `GET /v1/peers/{peer}/policy`.
+    package struct PeerPolicy: Codable, Hashable, Sendable {
+        /// Which peer.
+        package let peerID: String
+        /// Its label, untrusted.
+        package let peerName: String
+        /// What this machine thinks of it.
+        package let trust: Tolerant<Trust>
+        /// Who has decided that.
+        package let trustSource: Tolerant<TrustSource>?
+        /// When its trust ends by itself.
+        package let trustExpiresAt: Date?
+        /// What came of the last comparison of digits.
+        package let verified: Tolerant<Verified>?
+        /// One for each action.
+        package let decisions: [PolicyDecision]
+
+        /// A value from its parts.
+        package init(
+            peerID: String, peerName: String, trust: Tolerant<Trust>, trustSource: Tolerant<TrustSource>? = nil,
+            trustExpiresAt: Date? = nil,
+            verified: Tolerant<Verified>? = nil, decisions: [PolicyDecision]
+        ) {
+            self.peerID = peerID
+            self.peerName = peerName
+            self.trust = trust
+            self.trustSource = trustSource
+            self.trustExpiresAt = trustExpiresAt
+            self.verified = verified
+            self.decisions = decisions
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case peerID = "peer_id"
+            case peerName = "peer_name"
+            case trust
+            case trustSource = "trust_source"
+            case trustExpiresAt = "trust_expires_at"
+            case verified, decisions
+        }
+    }
+
+    /// What the rules make of one kind of thing that a peer may want.
+    package struct PolicyDecision: Codable, Hashable, Sendable {
+        /// What is decided about.
+        package enum Action: String, Hashable, Sendable, CaseIterable {
+            case connect
+            case invite
+            case message
+            case file
+            case stream
+        }
+
+        /// What is decided.
+        package enum Outcome: String, Hashable, Sendable, CaseIterable {
+            case allow
+            case ask
+            case deny
+        }
+
+        /// What is decided about.
+        package let action: Tolerant<Action>
+        /// What is decided.
+        package let decision: Tolerant<Outcome>
+        /// The rule that decides, such as `invitations.from_unknown = ask`.
+        package let rule: String
+        /// Why, in one lower-case sentence.
+        package let reason: String
+
+        /// A value from its parts.
+        package init(action: Tolerant<Action>, decision: Tolerant<Outcome>, rule: String, reason: String) {
+            self.action = action
+            self.decision = decision
+            self.rule = rule
+            self.reason = reason
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case action, decision, rule, reason
+        }
+    }
+}

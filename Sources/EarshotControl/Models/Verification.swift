@@ -1,0 +1,66 @@
+package import FoundationEssentials
+
+extension ControlAPI {
+    /// How two persons' comparison of digits with one peer stands.
+    package struct Verification: Codable, Hashable, Sendable {
+        /// How far it has come.
+        package enum State: String, Hashable, Sendable, CaseIterable {
+            case none
+            case requested
+            case waiting
+            case ready
+            case matched
+            case mismatched
+            case cancelled
+            case timedOut = "timed_out"
+            case failed
+        }
+
+        /// With whom.
+        package let peerID: String
+        /// Its label, untrusted.
+        package let peerName: String
+        /// How far it has come.
+        package let state: Tolerant<State>
+        /// Six digits, once they are there.
+        @ExplicitNull package var digits: String?
+        /// Why it has ended without them, or what is wrong with them.
+        package let error: Failure?
+        /// Until when it is waited for, or the digits are shown.
+        package let expiresAt: Date?
+
+        /// A value from its parts.
+        package init(
+            peerID: String, peerName: String, state: Tolerant<State>, digits: String? = nil, error: Failure? = nil, expiresAt: Date? = nil
+        ) {
+            self.peerID = peerID
+            self.peerName = peerName
+            self.state = state
+            self._digits = ExplicitNull(wrappedValue: digits)
+            self.error = error
+            self.expiresAt = expiresAt
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case peerID = "peer_id"
+            case peerName = "peer_name"
+            case state, digits, error
+            case expiresAt = "expires_at"
+        }
+    }
+
+    /// The body of `POST /v1/peers/{peer}/verification`, which need not have one.
+    package struct VerificationRequest: Codable, Hashable, Sendable {
+        /// How long to wait for the peer's person.
+        package let timeoutSeconds: Double?
+
+        /// A value from its parts.
+        package init(timeoutSeconds: Double? = nil) {
+            self.timeoutSeconds = timeoutSeconds
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case timeoutSeconds = "timeout_seconds"
+        }
+    }
+}

@@ -1,0 +1,10 @@
+import ArgumentParser
+
+struct PolicyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "policy", abstract: "What this machine's rules say of a peer.", subcommands: [PolicyExplainCommand.self])
+
+    mutating func run() async throws {
+        throw CommandFailure(.usage, "a command is missing", hint: Self.helpMessage())
+    }
+}

@@ -1,0 +1,90 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+import Glibc
+
+struct VerifyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify", abstract: "Compare digits with a peer's person, to know whose key it is, and trust it if they are equal.",
+        discussion:
+            "Type it on both machines; each shows six digits. Read them to each other: they are the same unless somebody sits in between.")
+
+    @Argument(help: .peer, completion: .peer(notYet: .blocked))
+    var peer: String
+    @Option(
+        name: .long, help: ArgumentHelp("How long to wait for the person there, such as 60 or 5min; 2min unless given.", valueName: "time"))
+    var timeout: Seconds?
+    @OptionGroup var options: GlobalOptions
+
+    mutating func validate() throws {
+        if let timeout = self.timeout, timeout.value <= 0 || timeout.value > 3600 {
+            throw ValidationError("--timeout is more than 0 and at most an hour")
+        }
+    }
+
+    mutating func run() async throws {
+        let (options, name, timeout) = (self.options, self.peer, self.timeout?.value)
+        try await options.withClient { client in
+            await NameWarning(client: client).tell(of: name)
+            let reply = try await Self.compare(client, name, timeout)
+            if options.json { try Standard.write(json: reply.json) }
+            try await Self.judge(client, reply.value, isSilent: options.json)
+        }
+    }
+
+    /// Asks for the digits and waits for them; an interruption gives up.
+    private static func compare(
+        _ client: ControlClient, _ name: String, _ timeout: Double?
+    ) async throws -> ControlReply<ControlAPI.Verification> {
+        // Subscribed first, so that the digits are seen however soon they come.
+        let events = try await client.events()
+        return try await Interrupts.takingBack {
+            _ = try? await client.endVerification(of: name, mismatch: false)
+        } _: {
+            let started = try await client.verify(name, timeoutSeconds: timeout)
+            guard started.value.state == .waiting else { return started }
+            let id = started.value.peerID
+            Standard.note("waiting for earshot verify to be typed on \(started.value.peerName.escapedForDisplay) too")
+            try await events.forEach { event in
+                switch event.value.type {
+                case .known(.verificationChanged):
+                    return event.value.peerID != id || event.value.verification?.state.known == .waiting
+                // What came of it may be among what was missed.
+                case .known(.gap): return try await client.verification(of: id).value.state == .waiting
+                default: return true
+                }
+            }
+            return try await client.verification(of: id)
+        }
+    }
+
+    private static func judge(_ client: ControlClient, _ verification: ControlAPI.Verification, isSilent: Bool) async throws {
+        let name = verification.peerName.escapedForDisplay
+        guard verification.state == .ready, let digits = verification.digits else {
+            let failure = verification.error
+            throw CommandFailure(
+                code: failure?.code ?? "cancelled",
+                message: failure?.message ?? "the comparison with \(verification.peerName) was given up",
+                peer: verification.peerName)
+        }
+        guard !isSilent else { return }
+        try Standard.write(digits.escapedForDisplay + "\n")
+        guard Terminal.canAsk else {
+            Standard.note("if \(name) shows the same digits: earshot trust \(name)")
+            return
+        }
+        switch Terminal.ask("do the digits match? [y/N] ") {
+        case "y", "yes":
+            let peer = try await client.setTrust(.trusted, of: verification.peerID).value
+            Standard.note("\(peer.name.escapedForDisplay) is verified and trusted")
+        case "n", "no":
+            try await client.endVerification(of: verification.peerID, mismatch: true)
+            throw CommandFailure(
+                .denied,
+                "the digits differ: this is not \(name)'s key, or somebody is in between; it is remembered, and nothing is trusted",
+                hint: "look for who is on the network, then try again: earshot verify \(name)")
+        default:
+            throw CommandFailure(.denied, "nothing was decided about \(name)", hint: "if the digits were equal: earshot trust \(name)")
+        }
+    }
+}

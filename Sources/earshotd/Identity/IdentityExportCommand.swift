@@ -1,0 +1,51 @@
+internal import ArgumentParser
+internal import Earshot
+internal import EarshotSafety
+internal import Glibc
+
+struct IdentityExportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Write the key and its certificate as PEM, for a backup. Who has it can pose as this machine.")
+
+    @OptionGroup var options: IdentityOptions
+    @Option(
+        name: .shortAndLong, help: ArgumentHelp("Write it to this new file, mode 0600, instead of standard output.", valueName: "file"),
+        completion: .file())
+    var output: String?
+
+    mutating func run() throws {
+        let (loaded, _) = try self.options.load()
+        let pem: String?
+        do throws(EarshotError) {
+            if let certificate = loaded.settings.certificate, let key = loaded.settings.privateKey {
+                pem = try Identity.pem(certificate: certificate.text, privateKey: key.text)
+            } else {
+                pem = try Identity.pem(in: loaded.stateDirectory)
+            }
+        } catch {
+            throw IdentityOptions.failure(error)
+        }
+        guard let pem else { throw IdentityOptions.missing(loaded.stateDirectory) }
+        guard let output = self.output, output != "-" else {
+            print(pem, terminator: "")
+            return
+        }
+        let descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw Self.cannotWrite(output, 73) }
+        defer { close(descriptor) }
+        var rest = Array(pem.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw Self.cannotWrite(output, 74) }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0 else { throw Self.cannotWrite(output, 74) }
+        EarshotDaemon.say(
+            "exported to \(output.escapedForDisplay); to restore it, put it into the state directory as \(Identity.fileName), mode 0600")
+    }
+
+    private static func cannotWrite(_ path: String, _ code: Int32) -> StartError {
+        StartError(description: "cannot write \(path.escapedForDisplay): \(String(cString: strerror(errno)))", exitCode: code)
+    }
+}

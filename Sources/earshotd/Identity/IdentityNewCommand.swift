@@ -1,0 +1,50 @@
+internal import ArgumentParser
+internal import Earshot
+internal import EarshotSafety
+internal import FoundationEssentials
+
+struct IdentityNewCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "new", abstract: "Make a new key: peers see a new peer from then on. The old one is kept beside it.")
+
+    @OptionGroup var options: IdentityOptions
+    @Flag(name: .long, help: "Print JSON.")
+    var json = false
+
+    mutating func run() throws {
+        let (loaded, _) = try self.options.load()
+        if let certificate = loaded.settings.certificate {
+            throw StartError(
+                description: "the identity is \(certificate.text.escapedForDisplay) of [identity] in the settings; make a new one there, "
+                    + "or take it out of the settings", exitCode: 78)
+        }
+        let (identity, kept) = try Self.replace(in: loaded.stateDirectory)
+        let path = loaded.stateDirectory + "/" + Identity.fileName
+        try IdentityShowCommand.write(IdentityShowCommand.shown(identity, path: path), json: self.json)
+        if let kept {
+            EarshotDaemon.say("the old identity is kept in \(kept.escapedForDisplay); to return to it, put it back as \(Identity.fileName)")
+        }
+        EarshotDaemon.say("peers will see a new peer: it is trusted by nobody, and the sessions of the old one are over")
+        if Self.isInUse(loaded.stateDirectory) {
+            EarshotDaemon.say("the daemon runs with the old identity until it is started again: systemctl restart earshotd")
+        }
+    }
+
+    private static func replace(in directory: String) throws -> (Identity, String?) {
+        do throws(EarshotError) {
+            return try Identity.replace(in: directory, now: Date())
+        } catch {
+            throw IdentityOptions.failure(error)
+        }
+    }
+
+    /// Whether a daemon holds the state directory.
+    private static func isInUse(_ directory: String) -> Bool {
+        do throws(EarshotError) {
+            _ = try StateLock(directory: directory)
+            return false
+        } catch {
+            return error.code == .conflict
+        }
+    }
+}

@@ -1,0 +1,69 @@
+internal import ArgumentParser
+internal import Earshot
+internal import EarshotControl
+internal import EarshotSafety
+internal import EarshotWire
+internal import FoundationEssentials
+
+struct IdentityShowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "show", abstract: "Print the peer id and what it stands for.")
+
+    @OptionGroup var options: IdentityOptions
+    @Flag(name: .long, help: "Print JSON.")
+    var json = false
+
+    /// What is shown.
+    struct Shown: Encodable {
+        let peerID: String
+        let key: String
+        let fingerprint: String
+        let certificates: Int
+        let validUntil: Date
+        let path: String
+
+        private enum CodingKeys: String, CodingKey {
+            case peerID = "peer_id"
+            case key, fingerprint, certificates
+            case validUntil = "valid_until"
+            case path
+        }
+    }
+
+    mutating func run() throws {
+        let (loaded, own) = try self.options.load()
+        let shown: Shown
+        if let own, let certificate = loaded.settings.certificate {
+            shown = Self.shown(own, path: certificate.text)
+        } else {
+            do throws(EarshotError) {
+                guard let identity = try Identity.existing(in: loaded.stateDirectory) else {
+                    throw EarshotError(.notFound, "")
+                }
+                shown = Self.shown(identity, path: loaded.stateDirectory + "/" + Identity.fileName)
+            } catch {
+                throw error.code == .notFound ? IdentityOptions.missing(loaded.stateDirectory) : IdentityOptions.failure(error)
+            }
+        }
+        try Self.write(shown, json: self.json)
+    }
+
+    static func shown(_ identity: Identity, path: String) -> Shown {
+        Shown(
+            peerID: identity.id.description, key: identity.keyName, fingerprint: identity.fingerprint, certificates: identity.chain.count,
+            validUntil: identity.validUntil, path: path)
+    }
+
+    static func write(_ shown: Shown, json: Bool) throws {
+        guard !json else {
+            print(String(decoding: try ControlJSON.encode(shown), as: UTF8.self))
+            return
+        }
+        print("peer id      \(shown.peerID)")
+        print("key          \(shown.key)")
+        print("fingerprint  \(shown.fingerprint)")
+        print(
+            "certificate  valid until \(shown.validUntil.formatted(.iso8601))"
+                + (shown.certificates > 1 ? ", \(shown.certificates) in the chain" : ""))
+        print("file         \(shown.path.escapedForDisplay)")
+    }
+}

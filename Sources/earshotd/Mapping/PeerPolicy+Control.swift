@@ -1,0 +1,17 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+
+extension ControlAPI.PeerPolicy {
+    /// The rules' word on a peer as the API shows it.
+    init(_ policy: PeerPolicy) {
+        self.init(
+            peerID: policy.peerID.description, peerName: policy.peerName, trust: Tolerant(policy.trust),
+            trustSource: policy.trustSource.map { Tolerant($0) }, trustExpiresAt: policy.trustExpiresAt,
+            verified: policy.verified.map { Tolerant($0) },
+            decisions: policy.decisions.map { decision in
+                ControlAPI.PolicyDecision(
+                    action: Tolerant(decision.action), decision: Tolerant(decision.outcome), rule: decision.rule, reason: decision.reason)
+            })
+    }
+}

@@ -1,0 +1,118 @@
+import EarshotWire
+import Foundation
+import NIOSSL
+import Testing
+
+@testable import Earshot
+
+/// Peers whose certificate one of our authorities has signed are trusted, over TLS and within its dates.
+@Suite struct AuthorityTests {
+    private func vouch(_ files: (certificate: String, privateKey: String), _ roots: [String]) async throws -> Date? {
+        let identity = try Identity.load(certificate: files.certificate, privateKey: files.privateKey, now: .distantPast)
+        return await (try CertificateAuthorities(paths: roots)).vouch(for: identity.chain)
+    }
+
+    @Test(arguments: TestKey.allCases) func anAuthorityOfEachKindVouches(_ kind: TestKey) async throws {
+        let directory = try StateDirectory()
+        let authority = try TestAuthority("ca", key: kind)
+        let root = try authority.file(in: directory)
+        #expect(try await self.vouch(authority.issue("alice", in: directory), [root]) != nil)
+        #expect(try await self.vouch(authority.intermediate("between").issue("bob", key: .ed25519, in: directory), [root]) != nil)
+    }
+
+    @Test func nothingElseIsVouchedFor() async throws {
+        let directory = try StateDirectory()
+        let authority = try TestAuthority("ca")
+        let root = try authority.file(in: directory)
+        // Another authority, of the same name.
+        #expect(try await self.vouch(TestAuthority("ca").issue("mallory", in: directory), [root]) == nil)
+        #expect(try await self.vouch(authority.issue("old", days: -9 ... -1, in: directory), [root]) == nil)
+        #expect(try await self.vouch(authority.issue("young", days: 1...9, in: directory), [root]) == nil)
+        #expect(try await self.vouch(authority.intermediate("gone", days: -9 ... -1).issue("late", in: directory), [root]) == nil)
+        let past = try TestAuthority("past", days: -9 ... -1)
+        #expect(try await self.vouch(past.issue("heir", in: directory), [past.file(in: directory)]) == nil)
+        // The end of the chain that ends first counts.
+        let soon = try await self.vouch(authority.issue("soon", days: -1...2, in: directory), [root])
+        #expect(try #require(soon).timeIntervalSinceNow < 2.1 * 86_400)
+        let own = try Identity.load(from: directory.path)
+        #expect(await (try CertificateAuthorities(paths: [root])).vouch(for: own.chain) == nil)
+        #expect(await (try CertificateAuthorities(paths: [root])).vouch(for: []) == nil)
+    }
+
+    @Test func whatIsNoAuthorityIsRefused() throws {
+        let directory = try StateDirectory()
+        let files = try TestAuthority("ca").issue("alice", in: directory)
+        for path in [files.certificate, files.privateKey, directory.path, directory.path + "/nothing"] {
+            let error = #expect(throws: EarshotError.self) { try CertificateAuthorities(paths: [path]) }
+            #expect(error?.code == .invalidParameter)
+        }
+    }
+
+    private func trust(of alice: TestNode, at bob: TestNode) async throws -> Peer { try await bob.node.peer(alice.node.id.description) }
+
+    @Test func aVouchedPeerIsTrustedWithoutAsking() async throws {
+        let directory = try StateDirectory()
+        let authority = try TestAuthority("ca")
+        let root = try authority.file(in: directory)
+        let files = try authority.issue("alice", key: .rsa, in: directory)
+        let (alice, bob) = try await pair(
+            inSession: false, configureAlice: { ($0.certificate, $0.privateKey) = (files.certificate, files.privateKey) },
+            configureBob: { $0.authorities = [root] })
+        let invitation = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
+        #expect(try await alice.node.decided(invitation.id).state == .accepted)
+        let seen = try await self.trust(of: alice, at: bob)
+        #expect(seen.trust == .trusted && seen.trustSource == .authority && seen.trustExpiresAt != nil)
+        let policy = try await bob.node.explainPolicy("alice")
+        #expect(policy.decisions.first { $0.action == .invite }?.reason.contains("identity.authorities") == true)
+        // By nobody's word: what is kept is not trust.
+        #expect(try await self.trust(of: bob, at: alice).trust == .unknown)
+        // A person's word counts for more.
+        _ = try await bob.node.setTrust(.blocked, for: alice.node.id.description)
+        #expect(try await self.trust(of: alice, at: bob).trust == .blocked)
+        await alice.stop()
+        await bob.stop()
+        let later = try await TestNode("bob", in: bob.state)
+        _ = try await later.node.setTrust(.unknown, for: alice.node.id.description)
+        #expect(try await self.trust(of: alice, at: later).trust == .unknown)
+        await later.stop()
+    }
+
+    @Test func inPlaintextNobodyIsVouchedFor() async throws {
+        let directory = try StateDirectory()
+        let authority = try TestAuthority("ca")
+        let root = try authority.file(in: directory)
+        let files = try authority.issue("alice", in: directory)
+        let (alice, bob) = try await pair(
+            inSession: false,
+            configureAlice: {
+                ($0.certificate, $0.privateKey) = (files.certificate, files.privateKey)
+                $0.encryption = .none
+            },
+            configureBob: {
+                $0.authorities = [root]
+                $0.encryption = .optional
+            })
+        _ = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
+        let received = try await bob.invitation()
+        #expect(received.state == .pending)
+        #expect(try await self.trust(of: alice, at: bob).trust == .unknown)
+        await alice.stop()
+        await bob.stop()
+    }
+
+    /// The chain is good, and another key presents it: TLS would not let it, and the handshake goes by the key.
+    @Test func aStrangersCertificateEarnsNothing() async throws {
+        let directory = try StateDirectory()
+        let authority = try TestAuthority("ca")
+        let root = try authority.file(in: directory)
+        let wrong = try TestAuthority("ca").issue("alice", in: directory)
+        let (alice, bob) = try await pair(
+            inSession: false, configureAlice: { ($0.certificate, $0.privateKey) = (wrong.certificate, wrong.privateKey) },
+            configureBob: { $0.authorities = [root] })
+        _ = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
+        #expect(try await bob.invitation().state == .pending)
+        #expect(try await self.trust(of: alice, at: bob).trust == .unknown)
+        await alice.stop()
+        await bob.stop()
+    }
+}
