@@ -53,6 +53,10 @@ package enum FrameParser {
         case .resourceFrom:
             .resourceFrom(
                 ResourceFrom(id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 0...WireLimits.resourceSize)))
+        case .dataTicket:
+            .dataTicket(DataTicket(transfer: try reader.identifier("transfer"), token: try self.token(from: &reader)))
+        case .dataUnavailable: .dataUnavailable(try reader.identifier("transfer"))
+        case .dataAttach: .dataAttach(try self.token(from: &reader))
         }
     }
 
@@ -139,6 +143,11 @@ package enum FrameParser {
         let id: ResourceID = try reader.identifier("resource")
         let offset = try reader.integer("offset", in: 0...WireLimits.resourceSize)
         return ResourceAccept(id: id, offset: offset, limit: try reader.integer("limit", in: offset...WireLimits.resourceSize))
+    }
+
+    private static func token(from reader: inout PayloadReader) throws(WireError) -> DataToken {
+        guard let token = DataToken(bytes: try reader.bytes("token", count: WireLimits.dataToken)) else { throw reader.malformed("token") }
+        return token
     }
 
     private static func chunk(from reader: inout PayloadReader) throws(WireError) -> ResourceChunk {

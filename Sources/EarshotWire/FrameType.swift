@@ -24,6 +24,9 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     case resourceCancel = 0x46
     case resourceHave = 0x47
     case resourceFrom = 0x48
+    case dataTicket = 0x50
+    case dataUnavailable = 0x51
+    case dataAttach = 0x58
 
     /// The first number that a receiver may skip.
     package static let firstSkippable: UInt8 = 0x80
@@ -50,6 +53,9 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .resourceRefuse, .resourceCancel: identifier + refusal
         case .resourceChunk: identifier + 8 + 4 + WireLimits.chunkData
         case .resourceEnd: identifier + 1 + 1 + WireLimits.digest
+        case .dataTicket: identifier + WireLimits.dataToken
+        case .dataUnavailable: identifier
+        case .dataAttach: WireLimits.dataToken
         case .resourceHave: identifier + 8 + WireLimits.prefixDigest
         case .resourceFrom: identifier + 8
         }
@@ -82,6 +88,9 @@ extension Frame {
         case .resourceCancel: .resourceCancel
         case .resourceHave: .resourceHave
         case .resourceFrom: .resourceFrom
+        case .dataTicket: .dataTicket
+        case .dataUnavailable: .dataUnavailable
+        case .dataAttach: .dataAttach
         }
     }
 }

@@ -85,6 +85,9 @@ public enum MessageKind: Sendable {}
 /// See ``InvitationKind``.
 public enum ResourceKindTag: Sendable {}
 
+/// See ``InvitationKind``.
+public enum TransferKindTag: Sendable {}
+
 /// Names one invitation, made by its inviter.
 public typealias InvitationID = WireID<InvitationKind>
 /// Names one session, made by the side that accepts.
@@ -93,3 +96,12 @@ public typealias SessionID = WireID<SessionKind>
 public typealias MessageID = WireID<MessageKind>
 /// Names one transfer, made by its sender.
 public typealias ResourceID = WireID<ResourceKindTag>
+/// Names whatever moves over a data connection: a resource, by its ``ResourceID``, or a stream.
+public typealias TransferID = WireID<TransferKindTag>
+
+extension WireID where Kind == TransferKindTag {
+    /// The same 16 bytes as the name of what moves.
+    public init(_ id: WireID<some Any>) {
+        self.init(high: id.high, low: id.low)
+    }
+}

@@ -1,5 +1,6 @@
 import EarshotWire
 import NIOCore
+import Testing
 
 /// The frames, keys and nonces that the published vectors are made of.
 enum Fixtures {
@@ -14,6 +15,10 @@ enum Fixtures {
     static let invitation = InvitationID(high: 0x0102_0304_0506_0708, low: 0x090A_0B0C_0D0E_0F10)
     static let message = MessageID(high: 0x1112_1314_1516_1718, low: 0x191A_1B1C_1D1E_1F20)
     static let resource = ResourceID(high: 0x2122_2324_2526_2728, low: 0x292A_2B2C_2D2E_2F30)
+
+    static var token: DataToken {
+        get throws { try #require(DataToken(bytes: [UInt8](0..<32))) }
+    }
 
     static func hello(
         versions: ClosedRange<UInt8> = 1...1, publicKey: [UInt8] = [0x30, 0x01, 0x02], scheme: SignatureScheme = .ecdsaSecp256r1SHA256,
@@ -111,6 +116,11 @@ enum Fixtures {
             NamedFrame(
                 name: "resource from", note: "65536", frame: .resourceFrom(ResourceFrom(id: self.resource, offset: 65_536))),
             NamedFrame(name: "resource from the start", note: "0", frame: .resourceFrom(ResourceFrom(id: self.resource, offset: 0))),
+            NamedFrame(
+                name: "data ticket", note: "for the resource, token 00..1f",
+                frame: .dataTicket(DataTicket(transfer: TransferID(self.resource), token: try self.token))),
+            NamedFrame(name: "data unavailable", note: "the resource", frame: .dataUnavailable(TransferID(self.resource))),
+            NamedFrame(name: "data attach", note: "token 00..1f", frame: .dataAttach(try self.token)),
         ]
     }
 }

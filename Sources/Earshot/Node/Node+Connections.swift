@@ -255,7 +255,7 @@ extension Node {
                 connection.send([.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal))])
             case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
                 .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
-                .resourceFrom:
+                .resourceFrom, .dataTicket, .dataUnavailable, .dataAttach:
                 break
             }
         }
@@ -292,8 +292,7 @@ extension Node {
             case .message(let message): if self.received(message, weight: frame.weight, on: connection) { handedOn += frame.weight }
             case .messageReceipts(let receipts): self.received(receipts, from: id)
             case .resourceOffer(let offer): self.received(offer, from: id)
-            case .resourceAccept(let accept):
-                self.signal(accept.id, from: id, .outgoing, .accepted(offset: accept.offset, limit: accept.limit))
+            case .resourceAccept(let accept): self.received(accept, from: id)
             case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
             case .resourceChunk(let chunk):
                 let signal = Transfer.Signal.chunk(offset: chunk.offset, chunk.data.compacted, weight: frame.weight)
@@ -304,7 +303,9 @@ extension Node {
             case .resourceHave(let have):
                 self.signal(have.id, from: id, .outgoing, .have(offset: have.offset, digest: have.digest))
             case .resourceFrom(let from): self.signal(from.id, from: id, .incoming, .from(offset: from.offset))
-            case .hello, .proof, .refusal, .ping, .pong, .goodbye: break
+            case .dataTicket(let ticket): self.received(ticket, from: id)
+            case .dataUnavailable(let transfer): self.receivedDataUnavailable(transfer, from: id)
+            case .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
             }
         }
         connection.processed(weight - handedOn)
