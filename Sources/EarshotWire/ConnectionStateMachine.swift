@@ -79,6 +79,7 @@ package struct ConnectionStateMachine: Sendable {
     private mutating func actionOn(_ frame: Frame) -> ReceivedAction {
         switch frame {
         case .hello, .proof: return .violation(.outOfOrder(frame.type, why: "the handshake is over"))
+        case .dataAttach: return .violation(.outOfOrder(.dataAttach, why: "this is a control connection"))
         case .refusal, .goodbye:
             self.state = .closed
             return .deliver
@@ -91,7 +92,7 @@ package struct ConnectionStateMachine: Sendable {
         case .inviteAnswer(let answer): return self.invitations.received(answer)
         case .inviteWithdraw(let withdraw): return self.invitations.received(withdraw)
         // What is in order among the steps of a comparison is the affair of ``VerificationStateMachine``, which the persons' decisions drive.
-        case .sessionResume, .sessionEnd, .messageReceipts, .verification: return .deliver
+        case .sessionResume, .sessionEnd, .messageReceipts, .dataTicket, .dataUnavailable, .verification: return .deliver
         case .message(let message): return self.received(message)
         case .resourceOffer(let offer): return self.transfers.received(offer)
         case .resourceAccept(let accept): return self.transfers.received(accept)
@@ -136,7 +137,7 @@ package struct ConnectionStateMachine: Sendable {
         case .open: break
         }
         switch frame {
-        case .hello, .proof: return .drop
+        case .hello, .proof, .dataAttach: return .drop
         case .refusal:
             self.state = .closed
             return .send
@@ -152,7 +153,7 @@ package struct ConnectionStateMachine: Sendable {
         case .invite(let invite): return self.invitations.sent(invite)
         case .inviteAnswer(let answer): return self.invitations.sent(answer)
         case .inviteWithdraw(let withdraw): return self.invitations.sent(withdraw)
-        case .sessionResume, .sessionEnd, .message, .messageReceipts, .verification: return .send
+        case .sessionResume, .sessionEnd, .message, .messageReceipts, .dataTicket, .dataUnavailable, .verification: return .send
         case .resourceOffer(let offer): return self.transfers.sent(offer)
         case .resourceAccept(let accept): return self.transfers.sent(accept)
         case .resourceRefuse(let refuse): return self.transfers.sent(refuse: refuse.id)

@@ -207,6 +207,8 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
                 .verification(VerificationFrame(id: Fixtures.verification, .answer(nonce: [UInt8](repeating: 0, count: 32)))),
                 .verification(VerificationFrame(id: Fixtures.verification, .reveal(nonce: [UInt8](repeating: 0, count: 32)))),
                 .verification(VerificationFrame(id: Fixtures.verification, .end(.busy))),
+                .dataTicket(DataTicket(transfer: TransferID(id), token: DataToken())), .dataUnavailable(TransferID(id)),
+                .dataAttach(DataToken()),
             ] + (try self.longestOfStreams(refusal, name: text(255)))
         #expect(Set(longest.map(\.type)).union([.hello]) == Set(FrameType.allCases))
         for frame in longest {

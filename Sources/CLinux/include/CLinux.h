@@ -6,6 +6,7 @@
 
 #include "files.h"
 #include "landlock.h"
+#include "sockets.h"
 #include "trees.h"
 #include "xxh3.h"
 

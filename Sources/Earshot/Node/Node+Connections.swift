@@ -262,7 +262,8 @@ extension Node {
                 connection.send([.streamRefuse(StreamRefuse(id: open.id, refusal: refusal))])
             case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
                 .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
-                .resourceFrom, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone, .streamAbort, .verification:
+                .resourceFrom, .dataTicket, .dataUnavailable, .dataAttach, .streamAccept, .streamRefuse, .streamData, .streamEnd,
+                .streamDone, .streamAbort, .verification:
                 break
             }
         }
@@ -308,8 +309,7 @@ extension Node {
             case .sessionEnd(let session): self.receivedEnd(session, from: id)
             case .messageReceipts(let receipts): self.received(receipts, from: id)
             case .resourceOffer(let offer): self.received(offer, from: id)
-            case .resourceAccept(let accept):
-                self.signal(accept.id, from: id, .outgoing, .accepted(offset: accept.offset, limit: accept.limit))
+            case .resourceAccept(let accept): self.received(accept, from: id)
             case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
             case .resourceChunk(let chunk):
                 let signal = Transfer.Signal.chunk(offset: chunk.offset, chunk.data.compacted, weight: frame.weight)
@@ -320,6 +320,8 @@ extension Node {
             case .resourceHave(let have):
                 self.signal(have.id, from: id, .outgoing, .have(offset: have.offset, digest: have.digest))
             case .resourceFrom(let from): self.signal(from.id, from: id, .incoming, .from(offset: from.offset))
+            case .dataTicket(let ticket): self.received(ticket, from: id)
+            case .dataUnavailable(let transfer): self.receivedDataUnavailable(transfer, from: id)
             case .streamOpen(let open): self.received(open, from: id)
             case .streamAccept(let accept): self.received(accept, from: id)
             case .streamRefuse(let refuse): self.receivedRefusal(refuse, from: id)
@@ -329,7 +331,7 @@ extension Node {
             case .streamDone(let stream): self.receivedDone(stream, from: id)
             case .streamAbort(let abort): self.receivedAbort(abort, from: id)
             case .verification(let verification): self.received(verification, from: id)
-            case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye: break
+            case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
             }
         }
         if !messages.isEmpty { handedOn += self.received(messages, on: connection) }

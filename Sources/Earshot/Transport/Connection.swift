@@ -124,8 +124,9 @@ extension Frame {
         case .invite(let invite): invite.context.count + Self.baseWeight
         case .messageReceipts(let receipts): receipts.count * 32 + Self.baseWeight
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .resourceOffer,
-            .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
-            .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort, .verification:
+            .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom, .dataTicket,
+            .dataUnavailable, .dataAttach, .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort,
+            .verification:
             Self.baseWeight
         }
     }
