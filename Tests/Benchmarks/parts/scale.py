@@ -49,7 +49,8 @@ def run(bench):
 
         memory, cpu, began = bob.status("VmRSS"), bob.cpu_seconds(), time.monotonic()
         nodes = bench.alice.start(
-            [bench.binary("benchmark"), "sessions", f"{bench.bob.address}:47110", SESSIONS], stdout=subprocess.PIPE, text=True)
+            [bench.binary("benchmark"), "sessions", f"{bench.bob.address}:47110", SESSIONS],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
             if nodes.stdout.readline().strip() != "ready":
                 raise RuntimeError("the nodes did not get their sessions")
