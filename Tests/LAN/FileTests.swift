@@ -7,7 +7,7 @@ extension LAN {
         @Test func sixtyFourMebibytes() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
-                try await Self.make("music.flac", mebibytes: 64, at: alice)
+                try await LAN.make("music.flac", mebibytes: 64, at: alice)
                 let began = ContinuousClock.now
                 try await alice.expect(0, "file", "send", "bob", "music.flac")
                 measured("a file of 64 MiB, debug build", ContinuousClock.now - began)
@@ -22,7 +22,7 @@ extension LAN {
                 #expect(try await alice.files().map(\.state.rawValue) == ["completed"])
 
                 try await bob.expect(0, "file", "get", "music.flac")
-                #expect(try await Self.equal("\(alice.place)/music.flac", "\(bob.place)/music.flac"))
+                #expect(try await LAN.equal("\(alice.place)/music.flac", "\(bob.place)/music.flac"))
                 #expect(try await bob.files().map(\.id) == [row.id], "the row stays")
             }
         }
@@ -30,12 +30,12 @@ extension LAN {
         @Test func getOverwritesNothing() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
-                try await Self.make("notes.txt", mebibytes: 1, at: alice)
+                try await LAN.make("notes.txt", mebibytes: 1, at: alice)
                 try Data("mine".utf8).write(to: URL(fileURLWithPath: "\(bob.place)/notes.txt"))
                 try await alice.expect(0, "file", "send", "bob", "notes.txt")
                 try await bob.expect(0, "file", "get", "notes.txt")
                 #expect(FileManager.default.contents(atPath: "\(bob.place)/notes.txt") == Data("mine".utf8))
-                #expect(try await Self.equal("\(alice.place)/notes.txt", "\(bob.place)/notes (2).txt"))
+                #expect(try await LAN.equal("\(alice.place)/notes.txt", "\(bob.place)/notes (2).txt"))
 
                 // An empty one, and one to standard output.
                 _ = FileManager.default.createFile(atPath: "\(alice.place)/empty", contents: Data())
@@ -53,7 +53,7 @@ extension LAN {
                 let (alice, bob) = try await laboratory.session()
                 // A slow cable, so that there is something to cancel.
                 try await Self.shape(laboratory, "add", "dev", "eth0", "root", "tbf", "rate", "40mbit", "burst", "64kb", "latency", "200ms")
-                try await Self.make("film.mkv", mebibytes: 64, at: alice)
+                try await LAN.make("film.mkv", mebibytes: 64, at: alice)
                 let sending = try alice.begin(["file", "send", "bob", "film.mkv"])
                 try await eventually("bob receives") {
                     try await bob.files().contains { $0.state == .transferring && $0.transferred > 0 }
@@ -69,33 +69,15 @@ extension LAN {
                     }
                 }
                 try await Self.shape(laboratory, "del", "dev", "eth0", "root")
-                #expect(try Self.bytes(under: "\(bob.place)/state") < 4 << 20, "nothing of it is kept")
+                #expect(try LAN.bytes(under: "\(bob.place)/state") < 4 << 20, "nothing of it is kept")
                 // The session lives on.
                 try await alice.expect(0, "send", "bob", "never mind")
             }
         }
 
-        private static func make(_ name: String, mebibytes: Int, at daemon: Daemon) async throws {
-            let made = try await Running(
-                ["/usr/bin/head", "-c", "\(mebibytes)M", "/dev/urandom"], log: "\(daemon.place)/\(name)"
-            ).status()
-            try #require(made == 0)
-        }
-
-        private static func equal(_ one: String, _ other: String) async throws -> Bool {
-            try await Running(["/usr/bin/cmp", one, other]).outcome().status == 0
-        }
-
         /// Shapes what leaves alice's host.
         private static func shape(_ laboratory: Laboratory, _ arguments: String...) async throws {
             try await laboratory.lab(["host", "exec", "alice", "--", "tc", "qdisc"] + arguments)
-        }
-
-        private static func bytes(under directory: String) throws -> Int {
-            try FileManager.default.subpathsOfDirectory(atPath: directory).reduce(0) { sum, path in
-                let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(path)")
-                return attributes[.type] as? FileAttributeType == .typeRegular ? sum + (attributes[.size] as? Int ?? 0) : sum
-            }
         }
     }
 }

@@ -27,6 +27,8 @@ struct WordsTests {
         let line = ProgressLine.text(name: String(repeating: "x", count: 300), transferred: 45, size: 100, rate: 5, width: 60)
         #expect(DisplayWidth.of(line) == 60)
         #expect(line.hasSuffix("  45%  5 B/s  0:11 left"))
+        let paced = ProgressLine.text(name: "x", transferred: 45, size: 100, rate: 5, left: 90, width: 60)
+        #expect(paced == "x  45%  5 B/s  1:30 left", "the daemon's long memory counts")
     }
 
     @Test(arguments: [

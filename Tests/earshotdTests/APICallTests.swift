@@ -186,6 +186,10 @@ import Testing
         let type = "Content-Type: application/octet-stream"
         let sent = try await api.call("POST", "/v1/resources?to=bob&name=note.txt", [type], body: content)
         #expect(sent.status == 200)
+        let queued = try await api.call("POST", "/v1/resources?to=bob&name=later.txt&queue=true&digest=sha256", [type], body: content)
+        #expect(queued.status == 202)
+        let odd = try await api.call("POST", "/v1/resources?to=bob&name=note.txt&digest=md5", [type], body: content)
+        #expect(odd.status == 400 && odd.code == "invalid-parameter")
         let path = "\(bob.place)/from-bob.txt"
         try Data(content).write(to: URL(fileURLWithPath: path))
         _ = try await bob.node.sendResource(to: ["alice"], path: path)

@@ -43,7 +43,7 @@ enum ProgressLine {
         if rate > 0 {
             parts.append("\(Words.size(rate))/s")
             if transferred < size {
-                let seconds = left.map(Double.init) ?? Double(size - transferred) / Double(rate)
+                let seconds = left.map { Double($0) } ?? Double(size - transferred) / Double(rate)
                 parts.append("\(Words.clock(seconds)) left")
             }
         }

@@ -1,0 +1,156 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    /// Transfers over whatever interrupts them.
+    @Suite struct Resume {
+        /// Who, or what, is taken away in the middle.
+        enum Loss: String, CaseIterable, Sendable {
+            case sender, receiver, both, cable
+        }
+
+        @Test(arguments: Loss.allCases) func aTransferGoesOn(after loss: Loss) async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await LAN.make("film.mkv", mebibytes: 10, at: alice)
+                try await LAN.slowly(laboratory) {
+                    let sending = try alice.begin(["file", "send", "bob", "film.mkv"])
+                    try await eventually("a part is there") { try await bob.files().contains { $0.transferred > 2 << 20 } }
+                    try await self.take(loss, alice, bob, laboratory)
+                    let kept = try #require(try await bob.files().first)
+                    #expect(kept.state == .paused || kept.state == .transferring)
+                    #expect(kept.transferred > 2 << 20, "what had arrived is not sent again")
+                    let back = ContinuousClock.now
+                    try await self.giveBack(loss, laboratory)
+                    try await eventually("it moves on") {
+                        let row = try #require(try await bob.files().first)
+                        return row.state == .completed || row.transferred > kept.transferred
+                    }
+                    measured("a transfer moves again after: \(loss.rawValue)", ContinuousClock.now - back)
+                    #expect(ContinuousClock.now - back < .seconds(20), "10 s are promised, and this machine may be busy")
+                    let outcome = await sending.outcome()
+                    #expect(outcome.status == 0, "\(outcome)")
+                }
+                #expect(try await alice.files().map(\.state.rawValue) == ["completed"])
+                let rows = try await bob.files()
+                #expect(rows.map(\.state.rawValue) == ["completed"])
+                try await bob.expect(0, "file", "get", "film.mkv")
+                #expect(try await LAN.equal("\(alice.place)/film.mkv", "\(bob.place)/film.mkv"))
+            }
+        }
+
+        private func take(_ loss: Loss, _ alice: Daemon, _ bob: Daemon, _ laboratory: Laboratory) async throws {
+            switch loss {
+            case .sender:
+                await alice.kill()
+                try await self.expectPaused(at: bob)
+                try await alice.start()
+            case .receiver:
+                await bob.kill()
+                try await self.expectPaused(at: alice)
+                try await bob.start()
+            case .both:
+                await bob.kill()
+                await alice.kill()
+                try await alice.start()
+                try await self.expectPaused(at: alice)
+                try await bob.start()
+            case .cable:
+                try await laboratory.lab("link", "alice", "down")
+                try await self.expectPaused(at: bob)
+                try await self.expectPaused(at: alice)
+            }
+        }
+
+        private func giveBack(_ loss: Loss, _ laboratory: Laboratory) async throws {
+            if loss == .cable { try await laboratory.lab("link", "alice", "up") }
+        }
+
+        private func expectPaused(at daemon: Daemon) async throws {
+            // A cable that was pulled shows by silence alone.
+            try await eventually(within: .seconds(40), "\(daemon.name) says that it is paused") {
+                try await daemon.files().map(\.state.rawValue) == ["paused"]
+            }
+        }
+
+        @Test func cancelledWhileTheOtherIsAway() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await LAN.make("film.mkv", mebibytes: 10, at: alice)
+                try await LAN.slowly(laboratory) {
+                    let sending = try alice.begin(["file", "send", "bob", "film.mkv"])
+                    try await eventually("some is there") { try await bob.files().contains { $0.transferred > 1 << 20 } }
+                    await bob.kill()
+                    try await self.expectPaused(at: alice)
+                    // What Ctrl-C does.
+                    sending.signal(SIGINT)
+                    #expect(await sending.status() == 130)
+                    try await eventually("alice has it cancelled") { try await alice.files().map(\.state.rawValue) == ["cancelled"] }
+                    try await bob.start()
+                    try await eventually("bob was told") { try await bob.files().map(\.state.rawValue) == ["cancelled"] }
+                }
+                #expect(try LAN.bytes(under: "\(bob.place)/state/spool") == 0, "nothing of it is kept")
+                try await alice.expect(0, "send", "bob", "never mind")
+            }
+        }
+
+        @Test func queuedOverRestartsOfBoth() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                #expect(try await bob.stop() == 0)
+                try await LAN.make("one", mebibytes: 1, at: alice)
+                try await LAN.make("two", mebibytes: 1, at: alice)
+                let outcome = try await alice.expect(0, "file", "send", "bob", "one", "two", "--queue", "--digest", "sha256")
+                #expect(outcome.errors.contains("one waits for bob") && outcome.errors.contains("two waits for bob"))
+                #expect(try await alice.files().map(\.state.rawValue) == ["offered", "offered"])
+                try await alice.restart()
+                try await bob.start()
+                try await eventually("both arrived") { try await alice.files().map(\.state.rawValue) == ["completed", "completed"] }
+                try await bob.expect(0, "file", "get")
+                for name in ["one", "two"] { #expect(try await LAN.equal("\(alice.place)/\(name)", "\(bob.place)/\(name)")) }
+                let sum = try await Running(["/usr/bin/sha256sum", "\(alice.place)/one"]).outcome().output.prefix(64)
+                #expect(try await bob.files().first { $0.name == "one" }?.digest == "sha256:\(sum)")
+                // To a peer that is there it is sent at once, and waited for.
+                try await alice.expect(0, "file", "send", "bob", "one", "--queue")
+                #expect(try await bob.files().last?.state == .known(.completed))
+            }
+        }
+    }
+}
+
+extension LAN {
+    /// A file of random bytes in a daemon's place.
+    static func make(_ name: String, mebibytes: Int, at daemon: Daemon) async throws {
+        let made = try await Running(
+            ["/usr/bin/head", "-c", "\(mebibytes)M", "/dev/urandom"], log: "\(daemon.place)/\(name)"
+        ).status()
+        try #require(made == 0)
+    }
+
+    static func equal(_ one: String, _ other: String) async throws -> Bool {
+        try await Running(["/usr/bin/cmp", one, other]).outcome().status == 0
+    }
+
+    /// Does `body` while what leaves alice's host goes at 5 MB a second, so that there is time to hit the middle.
+    static func slowly(_ laboratory: Laboratory, _ body: () async throws -> Void) async throws {
+        let qdisc = ["host", "exec", "alice", "--", "tc", "qdisc"]
+        try await laboratory.lab(qdisc + ["add", "dev", "eth0", "root", "tbf", "rate", "40mbit", "burst", "64kb", "latency", "200ms"])
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await body())
+        } catch {
+            result = .failure(error)
+        }
+        try await laboratory.lab(qdisc + ["del", "dev", "eth0", "root"])
+        try result.get()
+    }
+
+    /// The bytes of all files below a directory.
+    static func bytes(under directory: String) throws -> Int {
+        try FileManager.default.subpathsOfDirectory(atPath: directory).reduce(0) { sum, path in
+            let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(path)")
+            return attributes[.type] as? FileAttributeType == .typeRegular ? sum + (attributes[.size] as? Int ?? 0) : sum
+        }
+    }
+}
