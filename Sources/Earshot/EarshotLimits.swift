@@ -44,6 +44,22 @@ package enum EarshotLimits {
     /// a peer that asks and asks and never reads must not fill the memory.
     package static let unwrittenBytes = 4 * 1024 * 1024
 
+    // Data connections
+    /// Files with at least so many bytes to go travel over a data connection; for fewer it costs more than it brings.
+    package static let dataThreshold: UInt64 = 4 * 1024 * 1024
+    /// Bytes that may wait between a data connection and its reader, and between its writer and the kernel.
+    package static let dataInFlight = 2 * 1024 * 1024
+    /// How long the side that has sent everything over a data connection waits for the other one to close it.
+    package static let dataEndTime: Duration = .seconds(5)
+    /// How long a transfer waits for the other side to dial, or to ask to be dialled.
+    package static let dataDialTime: Duration = .seconds(15)
+    /// Data connections that are lost one after another, without a byte, before a transfer goes on over the control connection.
+    package static let dataFailures = 3
+    /// How much the kernel is given to send at once, in one frame.
+    package static let dataExtent: UInt64 = 1024 * 1024
+    /// How much is read, hashed and written at once: it stays in a core's cache.
+    package static let dataBlock = 256 * 1024
+
     // Discovery
     /// Peers in the list; discovery adds no more. One that we deal with, or that connects, is listed beyond it.
     package static let discoveredPeers = 2048

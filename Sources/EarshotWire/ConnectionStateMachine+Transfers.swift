@@ -9,6 +9,10 @@ extension ConnectionStateMachine {
     /// A transfer that an earlier connection left unfinished is offered again under its id. The receiver that holds its beginning says so
     /// (have), the sender says from where it goes on (from), and the accept is for that offset. One that holds all of it, published,
     /// answers the offer with done.
+    ///
+    /// An accept that begins before the size and whose limit is its offset has the bytes from there come over a data connection. What
+    /// comes there this machine does not see: the receiver says how far it is, by another accept of that kind, which begins again from
+    /// there, by one with a limit above its offset, from which on there are chunks, or by one for the size, by which it has everything.
     struct TransferTable: Sendable {
         /// The most open transfers from one peer; one more is refused as `busy`.
         static let incomingLimit = 64
@@ -29,6 +33,8 @@ extension ConnectionStateMachine {
             case compared(UInt64, size: UInt64)
             /// `acknowledged` is the offset of the latest accept.
             case receiving(Window, acknowledged: UInt64, size: UInt64)
+            /// The bytes from there on come over a data connection.
+            case elsewhere(from: UInt64, size: UInt64)
             /// All bytes came; this side is to say `done` or refuse.
             case received
             /// Over on this side, which the peer may not know yet. Where chunks may be under way, the window that holds for them.
@@ -47,12 +53,16 @@ extension ConnectionStateMachine {
             case resuming(UInt64, size: UInt64)
             /// `acknowledged` is the offset of the latest accept.
             case sending(Window, acknowledged: UInt64, size: UInt64)
+            /// The bytes from there on go over a data connection.
+            case elsewhere(from: UInt64, size: UInt64)
             /// All bytes were sent; the peer is to say `done` or refuse.
             case sent(acknowledged: UInt64, size: UInt64)
 
             var size: UInt64 {
                 switch self {
-                case .offered(let size), .asked(_, let size), .resuming(_, let size), .sending(_, _, let size), .sent(_, let size): size
+                case .offered(let size), .asked(_, let size), .resuming(_, let size), .sending(_, _, let size), .elsewhere(_, let size),
+                    .sent(_, let size):
+                    size
                 }
             }
         }
@@ -86,7 +96,7 @@ extension ConnectionStateMachine {
             let window: Window
             switch self.incoming[id] {
             case .receiving(let current, _, _), .ended(.some(let current), _): window = current
-            case .offered, .comparing, .compared, .received, .ended(nil, _), .endedComparing, .over, nil:
+            case .offered, .comparing, .compared, .elsewhere, .received, .ended(nil, _), .endedComparing, .over, nil:
                 return .violation(.outOfOrder(.resourceChunk, why: "the transfer takes no data now"))
             }
             let (end, overflow) = offset.addingReportingOverflow(count)
@@ -101,7 +111,7 @@ extension ConnectionStateMachine {
             case .ended(_, let size):
                 self.incoming[id] = .ended(moved, size: size)
                 return .ignore
-            case .offered, .comparing, .compared, .received, .endedComparing, .over, nil: return .ignore
+            case .offered, .comparing, .compared, .elsewhere, .received, .endedComparing, .over, nil: return .ignore
             }
         }
 
@@ -113,14 +123,14 @@ extension ConnectionStateMachine {
             case .ended(.some(let window), let size) where window.next == size:
                 self.incoming[id] = .ended(nil, size: size)
                 return .ignore
-            case .offered, .comparing, .compared, .receiving, .received, .ended, .endedComparing, .over, nil:
+            case .offered, .comparing, .compared, .receiving, .elsewhere, .received, .ended, .endedComparing, .over, nil:
                 return .violation(.outOfOrder(.resourceEnd, why: "not every declared byte has been sent"))
             }
         }
 
         mutating func received(cancel id: ResourceID) -> ReceivedAction {
             switch self.incoming[id] {
-            case .offered, .comparing, .compared, .receiving, .received:
+            case .offered, .comparing, .compared, .receiving, .elsewhere, .received:
                 self.end(id, as: .over)
                 return .deliver
             case .ended, .endedComparing:
@@ -141,7 +151,7 @@ extension ConnectionStateMachine {
                 return .ignore
             case .comparing, .endedComparing:
                 return .violation(.outOfOrder(.resourceFrom, why: "it is neither where this side asked about nor the start"))
-            case .offered, .compared, .receiving, .received, .ended, .over, nil:
+            case .offered, .compared, .receiving, .elsewhere, .received, .ended, .over, nil:
                 return .violation(.outOfOrder(.resourceFrom, why: "this side has not asked"))
             }
         }
@@ -155,26 +165,32 @@ extension ConnectionStateMachine {
         mutating func sent(_ accept: ResourceAccept) -> SentAction {
             guard accept.offset <= accept.limit else { return .drop }
             switch self.incoming[accept.id] {
-            case .compared(let offset, let size) where accept.offset == offset && accept.limit <= size:
-                let window = Window(next: accept.offset, limit: accept.limit)
-                self.incoming[accept.id] = .receiving(window, acknowledged: accept.offset, size: size)
+            case .compared(let offset, let size) where accept.offset == offset && accept.limit <= size,
+                .elsewhere(let offset, let size) where accept.offset >= offset && accept.limit <= size:
+                self.incoming[accept.id] = Self.incoming(as: accept, size: size)
                 return .send
             case .offered(let size) where accept.limit <= size:
-                let window = Window(next: accept.offset, limit: accept.limit)
-                self.incoming[accept.id] = .receiving(window, acknowledged: accept.offset, size: size)
+                self.incoming[accept.id] = Self.incoming(as: accept, size: size)
                 return .send
             case .receiving(var window, let acknowledged, let size)
             where (window.limit...size).contains(accept.limit) && (acknowledged...window.next).contains(accept.offset):
                 window.limit = accept.limit
                 self.incoming[accept.id] = .receiving(window, acknowledged: accept.offset, size: size)
                 return .send
-            case .offered, .comparing, .compared, .receiving, .received, .ended, .endedComparing, .over, nil: return .drop
+            case .offered, .comparing, .compared, .receiving, .elsewhere, .received, .ended, .endedComparing, .over, nil: return .drop
             }
+        }
+
+        /// How a transfer goes on from an accept that is the first, or the first after a data connection.
+        private static func incoming(as accept: ResourceAccept, size: UInt64) -> Incoming {
+            accept.isForDataConnection(size: size)
+                ? .elsewhere(from: accept.offset, size: size)
+                : .receiving(Window(next: accept.offset, limit: accept.limit), acknowledged: accept.offset, size: size)
         }
 
         mutating func sent(refuse id: ResourceID) -> SentAction {
             switch self.incoming[id] {
-            case .offered(let size), .compared(_, let size): self.end(id, as: .ended(nil, size: size))
+            case .offered(let size), .compared(_, let size), .elsewhere(_, let size): self.end(id, as: .ended(nil, size: size))
             case .comparing(let held, let size): self.end(id, as: .endedComparing(held, size: size))
             case .receiving(let window, _, let size): self.end(id, as: .ended(window, size: size))
             case .received: self.end(id, as: .ended(nil, size: 0))
@@ -189,7 +205,7 @@ extension ConnectionStateMachine {
             case .offered, .received:
                 self.end(id, as: .ended(nil, size: 0))
                 return .send
-            case .comparing, .compared, .receiving, .ended, .endedComparing, .over, nil: return .drop
+            case .comparing, .compared, .receiving, .elsewhere, .ended, .endedComparing, .over, nil: return .drop
             }
         }
 
@@ -222,7 +238,7 @@ extension ConnectionStateMachine {
                 self.outgoing[have.id] = .asked(have.offset, size: size)
                 return .deliver
             case .offered: return .violation(.outOfOrder(.resourceHave, why: "it is more than what was offered"))
-            case .asked, .resuming, .sending, .sent: return .violation(.outOfOrder(.resourceHave, why: "it answers no offer"))
+            case .asked, .resuming, .sending, .elsewhere, .sent: return .violation(.outOfOrder(.resourceHave, why: "it answers no offer"))
             case nil:
                 return self.endedOutgoing.contains(have.id)
                     ? .ignore : .violation(.outOfOrder(.resourceHave, why: "it answers no offer"))
@@ -246,11 +262,12 @@ extension ConnectionStateMachine {
             case .asked: return .violation(.outOfOrder(.resourceAccept, why: "this side has not said from where it goes on"))
             case .resuming(let offset, let size):
                 guard accept.offset == offset else { return outside }
-                self.outgoing[accept.id] = .sending(
-                    Window(next: accept.offset, limit: accept.limit), acknowledged: accept.offset, size: size)
+                self.outgoing[accept.id] = Self.outgoing(as: accept, size: size)
+            case .elsewhere(let offset, let size):
+                guard accept.offset >= offset else { return outside }
+                self.outgoing[accept.id] = Self.outgoing(as: accept, size: size)
             case .offered(let size):
-                self.outgoing[accept.id] = .sending(
-                    Window(next: accept.offset, limit: accept.limit), acknowledged: accept.offset, size: size)
+                self.outgoing[accept.id] = Self.outgoing(as: accept, size: size)
             case .sending(let window, let acknowledged, let size):
                 guard accept.limit >= window.limit, (acknowledged...window.next).contains(accept.offset) else { return outside }
                 self.outgoing[accept.id] = .sending(
@@ -262,13 +279,20 @@ extension ConnectionStateMachine {
             return .deliver
         }
 
+        /// See ``incoming(as:size:)``.
+        private static func outgoing(as accept: ResourceAccept, size: UInt64) -> Outgoing {
+            accept.isForDataConnection(size: size)
+                ? .elsewhere(from: accept.offset, size: size)
+                : .sending(Window(next: accept.offset, limit: accept.limit), acknowledged: accept.offset, size: size)
+        }
+
         mutating func received(refuse id: ResourceID) -> ReceivedAction {
             self.receivedEndOfOutgoing(id, by: .resourceRefuse)
         }
 
         mutating func received(done id: ResourceID) -> ReceivedAction {
             switch self.outgoing[id] {
-            case .asked, .resuming, .sending: .violation(.outOfOrder(.resourceDone, why: "the transfer has not ended"))
+            case .asked, .resuming, .sending, .elsewhere: .violation(.outOfOrder(.resourceDone, why: "the transfer has not ended"))
             case .offered, .sent, nil: self.receivedEndOfOutgoing(id, by: .resourceDone)
             }
         }

@@ -79,6 +79,7 @@ package struct ConnectionStateMachine: Sendable {
     private mutating func actionOn(_ frame: Frame) -> ReceivedAction {
         switch frame {
         case .hello, .proof: return .violation(.outOfOrder(frame.type, why: "the handshake is over"))
+        case .dataAttach: return .violation(.outOfOrder(.dataAttach, why: "this is a control connection"))
         case .refusal, .goodbye:
             self.state = .closed
             return .deliver
@@ -90,7 +91,7 @@ package struct ConnectionStateMachine: Sendable {
         case .invite(let invite): return self.invitations.received(invite)
         case .inviteAnswer(let answer): return self.invitations.received(answer)
         case .inviteWithdraw(let withdraw): return self.invitations.received(withdraw)
-        case .sessionResume, .sessionEnd, .messageReceipts: return .deliver
+        case .sessionResume, .sessionEnd, .messageReceipts, .dataTicket, .dataUnavailable: return .deliver
         case .message(let message): return self.received(message)
         case .resourceOffer(let offer): return self.transfers.received(offer)
         case .resourceAccept(let accept): return self.transfers.received(accept)
@@ -135,7 +136,7 @@ package struct ConnectionStateMachine: Sendable {
         case .open: break
         }
         switch frame {
-        case .hello, .proof: return .drop
+        case .hello, .proof, .dataAttach: return .drop
         case .refusal:
             self.state = .closed
             return .send
@@ -151,7 +152,7 @@ package struct ConnectionStateMachine: Sendable {
         case .invite(let invite): return self.invitations.sent(invite)
         case .inviteAnswer(let answer): return self.invitations.sent(answer)
         case .inviteWithdraw(let withdraw): return self.invitations.sent(withdraw)
-        case .sessionResume, .sessionEnd, .message, .messageReceipts: return .send
+        case .sessionResume, .sessionEnd, .message, .messageReceipts, .dataTicket, .dataUnavailable: return .send
         case .resourceOffer(let offer): return self.transfers.sent(offer)
         case .resourceAccept(let accept): return self.transfers.sent(accept)
         case .resourceRefuse(let refuse): return self.transfers.sent(refuse: refuse.id)

@@ -42,6 +42,13 @@ package enum Frame: Sendable, Hashable {
     case resourceHave(ResourceHave)
     case resourceFrom(ResourceFrom)
 
+    // Data connections
+    /// "Dial me, and say this token": for one transfer, once, soon.
+    case dataTicket(DataTicket)
+    /// "I could not dial you" for this transfer.
+    case dataUnavailable(TransferID)
+    /// The first frame of a data connection, from its initiator: the token of a ticket.
+    case dataAttach(DataToken)
     // Streams
     case streamOpen(StreamOpen)
     case streamAccept(StreamAccept)
@@ -89,6 +96,9 @@ package struct HelloExtension: Sendable, Hashable {
         self.type = type
         self.data = data
     }
+
+    /// In an initiator's hello: this is a data connection. Its data is empty, and ignored.
+    package static let dataConnection = HelloExtension(type: 1, data: [])
 }
 
 /// How a proof is signed, by TLS's numbers (RFC 8446 section 4.2.3).
@@ -267,6 +277,9 @@ package struct ResourceAccept: Sendable, Hashable {
         self.offset = offset
         self.limit = limit
     }
+
+    /// Whether the bytes from the offset on are to come over a data connection, where the whole has `size` bytes.
+    package func isForDataConnection(size: UInt64) -> Bool { self.limit == self.offset && self.offset < size }
 }
 
 /// The receiver holds the beginning of an offered resource from an earlier connection, and asks whether it is still that.
@@ -327,5 +340,32 @@ package struct ResourceEnd: Sendable, Hashable {
         self.id = id
         self.algorithm = algorithm
         self.digest = digest
+    }
+}
+
+/// What a data connection is asked for with.
+package struct DataTicket: Sendable, Hashable {
+    package var transfer: TransferID
+    package var token: DataToken
+    package init(transfer: TransferID, token: DataToken) {
+        self.transfer = transfer
+        self.token = token
+    }
+}
+
+/// `WireLimits.dataToken` random bytes that only the two peers of a control connection have seen.
+package struct DataToken: Sendable, Hashable {
+    package let bytes: [UInt8]
+
+    /// `nil` for another length than `WireLimits.dataToken`.
+    package init?(bytes: [UInt8]) {
+        guard bytes.count == WireLimits.dataToken else { return nil }
+        self.bytes = bytes
+    }
+
+    /// A fresh one from the system's randomness.
+    package init() {
+        var generator = SystemRandomNumberGenerator()
+        self.bytes = (0..<WireLimits.dataToken).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     }
 }

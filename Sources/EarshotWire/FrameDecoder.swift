@@ -51,6 +51,15 @@ package struct FrameDecoder: Sendable {
         }
     }
 
+    /// What has arrived behind the last frame, for another decoder: the connection goes on in other frames.
+    package mutating func takeRest() -> ByteBuffer {
+        var rest = self.partial
+        rest.writeImmutableBuffer(self.current)
+        self.partial = ByteBuffer()
+        self.current = ByteBuffer()
+        return rest
+    }
+
     /// The next whole frame, or `nil` until more is fed. After an error every further call throws the same one.
     package mutating func next() throws(WireError) -> Frame? {
         do throws(WireError) {

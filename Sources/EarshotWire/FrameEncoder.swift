@@ -94,6 +94,11 @@ package enum FrameEncoder {
         case .resourceFrom(let from):
             writer.identifier(from.id)
             try writer.integer("offset", from.offset, in: 0...WireLimits.resourceSize)
+        case .dataTicket(let ticket):
+            writer.identifier(ticket.transfer)
+            try writer.bytes("token", ticket.token.bytes, count: WireLimits.dataToken)
+        case .dataUnavailable(let transfer): writer.identifier(transfer)
+        case .dataAttach(let token): try writer.bytes("token", token.bytes, count: WireLimits.dataToken)
         case .streamOpen(let open):
             writer.identifier(open.session)
             writer.identifier(open.id)

@@ -53,6 +53,10 @@ package enum FrameParser {
         case .resourceFrom:
             .resourceFrom(
                 ResourceFrom(id: try reader.identifier("resource"), offset: try reader.integer("offset", in: 0...WireLimits.resourceSize)))
+        case .dataTicket:
+            .dataTicket(DataTicket(transfer: try reader.identifier("transfer"), token: try self.token(from: &reader)))
+        case .dataUnavailable: .dataUnavailable(try reader.identifier("transfer"))
+        case .dataAttach: .dataAttach(try self.token(from: &reader))
         case .streamOpen: .streamOpen(try self.streamOpen(from: &reader))
         case .streamAccept: .streamAccept(StreamAccept(id: try reader.identifier("stream"), limit: try reader.integer("limit")))
         case .streamRefuse: .streamRefuse(StreamRefuse(id: try reader.identifier("stream"), refusal: try self.refusal(from: &reader)))
@@ -160,6 +164,11 @@ package enum FrameParser {
         let id: ResourceID = try reader.identifier("resource")
         let offset = try reader.integer("offset", in: 0...WireLimits.resourceSize)
         return ResourceAccept(id: id, offset: offset, limit: try reader.integer("limit", in: offset...WireLimits.resourceSize))
+    }
+
+    private static func token(from reader: inout PayloadReader) throws(WireError) -> DataToken {
+        guard let token = DataToken(bytes: try reader.bytes("token", count: WireLimits.dataToken)) else { throw reader.malformed("token") }
+        return token
     }
 
     private static func chunk(from reader: inout PayloadReader) throws(WireError) -> ResourceChunk {

@@ -24,6 +24,9 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     case resourceCancel = 0x46
     case resourceHave = 0x47
     case resourceFrom = 0x48
+    case dataTicket = 0x50
+    case dataUnavailable = 0x51
+    case dataAttach = 0x58
     case streamOpen = 0x60
     case streamAccept = 0x61
     case streamRefuse = 0x62
@@ -57,6 +60,9 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .resourceRefuse, .resourceCancel, .streamRefuse, .streamAbort: identifier + refusal
         case .resourceChunk: identifier + 8 + 4 + WireLimits.chunkData
         case .resourceEnd: identifier + 1 + 1 + WireLimits.digest
+        case .dataTicket: identifier + WireLimits.dataToken
+        case .dataUnavailable: identifier
+        case .dataAttach: WireLimits.dataToken
         case .resourceHave: identifier + 8 + WireLimits.prefixDigest
         case .resourceFrom: identifier + 8
         case .streamOpen: 2 * identifier + 1 + StreamName.byteLimit
@@ -92,6 +98,9 @@ extension Frame {
         case .resourceCancel: .resourceCancel
         case .resourceHave: .resourceHave
         case .resourceFrom: .resourceFrom
+        case .dataTicket: .dataTicket
+        case .dataUnavailable: .dataUnavailable
+        case .dataAttach: .dataAttach
         case .streamOpen: .streamOpen
         case .streamAccept: .streamAccept
         case .streamRefuse: .streamRefuse

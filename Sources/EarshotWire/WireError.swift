@@ -6,6 +6,10 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
     case tooLong(type: UInt8, length: UInt32, limit: Int)
     /// A frame of a number below 0x80 that this version does not know.
     case unknownType(UInt8)
+    /// A data connection goes on behind its end.
+    case afterDataEnd
+    /// A data connection's token is none that this side has given to this peer, or too old.
+    case unknownToken
     /// The first bytes are not the preamble.
     case foreignPreamble
     /// A frame that is not legal at this moment; `why` names the rule.
@@ -41,8 +45,9 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The number that the other side is told.
     package var code: WireErrorCode {
         switch self {
-        case .malformed, .tooLong, .unknownType, .foreignPreamble, .outOfOrder, .reflectedNonce: .protocolViolation
+        case .malformed, .tooLong, .unknownType, .afterDataEnd, .foreignPreamble, .outOfOrder, .reflectedNonce: .protocolViolation
         case .misuse: .unavailable
+        case .unknownToken: .declined
         case .ownKey, .keyNotOfCertificate, .notTheDialled, .badProof: .identityMismatch
         case .encryptionMismatch: .encryptionMismatch
         case .downgradeDetected, .preferenceRewritten, .spokenTLSBefore: .downgradeDetected
@@ -61,6 +66,8 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case .malformed(let type, let field): "the field \(field) of a \(type) frame is malformed"
         case .tooLong(let type, let length, let limit): "a frame of type \(type) announces \(length) bytes where \(limit) are allowed"
         case .unknownType(let type): "the frame type \(type) is unknown here"
+        case .afterDataEnd: "a data connection goes on behind its end"
+        case .unknownToken: "no data connection of this peer is expected with this token"
         case .foreignPreamble: "the connection does not begin with earshot's preamble"
         case .outOfOrder(let type, let why): "a \(type) frame is not allowed now: \(why)"
         case .misuse: "the connection was driven out of order on this side"

@@ -103,6 +103,9 @@ public enum ResourceKindTag: Sendable {}
 /// See ``InvitationKind``.
 public enum StreamKindTag: Sendable {}
 
+/// See ``InvitationKind``.
+public enum TransferKindTag: Sendable {}
+
 /// Names one invitation, made by its inviter.
 public typealias InvitationID = WireID<InvitationKind>
 /// Names one session, made by the side that accepts.
@@ -113,3 +116,12 @@ public typealias MessageID = WireID<MessageKind>
 public typealias ResourceID = WireID<ResourceKindTag>
 /// Names one stream, made by the side that opens it.
 public typealias StreamID = WireID<StreamKindTag>
+/// Names whatever moves over a data connection: a resource, by its ``ResourceID``, or a stream.
+public typealias TransferID = WireID<TransferKindTag>
+
+extension WireID where Kind == TransferKindTag {
+    /// The same 16 bytes as the name of what moves.
+    public init(_ id: WireID<some Any>) {
+        self.init(high: id.high, low: id.low)
+    }
+}

@@ -37,6 +37,12 @@ package enum WireLimits {
     package static let resourceName = 1024
     /// The most bytes of a resource in one chunk.
     package static let chunkData = 256 * 1024
+    /// A ticket's token, in bytes.
+    package static let dataToken = 32
+    /// How long a ticket is good, in seconds.
+    package static let dataTicketSeconds = 30
+    /// The most bytes in one frame of a data connection.
+    package static let dataFrame = 4 * 1024 * 1024
     /// The most bytes of a stream in one frame.
     package static let streamData = 256 * 1024
     /// The longest digest, in bytes.

@@ -137,10 +137,14 @@ import Testing
 
     @Test func resourceWindow() async throws {
         let (raw, bob, session) = try await self.joined()
-        try await raw.send(raw.offer("x", size: EarshotLimits.resourceWindow * 2, in: session))
-        #expect(try await self.accepted(raw).limit == EarshotLimits.resourceWindow)
-        try await raw.send(raw.offer("y", size: EarshotLimits.resourceWindow * 2, in: session))
+        let size = EarshotLimits.dataThreshold - 1
+        try await raw.send(raw.offer("x", size: size, in: session))
+        #expect(try await self.accepted(raw).limit == min(size, EarshotLimits.resourceWindow))
+        try await raw.send(raw.offer("y", size: size, in: session))
         #expect(try await self.accepted(raw).limit == EarshotLimits.sharedResourceWindow)
+        // From here, over a data connection.
+        try await raw.send(raw.offer("z", size: size + 1, in: session))
+        #expect(try await self.accepted(raw).limit == 0)
         await self.end(raw, bob)
     }
 

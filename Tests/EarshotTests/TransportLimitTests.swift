@@ -133,7 +133,8 @@ private final class HandlerBench {
         let key = self.initiator.publicKey
         let responder = self.responder
         let settings = ConnectionHandler.Settings(
-            role: .responder, hello: try makeHello(responder, "bob"), expectedPeer: nil, dialledAddress: nil, spokenTLS: SpokenTLS(),
+            role: .responder, tickets: DataTickets(), hello: try makeHello(responder, "bob"), expectedPeer: nil, dialledAddress: nil,
+            spokenTLS: SpokenTLS(),
             sign: { try responder.sign($0) }, emit: { [events] event in events.withLock { $0.append(event) } },
             settled: { [settled] result in
                 let word =

@@ -1,5 +1,6 @@
 import EarshotWire
 import NIOCore
+import Testing
 
 /// The frames, keys and nonces that the published vectors are made of.
 enum Fixtures {
@@ -16,6 +17,9 @@ enum Fixtures {
     static let resource = ResourceID(high: 0x2122_2324_2526_2728, low: 0x292A_2B2C_2D2E_2F30)
 
     static let stream = StreamID(high: 0x3132_3334_3536_3738, low: 0x393A_3B3C_3D3E_3F40)
+    static var token: DataToken {
+        get throws { try #require(DataToken(bytes: [UInt8](0..<32))) }
+    }
 
     static func hello(
         versions: ClosedRange<UInt8> = 1...1, publicKey: [UInt8] = [0x30, 0x01, 0x02], scheme: SignatureScheme = .ecdsaSecp256r1SHA256,
@@ -136,6 +140,11 @@ enum Fixtures {
             NamedFrame(
                 name: "stream abort", note: "cancelled, no words",
                 frame: .streamAbort(StreamRefuse(id: self.stream, refusal: Refusal(code: .cancelled)))),
+            NamedFrame(
+                name: "data ticket", note: "for the resource, token 00..1f",
+                frame: .dataTicket(DataTicket(transfer: TransferID(self.resource), token: try self.token))),
+            NamedFrame(name: "data unavailable", note: "the resource", frame: .dataUnavailable(TransferID(self.resource))),
+            NamedFrame(name: "data attach", note: "token 00..1f", frame: .dataAttach(try self.token)),
         ]
     }
 }

@@ -199,6 +199,8 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
                 .resourceCancel(ResourceRefuse(id: id, refusal: refusal)),
                 .resourceHave(ResourceHave(id: id, offset: 1, digest: [UInt8](repeating: 0, count: 16))),
                 .resourceFrom(ResourceFrom(id: id, offset: 0)),
+                .dataTicket(DataTicket(transfer: TransferID(id), token: DataToken())), .dataUnavailable(TransferID(id)),
+                .dataAttach(DataToken()),
             ] + (try self.longestOfStreams(refusal, name: text(255)))
         #expect(Set(longest.map(\.type)).union([.hello]) == Set(FrameType.allCases))
         for frame in longest {

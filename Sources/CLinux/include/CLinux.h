@@ -6,6 +6,7 @@
 
 #include "files.h"
 #include "landlock.h"
+#include "sockets.h"
 #include "xxh3.h"
 
 /// The kernel's word on who is at the other end of a Unix socket (unix(7), SO_PEERCRED).

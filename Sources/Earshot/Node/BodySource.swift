@@ -51,6 +51,24 @@ actor BodySource: OutgoingContent {
         return slice
     }
 
+    func send(
+        from offset: UInt64, over connection: DataConnection, counting sent: TransferCount
+    ) async throws(EarshotError) -> Bool {
+        defer { connection.close() }
+        var position = offset
+        while position < self.size {
+            let bytes = try await self.read(at: position, count: EarshotLimits.dataBlock)
+            do throws(EarshotError) {
+                try await connection.write(bytes)
+            } catch {
+                return false
+            }
+            position += UInt64(bytes.readableBytes)
+            sent.value = position
+        }
+        return (try? await connection.finish()) != nil
+    }
+
     func prefixDigest(_ count: UInt64) -> [UInt8]? { nil }
 
     func finish(_ algorithm: ResourceEnd.DigestAlgorithm) async throws(EarshotError) -> [UInt8] {

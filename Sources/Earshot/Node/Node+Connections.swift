@@ -258,7 +258,8 @@ extension Node {
                 connection.send([.streamRefuse(StreamRefuse(id: open.id, refusal: refusal))])
             case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
                 .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
-                .resourceFrom, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone, .streamAbort:
+                .resourceFrom, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone, .streamAbort,
+                .dataTicket, .dataUnavailable, .dataAttach:
                 break
             }
         }
@@ -304,8 +305,7 @@ extension Node {
             case .sessionEnd(let session): self.receivedEnd(session, from: id)
             case .messageReceipts(let receipts): self.received(receipts, from: id)
             case .resourceOffer(let offer): self.received(offer, from: id)
-            case .resourceAccept(let accept):
-                self.signal(accept.id, from: id, .outgoing, .accepted(offset: accept.offset, limit: accept.limit))
+            case .resourceAccept(let accept): self.received(accept, from: id)
             case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
             case .resourceChunk(let chunk):
                 let signal = Transfer.Signal.chunk(offset: chunk.offset, chunk.data.compacted, weight: frame.weight)
@@ -324,7 +324,9 @@ extension Node {
             case .streamEnd(let end): self.received(end, from: id)
             case .streamDone(let stream): self.receivedDone(stream, from: id)
             case .streamAbort(let abort): self.receivedAbort(abort, from: id)
-            case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye: break
+            case .dataTicket(let ticket): self.received(ticket, from: id)
+            case .dataUnavailable(let transfer): self.receivedDataUnavailable(transfer, from: id)
+            case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
             }
         }
         if !messages.isEmpty { handedOn += self.received(messages, on: connection) }

@@ -59,9 +59,8 @@ extension Node {
         do throws(EarshotError) {
             let start = try await self.beginning(of: row, on: connection, signals)
             guard self.isMoving(id) else { throw EarshotError(.cancelled, "the transfer has ended") }
-            let limit = min(row.size, start + self.window(for: row.peerID))
             self.progressed(id, to: start)
-            connection.send([.resourceAccept(ResourceAccept(id: id, offset: start, limit: limit))])
+            let limit = self.accept(row, from: start, on: connection)
             self.limit(id, to: .movement(beyond: start))
             self.spawn { [weak self] in await self?.download(row, from: start, limit: limit, on: connection, signals: signals) }
         } catch {
@@ -128,6 +127,8 @@ extension Node {
     ) async throws(EarshotError) {
         let id = row.id
         var (written, limit) = (start, limit)
+        var receiver: DataReceiver?
+        var failures = 0
         for await signal in signals {
             switch signal {
             case .chunk(let offset, let data, let weight):
@@ -153,10 +154,51 @@ extension Node {
                 try await self.publish(id, digest: text)
                 connection.send([.resourceDone(id)])
                 return
+            case .data(let data?):
+                guard self.isMoving(id) else {
+                    data.close()
+                    continue
+                }
+                if receiver == nil { receiver = try DataReceiver(try await self.spool.incoming(id)) }
+                guard let receiver else { continue }
+                let before = written
+                written = try await self.receive(row, over: data, by: receiver)
+                guard self.isMoving(id) else { continue }
+                failures = written > before ? 0 : failures + 1
+                limit = self.accept(row, from: written, on: connection, overData: failures < EarshotLimits.dataFailures)
+            case .data(nil):
+                guard self.isMoving(id) else { continue }
+                limit = self.accept(row, from: written, on: connection, overData: false)
             case .accepted, .have, .from, .done: break
             }
         }
         throw EarshotError(.cancelled, "the transfer has ended")
+    }
+
+    /// Says from where the bytes are to come, and how: many over a data connection, few, or where there can be none, over this one. Returns
+    /// up to where they may come here.
+    private func accept(_ row: Resource, from offset: UInt64, on connection: Connection, overData: Bool = true) -> UInt64 {
+        let isForData = overData && row.size - offset >= EarshotLimits.dataThreshold
+        let limit = isForData ? offset : min(row.size, offset + self.window(for: row.peerID))
+        connection.send([.resourceAccept(ResourceAccept(id: row.id, offset: offset, limit: limit))])
+        if isForData {
+            self.openData(TransferID(row.id), with: row.peerID, then: Self.handing(to: self.transfers[row.id]?.signals))
+        } else {
+            self.closeData(TransferID(row.id))
+        }
+        return limit
+    }
+
+    /// Takes what comes over a data connection, and returns how much there is now from the start.
+    private func receive(_ row: Resource, over data: DataConnection, by receiver: DataReceiver) async throws(EarshotError) -> UInt64 {
+        let content = receiver.content
+        self.moves(row.id) { content.written }
+        defer { self.moves(row.id, nil) }
+        let outcome = try await receiver.receive(over: data)
+        if case .ended = outcome, content.written < row.size {
+            throw EarshotError(.protocolViolation, "only \(content.written) of \(row.size) bytes arrived; send it again")
+        }
+        return content.written
     }
 
     /// The content is whole and on disk; with the row on disk too, and the content where it belongs, the sender may be told.
@@ -191,6 +233,7 @@ extension Node {
         self.transfers[id]?.stored = nil
         self.transfers[id]?.signals?.finish()
         self.transfers[id]?.signals = nil
+        self.closeData(TransferID(id))
         self.tell(.resourceFinished(row))
         self.forgetFinishedTransfers()
     }

@@ -39,6 +39,7 @@ extension Node {
         self.records[id]?.isAttached = false
         if tellPeer { record.connection?.send([.sessionEnd(session.id)]) }
         self.failOutbox(of: id, EarshotError(.notConnected, "the session with \(record.name) has ended"), queuedToo: true)
+        self.closeData(of: id)
         self.interruptTransfers(of: id, .notConnected, "the session has ended")
         self.endStreams(of: id, EarshotError(.cancelled, "the session has ended"))
         self.tell(.sessionChanged(record.endedSession(session), ended: true))
@@ -60,6 +61,7 @@ extension Node {
 
     /// The connection under a session is gone; what was on its way waits for the next.
     func detached(_ id: PeerID) {
+        self.closeData(of: id)
         self.pauseTransfers(of: id)
         self.streamsLost(of: id)
         self.records[id]?.outbox.connectionLost()

@@ -39,6 +39,26 @@ extension Node {
         if isRecordDue { self.persist([.putResource(transfer.row)]) { _ in } }
     }
 
+    /// Its bytes move over a data connection from now on: how far it is, is looked at now and then, until `moves` is called with `nil`.
+    func moves(_ id: ResourceID, _ moved: (@Sendable () -> UInt64)?) {
+        if moved == nil, let last = self.transfers[id]?.moved { self.progressed(id, to: last()) }
+        self.transfers[id]?.progressTimer?.cancel()
+        self.transfers[id]?.progressTimer = nil
+        self.transfers[id]?.moved = moved
+        if moved != nil { self.scheduleProgress(id) }
+    }
+
+    func showProgress(_ id: ResourceID) {
+        guard let moved = self.transfers[id]?.moved, self.isMoving(id) else { return }
+        self.progressed(id, to: moved())
+        self.scheduleProgress(id)
+    }
+
+    private func scheduleProgress(_ id: ResourceID) {
+        let timer = self.schedule(.progress(id), after: EarshotLimits.progressInterval)
+        self.transfers[id]?.progressTimer = timer
+    }
+
     /// Gives a transfer its final state and tells everyone here; the caller tells the peer.
     func finishTransfer(_ id: ResourceID, _ state: Resource.State, _ error: EarshotError? = nil, isUntold: Bool = false) {
         guard var transfer = self.transfers[id], !transfer.row.state.isFinal else { return }
@@ -51,6 +71,8 @@ extension Node {
         transfer.row.completedAt = Date()
         transfer.expiry?.cancel()
         transfer.signals?.finish()
+        transfer.progressTimer?.cancel()
+        transfer.moved = nil
         let (waiters, stored) = (transfer.waiters, transfer.stored)
         transfer.expiry = nil
         transfer.signals = nil
@@ -59,6 +81,7 @@ extension Node {
         transfer.waiters = []
         if !isUntold { transfer.stored = nil }
         self.transfers[id] = transfer
+        self.closeData(TransferID(id))
         self.persist([.putResource(transfer.row)] + (isUntold ? [] : [.removeTransfer(id)])) { _ in }
         self.tell(.resourceFinished(transfer.row))
         for waiter in waiters { waiter.resume(returning: transfer.row) }

@@ -79,7 +79,7 @@ extension Node {
                 // It was there already; only its word for it was lost.
                 self.finishTransfer(id, .completed)
                 return nil
-            case .from, .chunk, .end: break
+            case .from, .chunk, .end, .data: break
             }
         }
         return nil
@@ -113,12 +113,22 @@ extension Node {
         var (offset, limit) = accepted
         self.limit(id, to: .movement(beyond: offset))
         self.progressed(id, to: offset)
+        // Of what goes over a data connection the receiver says how far it is.
+        var isElsewhere = row.isForDataConnection(from: offset, limit: limit)
         var writes: Deque<EventLoopFuture<Void>> = []
         while offset < row.size {
-            while offset >= limit {
+            while offset < row.size, offset >= limit {
                 guard let signal = await signals.next(isolation: self) else { return }
-                if case .accepted(_, let newLimit) = signal { limit = newLimit }
+                switch signal {
+                case .accepted(let start, let newLimit):
+                    if isElsewhere { offset = start }
+                    isElsewhere = row.isForDataConnection(from: start, limit: newLimit)
+                    limit = newLimit
+                case .data(let data?): try await self.send(id, source, from: offset, over: data)
+                case .data(nil), .chunk, .end, .done, .have, .from: break
+                }
             }
+            guard offset < row.size else { break }
             let data = try await source.read(at: offset, count: Int(min(UInt64(WireLimits.chunkData), limit - offset)))
             guard self.isMoving(row.id) else { return }
             guard data.readableBytes > 0 else {
@@ -141,5 +151,38 @@ extension Node {
             guard case .done = signal else { continue }
             self.finishTransfer(row.id, .completed)
         }
+    }
+
+    /// Everything from the offset on over a data connection. Where that is lost, the receiver says how to go on.
+    private func send(
+        _ id: ResourceID, _ source: any OutgoingContent, from offset: UInt64, over data: DataConnection
+    ) async throws(EarshotError) {
+        let sent = TransferCount(offset)
+        self.moves(id) { sent.value }
+        defer { self.moves(id, nil) }
+        _ = try await source.send(from: offset, over: data, counting: sent)
+    }
+
+    /// The receiver takes it, or says how far it is.
+    func received(_ accept: ResourceAccept, from peer: PeerID) {
+        guard self.signal(accept.id, from: peer, .outgoing, .accepted(offset: accept.offset, limit: accept.limit)),
+            let transfer = self.transfers[accept.id], accept.isForDataConnection(size: transfer.row.size)
+        else { return }
+        self.openData(TransferID(accept.id), with: peer, then: Self.handing(to: transfer.signals))
+    }
+
+    /// Hands a transfer's job its data connection; one that no job takes any more is closed.
+    static func handing(to signals: AsyncStream<Transfer.Signal>.Continuation?) -> (DataConnection?) -> Void {
+        { data in
+            if case .enqueued? = signals?.yield(.data(data)) { return }
+            data?.close()
+        }
+    }
+}
+
+extension Resource {
+    /// Whether an accept of this range has the bytes come over a data connection.
+    func isForDataConnection(from offset: UInt64, limit: UInt64) -> Bool {
+        ResourceAccept(id: self.id, offset: offset, limit: limit).isForDataConnection(size: self.size)
     }
 }

@@ -27,6 +27,7 @@ public actor Node {
     let spool: Spool
     let logger: Logger
     let group: MultiThreadedEventLoopGroup
+    let dataGroup: MultiThreadedEventLoopGroup
     let transport: Transport
     let startedAt = Date()
 
@@ -78,6 +79,9 @@ public actor Node {
 
     // Resources
     var transfers: OrderedDictionary<ResourceID, Transfer> = [:]
+    /// Data connections, and what leads to them.
+    var dataRoutes: [TransferID: DataRoute] = [:]
+    var dataAttempts: UInt64 = 0
 
     // Streams
     /// Open ones, and the last that were closed.
@@ -120,9 +124,11 @@ public actor Node {
         // Rises over restarts too, as long as the clock does; only the order within a connection is relied upon.
         self.nextSequence = UInt64(max(0, Date().timeIntervalSince1970) * 1_000_000)
         self.group = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
+        self.dataGroup = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
         do {
             self.transport = try Transport(
-                identity: identity, configuration: configuration, group: self.group, logger: logger, input: self.input)
+                identity: identity, configuration: configuration, group: self.group, dataGroup: self.dataGroup, logger: logger,
+                input: self.input)
         } catch {
             throw EarshotError(.storage, "cannot set TLS up with the identity: \(error)", underlying: error)
         }
@@ -183,6 +189,7 @@ public actor Node {
         }
         self.events.finish()
         do {
+            try await self.dataGroup.shutdownGracefully()
             try await self.group.shutdownGracefully()
         } catch {
             self.logger.warning("the event loops did not stop in order", metadata: ["error": "\(error)"])
@@ -240,6 +247,8 @@ public actor Node {
         case .resolved(let peer, let addresses): self.configuredResolved(peer, addresses)
         case .dialled(let target, let error): self.dialFinished(target, error)
         case .timer(let timer): self.timerFired(timer)
+        case .dataAttached(let connection, let attempt): self.dataAttached(connection, attempt)
+        case .dataDialFailed(let transfer, let attempt, let error): self.dataDialFailed(transfer, attempt, error)
         case .flush(let peer): self.flushOutbox(peer)
         case .streamAbandoned(let id): self.streamAbandoned(id)
         case .streamAcceptorGone(let id): self.dismissStreamAcceptor(id, EarshotError(.cancelled, "whoever waited for a stream has gone"))
@@ -256,6 +265,8 @@ public actor Node {
         case .blockedAnswer(let id, let connection): self.answerBlocked(id, on: connection)
         case .messages: self.expireMessages()
         case .transfer(let id, let limit): self.transferExpired(id, limit)
+        case .data(let transfer, let attempt): self.dataExpired(transfer, attempt)
+        case .progress(let id): self.showProgress(id)
         case .outbox(let peer): self.retryOutbox(peer)
         case .queueInvitations: self.inviteForQueues()
         case .notes: self.keepNotes()

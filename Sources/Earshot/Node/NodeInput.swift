@@ -13,6 +13,9 @@ enum NodeInput: Sendable {
     /// A dial ended; without an error its connection has been reported as proven before.
     case dialled(DialTarget, EarshotError?)
     case timer(NodeTimer)
+    /// A data connection stands, and has said or been told its token.
+    case dataAttached(DataConnection, attempt: UInt64)
+    case dataDialFailed(TransferID, attempt: UInt64, EarshotError)
     /// Messages wait for this peer; sent together, so that a burst costs few writes.
     case flush(PeerID)
     /// Nobody reads this stream any more.
@@ -38,6 +41,10 @@ enum NodeTimer: Sendable {
     case blockedAnswer(InvitationID?, Connection)
     case messages
     case transfer(ResourceID, Transfer.Limit)
+    /// A data connection that was asked for has not come.
+    case data(TransferID, UInt64)
+    /// Time to say how far a transfer is.
+    case progress(ResourceID)
     /// A refused message may be tried again.
     case outbox(PeerID)
     /// Trusted peers may be invited for what is queued for them.

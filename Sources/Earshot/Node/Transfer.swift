@@ -20,6 +20,8 @@ struct Transfer {
         case end(ResourceEnd.DigestAlgorithm, [UInt8])
         /// The receiver has published it.
         case done
+        /// The data connection that both sides have agreed upon; `nil` where there can be none.
+        case data(DataConnection?)
     }
 
     /// What may take only so long.
@@ -66,6 +68,10 @@ struct Transfer {
     var isPublishing = false
     var meter = RateMeter()
     var pace = PaceMeter()
+    /// How far it is, while its bytes move without the node.
+    var moved: (@Sendable () -> UInt64)?
+    /// When that is looked at next.
+    var progressTimer: Scheduled<Void>?
     var lastProgress: ContinuousClock.Instant?
     /// When the present job began to move bytes, until that has been recorded.
     var unrecordedSince: ContinuousClock.Instant?

@@ -7,7 +7,6 @@ import Synchronization
 /// has returned, nothing is written any more, whatever thread still holds this.
 package final class IncomingContent: Sendable {
     private struct State {
-        var written: UInt64
         var isClosed = false
     }
 
@@ -18,6 +17,8 @@ package final class IncomingContent: Sendable {
     /// Declared, in bytes.
     package let size: UInt64
     private let state: Mutex<State>
+    /// Changed only within `state.withLock`; looked at without, which never waits for a disk.
+    private let count: TransferCount
     /// Safe although the compiler cannot see it: touched only within `state.withLock`.
     private nonisolated(unsafe) let hash: XXH3
 
@@ -26,12 +27,13 @@ package final class IncomingContent: Sendable {
         self.sink = sink
         self.id = id
         self.size = size
-        self.state = Mutex(State(written: written))
+        self.state = Mutex(State())
+        self.count = TransferCount(written)
         self.hash = hash
     }
 
     /// Bytes from the start that are written.
-    package var written: UInt64 { self.state.withLock { $0.written } }
+    package var written: UInt64 { self.count.value }
 
     /// The XXH3-128 of the bytes that are written.
     package func digest() -> [UInt8] { self.state.withLock { _ in self.hash.digest() } }
@@ -45,18 +47,19 @@ package final class IncomingContent: Sendable {
         let result = self.state.withLock { state in
             Result { () throws(EarshotError) in
                 guard !state.isClosed else { throw EarshotError(.cancelled, "the transfer of the resource \(self.id) has ended") }
-                guard offset == state.written else {
+                let written = self.count.value
+                guard offset == written else {
                     throw EarshotError(
                         .protocolViolation,
-                        "bytes at offset \(offset) of the resource \(self.id) where \(state.written) was due; send it again")
+                        "bytes at offset \(offset) of the resource \(self.id) where \(written) was due; send it again")
                 }
-                guard UInt64(bytes.count) <= self.size - state.written else {
+                guard UInt64(bytes.count) <= self.size - written else {
                     throw EarshotError(.tooLarge, "more than the declared \(self.size) bytes of the resource \(self.id); send it again")
                 }
                 try self.sink.write(bytes, at: offset)
                 self.hash.update(bytes)
-                state.written += UInt64(bytes.count)
-                return state.written
+                self.count.value = written + UInt64(bytes.count)
+                return written + UInt64(bytes.count)
             }
         }
         return try result.get()

@@ -52,6 +52,10 @@ package protocol OutgoingContent: Sendable {
     func read(at offset: UInt64, count: Int) async throws(EarshotError) -> ByteBuffer
     /// The XXH3-128 of the first `count` bytes, to compare with what the receiver holds; `nil` where they cannot be read again.
     func prefixDigest(_ count: UInt64) async throws(EarshotError) -> [UInt8]?
+    /// Sends all from the offset on over a data connection, and closes it; `false` where that is lost before everything was handed to the
+    /// kernel. `sent` is how far it has come.
+    /// - Throws: as `read`.
+    func send(from offset: UInt64, over connection: DataConnection, counting sent: TransferCount) async throws(EarshotError) -> Bool
     /// All was read: the digest of the whole, once the source has been found unchanged.
     func finish(_ algorithm: ResourceEnd.DigestAlgorithm) async throws(EarshotError) -> [UInt8]
 }

@@ -5,13 +5,14 @@ internal import Crypto
 
 /// A ``ResourceSource`` read and hashed for whoever must not wait for a disk.
 ///
-/// All of them share one thread of their own, because a read may wait for a disk or a server.
+/// It runs on a thread, because a read may wait for a disk or a server.
 package actor SourceContent: OutgoingContent {
     /// What is read.
     package nonisolated let source: (any ResourceSource)?
 
     private nonisolated let executor: ThreadExecutor
-    private let bytes: any ResourceSource
+    private nonisolated let isAlone: Bool
+    let bytes: any ResourceSource
     private let hash: XXH3
     /// Bytes from the start that are in the hash.
     private var hashed: UInt64 = 0
@@ -22,13 +23,22 @@ package actor SourceContent: OutgoingContent {
     /// The thread of all sources.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
+    /// A large one has a thread of its own, which may be busy with it for long; all others share one.
+    ///
     /// Throws `unavailable` without memory or a thread.
     package init(_ source: any ResourceSource) throws(EarshotError) {
-        guard let executor = Self.executor else { throw EarshotError(.unavailable, "cannot start a thread to read files") }
+        self.isAlone = source.size >= EarshotLimits.dataThreshold
+        guard let executor = self.isAlone ? try ThreadExecutor(name: "earshot-send") : Self.executor else {
+            throw EarshotError(.unavailable, "cannot start a thread to read files")
+        }
         self.executor = executor
         self.source = source
         self.bytes = source
         self.hash = try XXH3()
+    }
+
+    deinit {
+        if self.isAlone { self.executor.stop() }
     }
 
     /// Reads up to `count` bytes at the offset; fewer, or none, only at the end of the size that it had when opened.
@@ -45,6 +55,20 @@ package actor SourceContent: OutgoingContent {
             self.hashed += UInt64(buffer.readableBytes)
         }
         return buffer
+    }
+
+    /// Reads and hashes what was not hashed yet, up to an offset.
+    func hash(upTo end: UInt64) throws(EarshotError) {
+        guard self.hashed < end else { return }
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: EarshotLimits.dataBlock, alignment: 4096)
+        defer { block.deallocate() }
+        while self.hashed < end {
+            let wanted = min(UInt64(block.count), end - self.hashed)
+            let count = try self.bytes.read(into: UnsafeMutableRawBufferPointer(rebasing: block[..<Int(wanted)]), at: self.hashed)
+            guard count > 0 else { return }
+            self.hash.update(UnsafeRawBufferPointer(rebasing: block[..<count]))
+            self.hashed += UInt64(count)
+        }
     }
 
     /// The XXH3-128 of the first `count` bytes; `nil` where more than these were read before, or there are fewer.

@@ -120,7 +120,8 @@ extension Frame {
         case .messageReceipts(let receipts): receipts.count * 32 + Self.baseWeight
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .resourceOffer,
             .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
-            .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort:
+            .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort, .dataTicket, .dataUnavailable,
+            .dataAttach:
             Self.baseWeight
         }
     }

@@ -1,9 +1,19 @@
 package import EarshotWire
 
 extension ConnectionHandler {
+    /// What a connection is dialled for. Of one that comes in, its initiator's hello says it.
+    package enum Purpose: Sendable {
+        case control
+        /// A data connection: the ticket that asks for it, and who takes it.
+        case data(DataTicket, attached: @Sendable (DataConnection) -> Void)
+    }
+
     /// What a connection needs to know from its beginning.
     package struct Settings: Sendable {
         package let role: HandshakeRole
+        package let purpose: Purpose
+        /// Which data connections may come in.
+        package let tickets: DataTickets
         package let hello: Hello
         /// The peer that was dialled; any where `nil`.
         package let expectedPeer: PeerID?
@@ -16,11 +26,14 @@ extension ConnectionHandler {
         package let settled: @Sendable (Result<Void, EarshotError>) -> Void
 
         package init(
-            role: HandshakeRole, hello: Hello, expectedPeer: PeerID?, dialledAddress: PeerAddress?, spokenTLS: SpokenTLS,
+            role: HandshakeRole, purpose: Purpose = .control, tickets: DataTickets, hello: Hello, expectedPeer: PeerID?,
+            dialledAddress: PeerAddress?, spokenTLS: SpokenTLS,
             sign: @escaping @Sendable ([UInt8]) throws -> [UInt8], emit: @escaping @Sendable (ConnectionEvent) -> Void,
             settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
         ) {
             self.role = role
+            self.purpose = purpose
+            self.tickets = tickets
             self.hello = hello
             self.expectedPeer = expectedPeer
             self.dialledAddress = dialledAddress

@@ -22,26 +22,28 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case plaintext
     }
 
-    private enum State {
+    enum State {
         /// TCP or TLS is being set up.
         case waiting
         case handshaking(Handshake)
+        /// Proven, for data: its token is to come.
+        case attaching(ProvenPeer)
         case proven(Connection, ConnectionStateMachine)
         case closed
     }
 
-    private let settings: Settings
-    private let logger: Logger
+    let settings: Settings
+    let logger: Logger
     private let localID: PeerID
     private let security: Security
-    private var state = State.waiting
+    var state = State.waiting
     private var preamble = PreambleDecoder()
     private var hasPreamble = false
-    private var decoder = FrameDecoder()
+    var decoder = FrameDecoder()
     private let writer = FrameWriter()
     private var signsOfLife = SignsOfLife()
     private var heartbeatTask: RepeatedTask?
-    private var deadline: Scheduled<Void>?
+    var deadline: Scheduled<Void>?
     private var end: ConnectionEnd?
     private var isClosing = false
     private var unprocessed = 0
@@ -144,6 +146,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                     self.emit(frames)
                     throw error
                 }
+            case .attaching(let peer): try self.received(frame, attaching: peer, context: context)
             case .waiting, .closed: return
             }
         }
@@ -191,6 +194,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     private func proven(_ peer: ProvenPeer, context: ChannelHandlerContext) {
+        guard !self.isForData(peer) else { return self.proven(forData: peer, context: context) }
         self.deadline?.cancel()
         self.decoder.phase = .proven
         let connection = Connection(
@@ -232,7 +236,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     /// Writes what no machine has a say in, or had it already.
-    private func writeAccounted(_ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext) {
+    func writeAccounted(_ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext) {
         do {
             try self.writer.write(frames, withPreamble: withPreamble, context: context)
             context.flush()
@@ -298,6 +302,9 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case .handshaking(let handshake):
             self.writeAccounted([.refusal(refusal)], withPreamble: handshake.hasSaidNothing, context: context)
             self.fail(EarshotError(error.code.earshotCode, error.description, underlying: error), context: context)
+        case .attaching:
+            self.writeAccounted([.refusal(refusal)], context: context)
+            self.fail(EarshotError(error.code.earshotCode, error.description, underlying: error), context: context)
         case .waiting:
             self.fail(EarshotError(error.code.earshotCode, error.description, underlying: error), context: context)
         case .closed: break
@@ -360,7 +367,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case .proven(let connection, _):
             self.state = .closed
             self.settings.emit(.closed(connection, self.end ?? .lost))
-        case .waiting, .handshaking:
+        case .waiting, .handshaking, .attaching:
             self.state = .closed
             self.settings.settled(.failure(EarshotError(.notConnected, "the connection closed before the peer had proven who it is")))
         case .closed: break

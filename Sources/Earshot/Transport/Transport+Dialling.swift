@@ -52,15 +52,19 @@ extension Transport {
         }
     }
 
-    private func dial(
-        _ transport: TransportKind, expecting peer: PeerID?, address: PeerAddress?,
+    /// Dials once, over one transport, and returns when the peer is proven: for data, when the connection is attached on this side.
+    func dial(
+        _ transport: TransportKind, for purpose: ConnectionHandler.Purpose = .control, expecting peer: PeerID?, address: PeerAddress?,
         connect: (ClientBootstrap) -> EventLoopFuture<any Channel>
     ) async throws(EarshotError) {
-        let settled = self.group.next().makePromise(of: Void.self)
-        let settings = self.settings(role: .initiator, expected: peer, dialled: address) { settled.completeWith($0.mapError { $0 }) }
+        let group = purpose.isData ? self.dataGroup : self.group
+        let settled = group.next().makePromise(of: Void.self)
+        let settings = self.settings(role: .initiator, purpose: purpose, expected: peer, dialled: address) {
+            settled.completeWith($0.mapError { $0 })
+        }
         let contexts = self.contexts
         let logger = self.logger
-        let bootstrap = ClientBootstrap(group: self.group)
+        let bootstrap = ClientBootstrap(group: group)
             .connectTimeout(TimeAmount(EarshotLimits.connectTime))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.recvAllocator, value: Self.receiveAllocator)

@@ -15,8 +15,12 @@ package final class Transport: Sendable {
     package let lookup: HostLookup
     /// Which peers have spoken TLS with this node.
     let spokenTLS = SpokenTLS()
+    /// Which data connections may come in.
+    let tickets = DataTickets()
     let contexts: TLSContexts
     let group: MultiThreadedEventLoopGroup
+    /// The event loops of data connections: bulk never holds up a control connection.
+    let dataGroup: MultiThreadedEventLoopGroup
     let logger: Logger
     private let identity: Identity
     private let currentConfiguration: Mutex<Node.Configuration>
@@ -28,13 +32,15 @@ package final class Transport: Sendable {
     private let dials = Mutex<[ObjectIdentifier: any Channel]?>([:])
 
     init(
-        identity: Identity, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup, logger: Logger,
+        identity: Identity, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup,
+        dataGroup: MultiThreadedEventLoopGroup, logger: Logger,
         input: AsyncStream<NodeInput>.Continuation
     ) throws {
         self.identity = identity
         self.currentConfiguration = Mutex(configuration)
         self.contexts = try TLSContexts(identity)
         self.group = group
+        self.dataGroup = dataGroup
         self.logger = logger
         self.emit = { input.yield(.connection($0)) }
         self.timers = configuration.timers ?? Timers(on: group.next())
@@ -95,7 +101,7 @@ package final class Transport: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.recvAllocator, value: Self.strangersAllocator)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try self.initialiseIncoming(channel) }
+                channel.eventLoop.makeCompletedFuture { try self.initialiseAccepted(channel) }
             }
     }
 
@@ -105,7 +111,7 @@ package final class Transport: Sendable {
     /// Grows with the traffic, from what a handshake needs to what bulk needs.
     static let receiveAllocator = AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: 1 << 20)
 
-    private func initialiseIncoming(_ channel: any Channel) throws {
+    func initialiseIncoming(_ channel: any Channel) throws {
         let id = ObjectIdentifier(channel)
         let unproven = self.unproven
         unproven.admit(id, from: channel.remoteAddress) { [weak channel] in channel?.close(mode: .all, promise: nil) }
@@ -146,7 +152,7 @@ package final class Transport: Sendable {
     }
 
     func settings(
-        role: HandshakeRole, expected: PeerID?, dialled: PeerAddress?,
+        role: HandshakeRole, purpose: ConnectionHandler.Purpose = .control, expected: PeerID?, dialled: PeerAddress?,
         settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
     ) -> ConnectionHandler.Settings {
         var generator = SystemRandomNumberGenerator()
@@ -154,11 +160,13 @@ package final class Transport: Sendable {
         let hello = Hello(
             versions: WireLimits.versions, publicKey: self.identity.publicKey, signatureScheme: .ecdsaSecp256r1SHA256,
             nonce: (0..<WireLimits.nonceLength).map { _ in UInt8.random(in: .min ... .max, using: &generator) },
-            serviceType: configuration.serviceType, displayName: configuration.displayName, encryption: configuration.encryption)
+            serviceType: configuration.serviceType, displayName: configuration.displayName, encryption: configuration.encryption,
+            extensions: purpose.helloExtensions)
         let identity = self.identity
         let failures = self.handshakeFailures
         return ConnectionHandler.Settings(
-            role: role, hello: hello, expectedPeer: expected, dialledAddress: dialled, spokenTLS: self.spokenTLS,
+            role: role, purpose: purpose, tickets: self.tickets, hello: hello, expectedPeer: expected, dialledAddress: dialled,
+            spokenTLS: self.spokenTLS,
             sign: { try identity.sign($0) }, emit: self.emit,
             settled: { result in
                 if case .failure(let error) = result { failures.count(error.code) }

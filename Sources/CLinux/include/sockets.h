@@ -1,0 +1,17 @@
+#ifndef EARSHOT_SOCKETS_H
+#define EARSHOT_SOCKETS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/// Has calls on the socket wait, and the kernel notice a dead path within about 15 s although nothing is sent (tcp(7)).
+void earshot_socket_block(int socket);
+
+/// sendfile(2) of at most `count` bytes at the offset. Returns how many, 0 at the end of the file, or -1 with errno. A lost connection is
+/// EPIPE, and SIGPIPE where the process does not ignore it (SwiftNIO has it ignored).
+ssize_t earshot_send_file(int socket, int file, uint64_t offset, size_t count);
+
+/// send(2) without a signal; with `more`, the kernel waits for what follows before it sends a small segment.
+ssize_t earshot_send(int socket, const void *bytes, size_t count, int more);
+
+#endif

@@ -1,0 +1,66 @@
+import EarshotWire
+import NIOCore
+
+/// Receives the bytes of one transfer from its data connections, and writes and hashes them, on a thread of its own.
+///
+/// In plaintext the thread has the socket: what it reads is still in the core's cache when it is hashed and written. Over TLS the event
+/// loop decrypts, and this thread takes what is there; meanwhile the socket waits.
+actor DataReceiver {
+    /// How a data connection has ended.
+    enum Outcome: Sendable {
+        /// With its last frame.
+        case ended
+        /// Before.
+        case lost(EarshotError)
+    }
+
+    nonisolated let content: IncomingContent
+    private nonisolated let executor: ThreadExecutor
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    init(_ content: IncomingContent) throws(EarshotError) {
+        self.content = content
+        self.executor = try ThreadExecutor(name: "earshot-receive")
+    }
+
+    deinit {
+        self.executor.stop()
+    }
+
+    /// Takes all that comes over the connection, and closes it.
+    /// - Throws: what the bytes are refused for (`too-large`), what the disk says (`no-space`, `storage`), `cancelled`.
+    func receive(over connection: DataConnection) async throws(EarshotError) -> Outcome {
+        defer { connection.close() }
+        do throws(EarshotError) {
+            if let reader = try await connection.takeOver() {
+                return try self.receive(from: reader)
+            }
+            while true {
+                guard let bytes = try await connection.read() else { return .ended }
+                try self.write(bytes)
+            }
+        } catch let error where error.code == .notConnected {
+            return .lost(error)
+        }
+    }
+
+    private func write(_ bytes: ByteBuffer) throws(EarshotError) {
+        // Not thrown through the closure: Swift 6.3 crashes on a typed error that passes through a rethrowing function.
+        let result = bytes.withUnsafeReadableBytes { bytes in
+            Result { () throws(EarshotError) in try self.content.write(bytes, at: self.content.written) }
+        }
+        _ = try result.get()
+    }
+
+    private func receive(from reader: DataSocketReader) throws(EarshotError) -> Outcome {
+        var reader = reader
+        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: EarshotLimits.dataBlock, alignment: 4096)
+        defer { block.deallocate() }
+        while true {
+            let count = try reader.receive(into: block)
+            guard count > 0 else { return .ended }
+            try self.content.write(UnsafeRawBufferPointer(rebasing: block[..<count]), at: self.content.written)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import EarshotWire
+import NIOCore
+
+/// Sending a source over a data connection, on the source's thread: by the kernel in plaintext, through buffers over TLS.
+extension SourceContent {
+    package func send(
+        from offset: UInt64, over connection: DataConnection, counting sent: TransferCount
+    ) async throws(EarshotError) -> Bool {
+        defer { connection.close() }
+        do throws(EarshotError) {
+            if let reader = try await connection.takeOver() {
+                return try self.send(from: offset, to: reader.socket, counting: sent)
+            }
+            var position = offset
+            while position < self.bytes.size {
+                let buffer = try self.read(at: position, count: EarshotLimits.dataBlock)
+                guard buffer.readableBytes > 0 else { break }
+                try await connection.write(buffer)
+                position += UInt64(buffer.readableBytes)
+                sent.value = position
+            }
+            try await connection.finish()
+            return true
+        } catch let error where error.code == .notConnected {
+            return false
+        }
+    }
+
+    private func send(from offset: UInt64, to socket: DataSocket, counting sent: TransferCount) throws(EarshotError) -> Bool {
+        var position = offset
+        while position < self.bytes.size {
+            let count: UInt64
+            if let extent = try self.bytes.extent(at: position, count: EarshotLimits.dataExtent) {
+                guard try socket.send(extent) else { return false }
+                count = extent.count
+                try self.hash(upTo: position + count)
+            } else {
+                let buffer = try self.read(at: position, count: EarshotLimits.dataBlock)
+                guard buffer.readableBytes > 0, buffer.withUnsafeReadableBytes({ socket.send($0) }) else { return false }
+                count = UInt64(buffer.readableBytes)
+            }
+            position += count
+            sent.value = position
+        }
+        return socket.finish()
+    }
+}

@@ -1,0 +1,216 @@
+import DequeModule
+package import EarshotWire
+import Logging
+package import NIOCore
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// A connection that carries the bytes of one transfer, one way, and ends with them: attached by its token, its peer proven.
+///
+/// It lives on an event loop of the data connections', never on a control connection's. One task writes, or one reads. `write` returns
+/// when there is room, `read` when there are bytes: whoever is slow slows the other end down, with no more than
+/// `EarshotLimits.dataInFlight` bytes waiting on either side. In plaintext a thread may have the socket itself (``takeOver()``).
+///
+/// Loss shows as `not-connected` from the call under way or the next one; ``close()`` makes it so from anywhere.
+package final class DataConnection: Sendable {
+    private enum Link {
+        case channel
+        case socket(DataSocket)
+        case closed
+    }
+
+    private struct Writing {
+        var inFlight = 0
+        /// Whether the last frame has been handed over: after that the other side may close.
+        var isEnding = false
+        var isClosed = false
+        var isLost = false
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    /// Who is at the other end.
+    package let peer: ProvenPeer
+    /// What it carries.
+    package let transfer: TransferID
+    private let channel: any Channel
+    private let handler: NIOLoopBound<DataHandler>
+    private let inbox: DataInbox
+    private let link = Mutex(Link.channel)
+    private let writing = Mutex(Writing())
+
+    /// What the calls throw once the connection is gone.
+    static var lost: EarshotError { EarshotError(.notConnected, "the data connection was lost") }
+
+    /// Puts its handler behind `predecessor`, which is to leave; on the channel's event loop.
+    init(_ channel: any Channel, behind predecessor: any ChannelHandler, peer: ProvenPeer, transfer: TransferID, logger: Logger) throws {
+        self.channel = channel
+        self.peer = peer
+        self.transfer = transfer
+        self.inbox = DataInbox(limit: EarshotLimits.dataInFlight)
+        let handler = DataHandler(inbox: self.inbox, logger: logger)
+        self.handler = NIOLoopBound(handler, eventLoop: channel.eventLoop)
+        try channel.pipeline.syncOperations.addHandler(handler, position: .after(predecessor))
+        channel.closeFuture.whenComplete { _ in self.lostWriting() }
+    }
+
+    /// Done when the connection has ended, for whatever reason; not for one that was taken over.
+    package var closed: EventLoopFuture<Void> { self.channel.closeFuture }
+
+    // MARK: Reading
+
+    /// The next bytes; `nil` once the other side has sent all that it had to send over this connection.
+    /// - Throws: `not-connected` where the connection is lost before, `protocol-violation`.
+    package func read() async throws(EarshotError) -> ByteBuffer? {
+        try await self.inbox.next {
+            self.channel.eventLoop.execute {
+                let handler = self.handler.value
+                guard let context = try? self.channel.pipeline.syncOperations.context(handler: handler) else { return }
+                handler.resume(context: context)
+            }
+        }
+    }
+
+    // MARK: Writing
+
+    /// Sends bytes, in as many frames as they need, and returns when there is room for more.
+    /// - Throws: `not-connected` where the connection is lost; bytes written before may be lost with it.
+    package func write(_ bytes: ByteBuffer) async throws(EarshotError) {
+        var rest = bytes
+        while let slice = rest.readSlice(length: min(rest.readableBytes, WireLimits.dataFrame)), slice.readableBytes > 0 {
+            try await self.write(.data(count: slice.readableBytes), slice)
+        }
+    }
+
+    private func write(_ frame: DataFrame, _ bytes: ByteBuffer) async throws(EarshotError) {
+        var header = self.channel.allocator.buffer(capacity: WireLimits.frameHeaderLength)
+        frame.encode(into: &header)
+        let weight = header.readableBytes + bytes.readableBytes
+        let written = self.channel.eventLoop.makePromise(of: Void.self)
+        written.futureResult.whenComplete { result in
+            if case .failure = result { self.lostWriting() } else { self.wrote(weight) }
+        }
+        self.writing.withLock { writing in
+            writing.inFlight += weight
+            writing.isEnding = frame == .end
+        }
+        let head = header
+        self.channel.eventLoop.execute {
+            let pipeline = self.channel.pipeline.syncOperations
+            pipeline.write(NIOAny(head), promise: bytes.readableBytes > 0 ? nil : written)
+            if bytes.readableBytes > 0 { pipeline.write(NIOAny(bytes), promise: written) }
+            pipeline.flush()
+        }
+        try await self.room(below: EarshotLimits.dataInFlight)
+    }
+
+    private func room(below limit: Int) async throws(EarshotError) {
+        await withCheckedContinuation { continuation in
+            let isWaiting = self.writing.withLock { writing in
+                guard !writing.isClosed, writing.inFlight >= limit else { return false }
+                writing.waiter = continuation
+                return true
+            }
+            if !isWaiting { continuation.resume() }
+        }
+        guard !self.writing.withLock({ $0.isLost }) else { throw Self.lost }
+    }
+
+    private func wrote(_ weight: Int) {
+        let waiter = self.writing.withLock { writing in
+            writing.inFlight -= weight
+            return writing.inFlight < EarshotLimits.dataInFlight ? writing.waiter.take() : nil
+        }
+        waiter?.resume()
+    }
+
+    private func lostWriting() {
+        let waiter = self.writing.withLock { writing in
+            writing.isClosed = true
+            if !writing.isEnding || writing.inFlight > 0 { writing.isLost = true }
+            return writing.waiter.take()
+        }
+        waiter?.resume()
+    }
+
+    /// Says that this was all, and returns once the other side has closed, or after `EarshotLimits.dataEndTime`.
+    /// - Throws: `not-connected` where the connection is lost before the kernel has it all.
+    package func finish() async throws(EarshotError) {
+        try await self.write(.end, ByteBuffer())
+        while self.writing.withLock({ $0.inFlight > 0 && !$0.isClosed }) { try await self.room(below: 1) }
+        let deadline = self.channel.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.dataEndTime)) {
+            self.channel.close(mode: .all, promise: nil)
+        }
+        try? await self.channel.closeFuture.get()
+        deadline.cancel()
+    }
+
+    // MARK: Taking over
+
+    /// The socket itself, for a thread that blocks on it; `nil` over TLS. Before anything was written or read.
+    /// - Throws: `not-connected` where it is lost already.
+    func takeOver() async throws(EarshotError) -> DataSocketReader? {
+        guard self.peer.transport == .plaintext else { return nil }
+        do {
+            let reader = try await self.channel.eventLoop.submit { try self.detach() }.get()
+            return reader
+        } catch {
+            throw Self.lost
+        }
+    }
+
+    private func detach() throws -> DataSocketReader {
+        let pipeline = self.channel.pipeline.syncOperations
+        let descriptor = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { fcntl($0, F_DUPFD_CLOEXEC, 0) } ?? -1
+        guard descriptor >= 0 else { throw Self.lost }
+        let socket = DataSocket(descriptor: descriptor)
+        let isOpen = self.link.withLock { link in
+            guard case .channel = link else { return false }
+            link = .socket(socket)
+            return true
+        }
+        guard isOpen else { throw Self.lost }
+        let decoder = self.handler.value.detach()
+        let (pieces, _) = self.inbox.takeAll()
+        // The channel's own descriptor goes; the connection stays with the other one.
+        self.channel.close(mode: .all, promise: nil)
+        return DataSocketReader(socket: socket, decoder: decoder, pieces: Deque(pieces))
+    }
+
+    // MARK: End
+
+    /// Ends the connection at once, from anywhere: calls under way throw. Nothing happens the second time.
+    package func close() {
+        let link = self.link.withLock { link in
+            defer { link = .closed }
+            return link
+        }
+        switch link {
+        case .channel:
+            self.channel.eventLoop.execute {
+                self.inbox.end(.failure(Self.lost))
+                self.channel.closeWithoutGoodbye()
+            }
+        case .socket(let socket): socket.interrupt()
+        case .closed: break
+        }
+    }
+}
+
+extension Channel {
+    /// Closes from in front of TLS, on the event loop: its goodbye would wait for whoever does not read.
+    func closeWithoutGoodbye() {
+        let pipeline = self.pipeline.syncOperations
+        if let server = try? pipeline.context(handlerType: NIOSSLServerHandler.self) {
+            server.close(mode: .all, promise: nil)
+        } else if let client = try? pipeline.context(handlerType: NIOSSLClientHandler.self) {
+            client.close(mode: .all, promise: nil)
+        } else {
+            self.close(mode: .all, promise: nil)
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import CLinux
+import DequeModule
+import EarshotSafety
+import EarshotWire
+import NIOCore
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// A plaintext data connection's socket in the hands of a thread of its own, which blocks on it: no event loop, no copies but the kernel's.
+///
+/// One thread at a time sends or receives; ``interrupt()`` comes from anywhere.
+package final class DataSocket: Sendable {
+    private let descriptor: CInt
+
+    /// Takes ownership of the descriptor.
+    init(descriptor: CInt) {
+        self.descriptor = descriptor
+        earshot_socket_block(descriptor)
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+
+    /// Ends whatever call blocks on the socket, and the connection.
+    func interrupt() {
+        shutdown(self.descriptor, CInt(SHUT_RDWR))
+    }
+
+    // MARK: Sending
+
+    /// Sends one frame with bytes of an open file, by sendfile(2): `false` where the connection is lost.
+    /// - Throws: `source-changed` where the file ends before, `storage`.
+    func send(_ extent: FileExtent) throws(EarshotError) -> Bool {
+        guard let count = Int(exactly: extent.count), self.sendHeader(.data(count: count)) else { return false }
+        var offset = extent.offset
+        var remaining = extent.count
+        while remaining > 0 {
+            let sent = earshot_send_file(self.descriptor, extent.file.descriptor, offset, Int(clamping: remaining))
+            if sent < 0 {
+                let code = errno
+                if code == EIO { throw EarshotError(.storage, "\(FileError("read", extent.file.subject, code: code))") }
+                return false
+            }
+            guard sent > 0 else {
+                throw EarshotError(.sourceChanged, "\(extent.file.subject) became shorter while it was sent; send it again")
+            }
+            offset += UInt64(sent)
+            remaining -= UInt64(sent)
+        }
+        return true
+    }
+
+    /// Sends one frame with bytes in memory; `false` where the connection is lost.
+    func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        self.sendHeader(.data(count: bytes.count)) && self.write(bytes, more: false)
+    }
+
+    /// Sends the last frame, and waits a moment for the other side to have read all of it; `false` where the connection is lost before.
+    func finish() -> Bool {
+        guard self.sendHeader(.end) else { return false }
+        shutdown(self.descriptor, CInt(SHUT_WR))
+        return true
+    }
+
+    private func sendHeader(_ frame: DataFrame) -> Bool {
+        var header = ByteBuffer()
+        frame.encode(into: &header)
+        return header.withUnsafeReadableBytes { self.write($0, more: frame != .end) }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer, more: Bool) -> Bool {
+        var rest = bytes
+        while !rest.isEmpty {
+            let sent = earshot_send(self.descriptor, rest.baseAddress, rest.count, more ? 1 : 0)
+            guard sent > 0 else { return false }
+            rest = UnsafeRawBufferPointer(rebasing: rest[sent...])
+        }
+        return true
+    }
+
+    // MARK: Receiving
+
+    /// Fills all of `space`.
+    /// - Throws: `not-connected` where the connection is lost before.
+    func receive(into space: UnsafeMutableRawBufferPointer) throws(EarshotError) {
+        var filled = 0
+        while filled < space.count {
+            let count = recv(self.descriptor, space.baseAddress?.advanced(by: filled), space.count - filled, 0)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw DataConnection.lost }
+            filled += count
+        }
+    }
+}
+
+/// What comes on a ``DataSocket``, frames taken off.
+struct DataSocketReader {
+    let socket: DataSocket
+    var decoder: DataFrameDecoder
+    /// What the event loop had read before.
+    var pieces: Deque<ByteBuffer>
+
+    /// Fills `block` with the next bytes of the transfer and gives how many, at least one: as many as it takes, fewer at the end of a
+    /// frame; 0 at the end of the transfer.
+    /// - Throws: `not-connected` where the connection is lost, `protocol-violation`.
+    mutating func receive(into block: UnsafeMutableRawBufferPointer) throws(EarshotError) -> Int {
+        while var piece = self.pieces.popFirst() {
+            let count = min(piece.readableBytes, block.count)
+            _ = piece.readWithUnsafeReadableBytes { bytes in
+                block.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+                return count
+            }
+            if piece.readableBytes > 0 { self.pieces.prepend(piece) }
+            if count > 0 { return count }
+        }
+        while true {
+            let count = min(block.count, self.decoder.remainingInFrame)
+            guard count == 0 else {
+                try self.socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: block[..<count]))
+                self.decoder.skip(count)
+                return count
+            }
+            if try self.readHeader() == .end { return 0 }
+        }
+    }
+
+    private mutating func readHeader() throws(EarshotError) -> DataFrameDecoder.Piece? {
+        let missing = self.decoder.missingInHeader
+        let socket = self.socket
+        let header = try ByteBuffer.filled(count: missing) { space throws(EarshotError) in
+            try socket.receive(into: space)
+            return missing
+        }
+        self.decoder.feed(header)
+        do throws(WireError) {
+            return try self.decoder.next()
+        } catch {
+            throw EarshotError(error.code.earshotCode, error.description, underlying: error)
+        }
+    }
+}
