@@ -7,16 +7,14 @@ import Testing
 
 /// Files over data connections, between two nodes on loopback.
 @Suite(.timeLimit(.minutes(1))) struct NodeDataTests {
-    static let size = 20_000_000
+    static let size = 6_000_001
 
-    /// Content that tells where each of its bytes belongs.
+    /// Content that tells blocks apart: no power of two is its period.
     static func content(_ size: Int = size) -> Data {
-        var data = Data(count: size)
-        data.withUnsafeMutableBytes { bytes in
-            let words = bytes.bindMemory(to: UInt32.self)
-            for index in words.indices { words[index] = UInt32(truncatingIfNeeded: index) &* 2_654_435_761 }
-        }
-        return data
+        let block = Data((0..<65_537).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
+        var data = Data(capacity: size + block.count)
+        while data.count < size { data.append(block) }
+        return data.prefix(size)
     }
 
     private func finished(_ node: TestNode) async throws -> Resource {

@@ -70,6 +70,7 @@ final class RawPeer: Sendable {
     let identity: Identity
     let name: String
     let channel: any Channel
+    let transport: TransportKind
     private let frames: AsyncStream<Frame>
 
     /// A new identity that is kept nowhere.
@@ -84,6 +85,7 @@ final class RawPeer: Sendable {
         let (frames, continuation) = AsyncStream.makeStream(of: Frame.self)
         self.identity = identity
         self.name = name
+        self.transport = tls ? .tls : .plaintext
         self.frames = frames
         self.channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
@@ -129,14 +131,28 @@ final class RawPeer: Sendable {
         return code
     }
 
+    /// This peer's words, which yield the transport in use.
+    func hello() throws -> Hello {
+        var hello = try makeHello(self.identity, self.name)
+        if self.transport == .plaintext { hello.encryption = .none }
+        return hello
+    }
+
+    /// Runs the handshake as a data connection does.
+    func proveForData() async throws {
+        var hello = try self.hello()
+        hello.extensions = [.dataConnection]
+        try await self.prove(hello: hello)
+    }
+
     /// Runs the handshake, and gives the signed input for whoever wants to use it again.
     @discardableResult
     func prove(hello: Hello? = nil, signing: (([UInt8]) throws -> [UInt8])? = nil) async throws -> (hello: Hello, proof: Proof) {
-        let hello = try hello ?? makeHello(self.identity, self.name)
+        let hello = try hello ?? self.hello()
         try await self.send(.hello(hello), preamble: true)
         let theirs = try await self.next { if case .hello(let hello) = $0 { hello } else { nil } }
         let transcript = Transcript(
-            initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs), transport: .tls)
+            initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs), transport: self.transport)
         let sign = signing ?? self.identity.sign
         let proof = Proof(signature: try sign(transcript.proofInput(of: .initiator)))
         try await self.send(.proof(proof))

@@ -28,7 +28,7 @@ extension ConnectionHandler {
         guard case .dataAttach(let token) = frame else {
             throw .outOfOrder(frame.type, why: "a data connection begins with its token")
         }
-        guard let ticket = self.settings.tickets.claim(token, by: peer) else { throw .unknownToken }
+        guard let ticket = self.settings.tickets.claim(token, by: peer.id, over: peer.transport) else { throw .unknownToken }
         self.handOver(peer, ticket.transfer, ticket.attached, context: context)
     }
 

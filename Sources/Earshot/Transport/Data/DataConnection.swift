@@ -175,10 +175,10 @@ package final class DataConnection: Sendable {
         }
         guard isOpen else { throw Self.lost }
         let decoder = self.handler.value.detach()
-        let (pieces, _) = self.inbox.takeAll()
+        let (pieces, end) = self.inbox.takeAll()
         // The channel's own descriptor goes; the connection stays with the other one.
         self.channel.close(mode: .all, promise: nil)
-        return DataSocketReader(socket: socket, decoder: decoder, pieces: Deque(pieces))
+        return DataSocketReader(socket: socket, decoder: decoder, pieces: Deque(pieces), end: end)
     }
 
     // MARK: End

@@ -102,6 +102,8 @@ struct DataSocketReader {
     var decoder: DataFrameDecoder
     /// What the event loop had read before.
     var pieces: Deque<ByteBuffer>
+    /// How it ended for the event loop already; nothing comes behind the pieces then.
+    let end: Result<Void, EarshotError>?
 
     /// Fills `block` with the next bytes of the transfer and gives how many, at least one: as many as it takes, fewer at the end of a
     /// frame; 0 at the end of the transfer.
@@ -115,6 +117,10 @@ struct DataSocketReader {
             }
             if piece.readableBytes > 0 { self.pieces.prepend(piece) }
             if count > 0 { return count }
+        }
+        if let end = self.end {
+            try end.get()
+            return 0
         }
         while true {
             let count = min(block.count, self.decoder.remainingInFrame)

@@ -49,9 +49,11 @@ package final class DataTickets: Sendable {
     }
 
     /// Uses a token up for the peer that it was given to; `nil` for any other peer or transport, and once it is too old.
-    package func claim(_ token: DataToken, by peer: ProvenPeer, now: ContinuousClock.Instant = .now) -> Ticket? {
+    package func claim(
+        _ token: DataToken, by peer: PeerID, over transport: TransportKind, now: ContinuousClock.Instant = .now
+    ) -> Ticket? {
         self.tickets.withLock { tickets in
-            guard let ticket = tickets[token], ticket.peer == peer.id, ticket.transport == peer.transport else { return nil }
+            guard let ticket = tickets[token], ticket.peer == peer, ticket.transport == transport else { return nil }
             tickets[token] = nil
             return ticket.expires > now ? ticket : nil
         }
