@@ -84,20 +84,25 @@ struct StreamsRoutes: Sendable {
         _ context: APIContext, _ accept: @escaping @Sendable () async throws -> StreamContent
     ) async throws -> Response {
         let channel = context.channel
-        try await channel.eventLoop.submit {
-            let pipeline = channel.pipeline.syncOperations
-            try pipeline.addHandler(InputEndHandler { channel.close(promise: nil) }, position: .first)
-            try pipeline.addHandler(OutputBarrier(), position: .first)
-        }.get()
+        try await channel.pipeline.addHandler(InputEndHandler { channel.close(promise: nil) }, position: .first)
         let content = try await ClientPresence.required(on: channel, accept)
-        // However the connection ends, also where nobody asks for the body.
-        channel.closeFuture.whenComplete { _ in content.abandon() }
+        let taken: EventLoopFuture<Void>
+        do {
+            taken = try await AnswerEndHandler.add(to: channel)
+        } catch {
+            content.abandon()
+            throw error
+        }
+        // However the connection ends before, also where nobody asks for the body.
+        taken.whenFailure { _ in content.abandon() }
         let body = ResponseBody { writer in
             do {
                 while let piece = try await content.next() { try await writer.write(piece) }
                 try await writer.finish(nil)
-                try await OutputBarrier.wait(on: channel)
+                try await taken.get()
                 try await content.finish()
+                // As the answer's head has said: a client that reads to the connection's end is not to wait for one that is idle.
+                channel.close(promise: nil)
             } catch {
                 content.abandon()
                 throw error
