@@ -3,11 +3,12 @@ import Testing
 
 /// Every string that a peer can put into a frame, and what becomes of it: a new one fails here until somebody has thought about it.
 @Suite struct FrameStringTests {
-    /// By frame and field. `label`: refused on the wire unless it is a `DisplayName` or a `ServiceType`. `shown`: becomes text that goes
-    /// through `escapedForDisplay` wherever it is shown. `name`: becomes a path, through `SafeName` and no other way.
+    /// By frame and field. `label`: refused on the wire unless it is a `DisplayName`, a `ServiceType` or a `StreamName`. `shown`: becomes
+    /// text that goes through `escapedForDisplay` wherever it is shown. `name`: becomes a path, through `SafeName` and no other way.
     static let listed = [
         "hello.displayName": "label", "hello.serviceType": "label", "refusal.explanation": "shown", "message.contentType": "shown",
         "resourceOffer.name": "name", "resourceRefuse.refusal.explanation": "shown", "resourceCancel.refusal.explanation": "shown",
+        "streamOpen.name": "label", "streamRefuse.refusal.explanation": "shown", "streamAbort.refusal.explanation": "shown",
     ]
 
     @Test func everyStringIsListed() throws {
@@ -21,7 +22,7 @@ import Testing
 
     private func collect(_ value: Any, at path: String, into found: inout Set<String>) {
         switch value {
-        case is String, is DisplayName, is ServiceType: found.insert(path)
+        case is String, is DisplayName, is ServiceType, is StreamName: found.insert(path)
         default:
             for child in Mirror(reflecting: value).children {
                 let name = child.label.map { $0.first?.isLetter == true ? "." + $0 : "" } ?? ""
