@@ -51,6 +51,7 @@ enum ConnectionHarness: Harness {
         switch frame {
         case .invite(let invite): invite.id.low
         case .resourceOffer(let offer): offer.id.low | 1 << 32
+        case .streamOpen(let open): open.id.low | 1 << 33
         default: nil
         }
     }
@@ -59,6 +60,7 @@ enum ConnectionHarness: Harness {
         var machine = self.machines()[0]
         var isOver = false
         var accepted: [ResourceID: UInt64] = [:]
+        var windows: [StreamID: (taken: UInt64, limit: UInt64)] = [:]
         while !dice.isEmpty {
             let isOurs = dice.byte() & 3 == 0
             let frame = self.frame(&dice)
@@ -66,6 +68,7 @@ enum ConnectionHarness: Harness {
                 let action = machine.sent(frame)
                 demand(!isOver || action == .drop, "nothing is said after the end")
                 if case .resourceAccept(let accept) = frame, action == .send { accepted[accept.id] = accept.limit }
+                if case .streamAccept(let accept) = frame, action == .send { windows[accept.id, default: (0, 0)].limit = accept.limit }
                 continue
             }
             switch machine.received(frame) {
@@ -74,6 +77,10 @@ enum ConnectionHarness: Harness {
                 if case .resourceChunk(let chunk) = frame {
                     let end = chunk.offset + UInt64(chunk.data.readableBytes)
                     demand(end <= accepted[chunk.id] ?? 0, "no data comes before consent, nor past it")
+                }
+                if case .streamData(let data) = frame {
+                    windows[data.id, default: (0, 0)].taken += UInt64(data.data.readableBytes)
+                    demand(windows[data.id].map { $0.taken <= $0.limit } == true, "no stream goes beyond its window")
                 }
                 if frame.type == .goodbye || frame.type == .refusal { isOver = true }
             case .ignore: break
@@ -92,6 +99,7 @@ enum ConnectionHarness: Harness {
         {
             return frame
         }
+        if kind >= 0xC0 { return self.streamFrame(kind, &dice) }
         let resource = ResourceID(high: 0, low: dice.number(below: 96))
         let invitation = InvitationID(high: 0, low: resource.low)
         let refusal = Refusal(code: .cancelled)
@@ -121,6 +129,22 @@ enum ConnectionHarness: Harness {
         case 13: return .resourceRefuse(ResourceRefuse(id: resource, refusal: refusal))
         case 14: return .resourceCancel(ResourceRefuse(id: resource, refusal: refusal))
         default: return kind & 16 == 0 ? .goodbye : .sessionEnd(self.session)
+        }
+    }
+
+    private static func streamFrame(_ kind: UInt8, _ dice: inout Dice) -> Frame {
+        let id = StreamID(high: 0, low: dice.number(below: 96))
+        let refusal = StreamRefuse(id: id, refusal: Refusal(code: .cancelled))
+        switch kind % 8 {
+        case 0:
+            guard let name = try? StreamName("a") else { return .goodbye }
+            return .streamOpen(StreamOpen(session: self.session, id: id, name: name))
+        case 1: return .streamAccept(StreamAccept(id: id, limit: kind & 16 == 0 ? dice.number(below: 8) : .max))
+        case 2, 3: return .streamData(StreamData(id: id, data: ByteBuffer(repeating: 1, count: 1 + Int(dice.number(below: 2)))))
+        case 4: return .streamEnd(StreamEnd(id: id, size: dice.number(below: 8)))
+        case 5: return .streamDone(id)
+        case 6: return .streamRefuse(refusal)
+        default: return .streamAbort(refusal)
         }
     }
 }

@@ -59,6 +59,9 @@ enum FrameHarness: Harness {
             {
                 last.data.writeImmutableBuffer(next.data)
                 joined[joined.count - 1] = .resourceChunk(last)
+            } else if case .streamData(var last)? = joined.last, case .streamData(let next) = frame, last.id == next.id {
+                last.data.writeImmutableBuffer(next.data)
+                joined[joined.count - 1] = .streamData(last)
             } else {
                 joined.append(frame)
             }
@@ -78,10 +81,10 @@ enum FrameHarness: Harness {
                 demand(false, "what was decoded encodes: \(error)")
             }
             let encoded = Array(buffer.readableBytesView)
-            if case .resourceChunk = frame, index == frames.count - 1, !rest.starts(with: encoded) {
-                // Only the lengths may differ: the rest of the chunk has not come.
-                demand(rest.count < encoded.count + Int(UInt16.max) * 8, "a chunk that is cut short is the last")
-                demand(rest.dropFirst(5).starts(with: encoded[5..<29]), "the chunk's head is the one that came")
+            if frame.type == .resourceChunk || frame.type == .streamData, index == frames.count - 1, !rest.starts(with: encoded) {
+                // Only the lengths may differ: the rest of the data has not come. The id is first, before a chunk's offset.
+                let head = frame.type == .resourceChunk ? 29 : 21
+                demand(rest.dropFirst(5).starts(with: encoded[5..<head]), "the head is the one that came")
                 return
             }
             demand(rest.starts(with: encoded), "decoding and encoding is the identity")
