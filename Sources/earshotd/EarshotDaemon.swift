@@ -11,10 +11,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         discussion: "Settings come from flags, then the environment (EARSHOT_PEER_NAME for name in [peer]), then the file, then defaults.",
         version: DaemonVersion.current, subcommands: [IdentityCommand.self])
 
-    @Option(name: .long, help: ArgumentHelp("Read the settings from this file.", valueName: "file"), completion: .file())
-    var config: String?
-    @Option(name: .long, help: ArgumentHelp("Keep identity, messages and received files here.", valueName: "dir"), completion: .directory)
-    var stateDirectory: String?
+    @OptionGroup var places: PlaceOptions
     @Option(name: .long, help: ArgumentHelp("Serve the control API on this Unix socket.", valueName: "path"), completion: .file())
     var socket: String?
     @Option(name: .long, help: ArgumentHelp("The name that others see (default: the host name).", valueName: "name"))
@@ -36,7 +33,8 @@ struct EarshotDaemon: AsyncParsableCommand {
 
     private var flags: SettingsLoader.Flags {
         SettingsLoader.Flags(
-            config: self.config, stateDirectory: self.stateDirectory, socket: self.socket, name: self.name, serviceType: self.serviceType,
+            config: self.places.config, stateDirectory: self.places.stateDirectory, socket: self.socket, name: self.name,
+            serviceType: self.serviceType,
             port: self.port, discovery: self.discovery, logLevel: self.logLevel)
     }
 

@@ -29,7 +29,13 @@ struct SigningKey: Sendable {
     }
 
     init(_ document: PEMDocument) throws {
-        let key = try Certificate.PrivateKey(pemDocument: document)
+        let key: Certificate.PrivateKey
+        do {
+            key = try Certificate.PrivateKey(pemDocument: document)
+        } catch {
+            // The library says no more of a short RSA key than that a size is wrong.
+            throw Unusable(description: "no key that can be used is in it; a key is P-256, P-384, RSA of 2048 bits and up, or Ed25519")
+        }
         let pem = try key.serializeAsPEM().pemString
         let publicKey = try key.publicKey.serializeAsPEM().derBytes
         let kind: Kind

@@ -100,8 +100,8 @@ extension Node {
     /// Tells what has become of a peer since it was last told, and forgets one that is gone and that nobody acted upon.
     func publishPeer(_ id: PeerID) {
         guard var record = self.records[id] else { return }
-        // Whoever has asked may be answered, though it is away meanwhile.
-        let isAsking = self.pendingInvitation(with: id, .incoming) != nil
+        // Whoever has asked may be answered, though it is away meanwhile; and whom a person waits for may come back.
+        let isAsking = self.pendingInvitation(with: id, .incoming) != nil || record.comparison?.state == .waiting
         guard record.isNearby || record.isKept || isAsking else {
             self.records.removeValue(forKey: id)
             if record.isAnnounced { self.tell(.peerLost(self.snapshot(record))) }

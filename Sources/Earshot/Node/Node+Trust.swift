@@ -31,7 +31,8 @@ extension Node {
             stored.trustedUntil = nil
             if stored.trust == .trusted { stored.trust = .unknown }
             self.records[id]?.stored = stored
-            let ended = record.session
+            // An authority may still speak for it.
+            let ended = self.records[id]?.trust == .trusted ? nil : record.session
             self.persist([.putPeer(stored)] + (ended.map { [.removeSession($0.id)] } ?? [])) { _ in }
             self.logger.notice("trust has ended", metadata: ["peer": "\(id)", "name": "\(record.name)"])
             if self.records[id]?.trust != .trusted {
@@ -74,10 +75,16 @@ extension Node {
     /// Keeps the index of names up, and tells of a known peer anew whose name has come back with another key.
     func noteNames(_ record: PeerRecord) {
         if record.stored != nil {
+            // One that renames itself again and again leaves nothing behind.
+            if let before = record.published?.name.lowercased(), before != record.name.lowercased() {
+                self.knownNames[before]?.remove(record.id)
+                if self.knownNames[before]?.isEmpty == true { self.knownNames[before] = nil }
+            }
             self.knownNames[record.name.lowercased(), default: []].insert(record.id)
             return
         }
-        guard let known = self.namesake(of: record), self.impostors[known] != record.id else { return }
+        // The first one stays the one that is spoken of: of two that take turns nobody shall hear again and again.
+        guard let known = self.namesake(of: record), let theirs = self.records[known], self.namesake(of: theirs) == nil else { return }
         self.impostors[known] = record.id
         self.logger.warning(
             "a name that is known has come with another key",

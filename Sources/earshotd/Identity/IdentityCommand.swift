@@ -14,12 +14,12 @@ struct IdentityCommand: ParsableCommand {
     }
 }
 
-/// Whose key.
-struct IdentityOptions: ParsableArguments {
+/// Where the files are: the daemon's own options, which its commands share with it.
+struct PlaceOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Read the settings from this file.", valueName: "file"), completion: .file())
     var config: String?
     @Option(
-        name: .long, help: ArgumentHelp("Where identity, messages and received files are kept.", valueName: "dir"), completion: .directory)
+        name: .long, help: ArgumentHelp("Keep identity, messages and received files here.", valueName: "dir"), completion: .directory)
     var stateDirectory: String?
 
     /// The settings, and the person's own identity where they name one.

@@ -7,7 +7,7 @@ struct IdentityExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Write the key and its certificate as PEM, for a backup. Who has it can pose as this machine.")
 
-    @OptionGroup var options: IdentityOptions
+    @OptionGroup var options: PlaceOptions
     @Option(
         name: .shortAndLong, help: ArgumentHelp("Write it to this new file, mode 0600, instead of standard output.", valueName: "file"),
         completion: .file())
@@ -23,9 +23,9 @@ struct IdentityExportCommand: ParsableCommand {
                 pem = try Identity.pem(in: loaded.stateDirectory)
             }
         } catch {
-            throw IdentityOptions.failure(error)
+            throw PlaceOptions.failure(error)
         }
-        guard let pem else { throw IdentityOptions.missing(loaded.stateDirectory) }
+        guard let pem else { throw PlaceOptions.missing(loaded.stateDirectory) }
         guard let output = self.output, output != "-" else {
             print(pem, terminator: "")
             return

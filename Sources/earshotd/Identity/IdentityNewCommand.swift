@@ -7,7 +7,7 @@ struct IdentityNewCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "new", abstract: "Make a new key: peers see a new peer from then on. The old one is kept beside it.")
 
-    @OptionGroup var options: IdentityOptions
+    @OptionGroup var options: PlaceOptions
     @Flag(name: .long, help: "Print JSON.")
     var json = false
 
@@ -34,7 +34,7 @@ struct IdentityNewCommand: ParsableCommand {
         do throws(EarshotError) {
             return try Identity.replace(in: directory, now: Date())
         } catch {
-            throw IdentityOptions.failure(error)
+            throw PlaceOptions.failure(error)
         }
     }
 

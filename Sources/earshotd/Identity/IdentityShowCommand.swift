@@ -8,7 +8,7 @@ internal import FoundationEssentials
 struct IdentityShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "show", abstract: "Print the peer id and what it stands for.")
 
-    @OptionGroup var options: IdentityOptions
+    @OptionGroup var options: PlaceOptions
     @Flag(name: .long, help: "Print JSON.")
     var json = false
 
@@ -41,7 +41,7 @@ struct IdentityShowCommand: ParsableCommand {
                 }
                 shown = Self.shown(identity, path: loaded.stateDirectory + "/" + Identity.fileName)
             } catch {
-                throw error.code == .notFound ? IdentityOptions.missing(loaded.stateDirectory) : IdentityOptions.failure(error)
+                throw error.code == .notFound ? PlaceOptions.missing(loaded.stateDirectory) : PlaceOptions.failure(error)
             }
         }
         try Self.write(shown, json: self.json)

@@ -1,0 +1,48 @@
+import ArgumentParser
+import EarshotControl
+import Foundation
+import Testing
+
+@testable import earshot
+
+@Suite struct TrustWordsTests {
+    private func peer(_ name: String, conflict: String?, sources: [String]) -> ControlAPI.Peer {
+        .init(
+            id: String(repeating: "A", count: 52), name: name, presence: .known(.nearby), state: .known(.notConnected),
+            trust: .known(.unknown), proven: true, addresses: [], discoveryInfo: [:], sources: sources, nameConflict: conflict,
+            firstSeen: Date(timeIntervalSince1970: 0), lastSeen: Date(timeIntervalSince1970: 0))
+    }
+
+    @Test func aNameWithAnotherKeyIsWarnedOf() throws {
+        #expect(NameWarning.line(self.peer("bob", conflict: nil, sources: [])) == nil)
+        let other = String(repeating: "B", count: 52)
+        let new = try #require(NameWarning.line(self.peer("b\u{202E}ob", conflict: other, sources: ["avahi"])))
+        #expect(new.contains("known with another key, BBBBBBBBBBBB") && new.contains("earshot verify AAAAAAAAAAAA"))
+        #expect(!new.unicodeScalars.contains("\u{202E}"))
+        let known = try #require(NameWarning.line(self.peer("bob", conflict: other, sources: ["avahi", "store"])))
+        #expect(known.contains("not the bob that you know"))
+    }
+
+    @Test func timesAreBounded() {
+        for words in [["verify", "bob", "--timeout", "0"], ["verify", "bob", "--timeout", "2h"], ["trust", "bob", "--for", "0"]] {
+            #expect(throws: (any Error).self) { try EarshotCommand.parseAsRoot(words) }
+        }
+        #expect(throws: Never.self) { try EarshotCommand.parseAsRoot(["verify", "bob", "--timeout", "5min"]) }
+        #expect(throws: Never.self) { try EarshotCommand.parseAsRoot(["trust", "bob", "--for", "1h"]) }
+        #expect(throws: Never.self) { try EarshotCommand.parseAsRoot(["policy", "explain", "bob", "--json"]) }
+    }
+
+    @Test func whatIsTypedAfterIdentityIsHandedOn() throws {
+        let command = try #require(
+            try EarshotCommand.parseAsRoot(["identity", "export", "-o", "file", "--state-directory", "x"]) as? IdentityCommand)
+        #expect(command.arguments == ["export", "-o", "file", "--state-directory", "x"])
+    }
+
+    @Test func policyIsATable() {
+        let policy = ControlAPI.PeerPolicy(
+            peerID: String(repeating: "A", count: 52), peerName: "bob", trust: .known(.trusted), trustSource: .known(.authority),
+            verified: .known(.matched),
+            decisions: [.init(action: .known(.invite), decision: .known(.allow), rule: "invitations.from_trusted = accept", reason: "why")])
+        #expect(Render.trust(policy) == "bob (AAAAAAAAAAAA) is trusted by an authority, digits matched\n")
+    }
+}
