@@ -71,8 +71,25 @@ def names():
     yield from (name.encode() for name in NAMES)
 
 
+def tree():
+    vectors = json.loads(pathlib.Path("Tests/EarshotTreeTests/Vectors/trees.json").read_text())
+    for vector in vectors["good"] + vectors["bad"]:
+        yield b"\0" + bytes.fromhex(vector["hex"])[:8000]
+    for seed in range(8):
+        yield b"\1" + random.Random(seed).randbytes(100 + 60 * seed)
+
+
+def data():
+    piece = struct.pack(">IB", 100, 0x59) + b"d" * 100
+    end = struct.pack(">IB", 0, 0x5A)
+    for size in (1, 7, 255):
+        yield bytes([size]) + piece + piece + end
+    yield b"\3" + piece + end + end
+    yield b"\3" + struct.pack(">IB", 1 << 31, 0x59) + piece
+
+
 def main():
-    for made in (frames, handshake, connection, txt, settings, names):
+    for made in (frames, handshake, connection, txt, settings, names, tree, data):
         directory = pathlib.Path(sys.argv[1]) / made.__name__
         directory.mkdir(parents=True, exist_ok=True)
         for number, seed in enumerate(made()):

@@ -10,7 +10,7 @@ protocol Harness {
 enum Harnesses {
     private static let all: [String: @Sendable ([UInt8]) -> Void] = [
         "frames": FrameHarness.run, "handshake": HandshakeHarness.run, "connection": ConnectionHarness.run, "txt": TXTHarness.run,
-        "settings": SettingsHarness.run, "names": NameHarness.run,
+        "settings": SettingsHarness.run, "names": NameHarness.run, "tree": TreeHarness.run, "data": DataHarness.run,
     ]
 
     /// The one that the environment names.
