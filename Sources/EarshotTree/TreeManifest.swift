@@ -139,7 +139,9 @@ extension TreeManifest {
             }
         }
         guard offset == bytes.count else { throw .malformed("something follows the last entry") }
-        guard UInt64(bytes.count) + rules.data == header.stream else { throw .malformed("the sizes of its files are not those of its header") }
+        guard UInt64(bytes.count) + rules.data == header.stream else {
+            throw .malformed("the sizes of its files are not those of its header")
+        }
         starts.append(header.stream)
     }
 

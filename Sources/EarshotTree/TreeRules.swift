@@ -23,7 +23,9 @@ struct TreeRules: Sendable {
     mutating func add(_ entry: TreeEntry) throws(Fault) {
         guard self.count < TreeLimits.entries else { throw .tooLarge("it has more than \(TreeLimits.entries) entries") }
         guard entry.mode & ~TreeLimits.modeBits == 0 else { throw .malformed("an entry has a mode beyond the permissions") }
-        guard entry.modified.nanoseconds < 1_000_000_000 else { throw .malformed("an entry has a time of more than a second's nanoseconds") }
+        guard entry.modified.nanoseconds < 1_000_000_000 else {
+            throw .malformed("an entry has a time of more than a second's nanoseconds")
+        }
         let length: Int
         if self.count == 0 {
             guard entry.isDirectory, entry.name.isEmpty, entry.parent == 0 else { throw .malformed("the first entry is not a root") }
@@ -32,7 +34,9 @@ struct TreeRules: Sendable {
             length = try self.place(entry)
             try self.check(entry)
         }
-        guard let bytes = entry.dataLength, bytes <= TreeLimits.size - self.data else { throw .tooLarge("its data is more than a file can hold") }
+        guard let bytes = entry.dataLength, bytes <= TreeLimits.size - self.data else {
+            throw .tooLarge("its data is more than a file can hold")
+        }
         self.data += bytes
         self.lastParent = entry.parent
         self.lastName = entry.name

@@ -110,7 +110,9 @@ package struct TreeScanner {
         try self.append(entry, status, path)
     }
 
-    private func content(of name: [UInt8], in directory: CInt, _ status: EntryStatus, _ path: [UInt8]) throws(TreeError) -> TreeEntry.Content {
+    private func content(
+        of name: [UInt8], in directory: CInt, _ status: EntryStatus, _ path: [UInt8]
+    ) throws(TreeError) -> TreeEntry.Content {
         // Said now, and not after the half of the others went out.
         if status.mode & 0o444 != 0o444, name.withCString({ faccessat(directory, $0, R_OK, AT_EACCESS) }) != 0 {
             throw .unreadable(FileError("read", self.shown(path)))

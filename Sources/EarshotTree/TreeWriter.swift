@@ -144,7 +144,8 @@ package final class TreeWriter {
             } else {
                 let entry = manifest[position.index]
                 if let file = try self.make(entry, position.index, manifest) {
-                    position = Position(index: position.index, written: position.written, file: file, entry: entry, map: ExtentMap(entry.content))
+                    position = Position(
+                        index: position.index, written: position.written, file: file, entry: entry, map: ExtentMap(entry.content))
                     continue
                 }
             }
@@ -181,7 +182,8 @@ package final class TreeWriter {
             _ = entry.name.withCString { utimensat(directory, $0, &times, AT_SYMLINK_NOFOLLOW) }
             return nil
         case .file, .sparse:
-            let descriptor = entry.name.withCString { openat(directory, $0, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600) }
+            let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+            let descriptor = entry.name.withCString { openat(directory, $0, flags, 0o600) }
             guard descriptor >= 0 else { throw FileError("create", self.root.subject(index, of: manifest)) }
             return OpenFile(descriptor: descriptor, subject: "a file of \(self.root.directory.path)")
         }

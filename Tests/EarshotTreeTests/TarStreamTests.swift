@@ -29,7 +29,8 @@ import Testing
         #expect(archive.count % 512 == 0 && archive.count < 64 * 1024)
         try archive.write(to: URL(fileURLWithPath: "\(scratch.path)/archive.tar"))
         try scratch.make("out")
-        let tar = ["/bin/tar", "--delay-directory-restore", "--same-permissions", "-xf", "\(scratch.path)/archive.tar", "-C", "\(scratch.path)/out"]
+        let options = ["--delay-directory-restore", "--same-permissions", "-C", "\(scratch.path)/out"]
+        let tar = ["/bin/tar", "-xf", "\(scratch.path)/archive.tar"] + options
         #expect(try self.run(tar) == 0)
         #expect(try portrait(scratch.directory("tree")) == portrait(scratch.directory("out/tree")))
     }

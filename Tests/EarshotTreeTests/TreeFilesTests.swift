@@ -199,7 +199,8 @@ import Testing
         try scratch.make("to")
         for (name, entries, expected) in TreeFixtures.lies {
             let bytes = TreeFixtures.raw(entries)
-            let writer = try TreeWriter(into: scratch.directory("to"), size: UInt64(bytes.count) &+ entries.reduce(0) { $0 &+ ($1.dataLength ?? 0) })
+            let size = UInt64(bytes.count) &+ entries.reduce(0) { $0 &+ ($1.dataLength ?? 0) }
+            let writer = try TreeWriter(into: scratch.directory("to"), size: size)
             #expect(refusal { try self.write(bytes, to: writer) } == expected, "\(name)")
             #expect(try FileManager.default.contentsOfDirectory(atPath: "\(scratch.path)/to") == [])
         }
@@ -217,7 +218,8 @@ import Testing
     @Test func aFileThatCannotBeWritten() throws {
         let scratch = try TreeScratch()
         try scratch.make("to")
-        let bytes = TreeFixtures.raw([TreeFixtures.root, TreeFixtures.sparse("a", in: 0, size: UInt64(Int64.max), [(UInt64(Int64.max) - 2, 1)])])
+        let largest = UInt64(Int64.max)
+        let bytes = TreeFixtures.raw([TreeFixtures.root, TreeFixtures.sparse("a", in: 0, size: largest, [(largest - 2, 1)])])
         let writer = try TreeWriter(into: scratch.directory("to"), size: UInt64(bytes.count) + 1)
         #expect(refusal { try self.write(bytes + [1], to: writer) } == "file")
     }

@@ -11,8 +11,9 @@ extension Node {
     /// A transfer that is interrupted goes on when the peer is back, also after a restart, for `resourceResumeTime`. With `queue` it waits
     /// for a peer that is away from the beginning, until `outboxAge`, and is recorded on disk when this returns; a trusted peer
     /// without a session is invited whenever it is seen.
-    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` where the path is no readable file or directory, or something
-    ///   in a directory is neither of them nor a link; `name-rejected` for a link that leads out of it; with `queue` `no-space` where too many wait already, and `storage`.
+    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `invalid-source` where the path is no readable file or directory,
+    ///   or something in a directory is neither of them nor a link; `name-rejected` for a link that leads out of it; with `queue`
+    ///   `no-space` where too many wait already, and `storage`.
     public func sendResource(
         to names: [String], path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
@@ -33,8 +34,8 @@ extension Node {
 
     /// Sends a resource as its bytes come in, and returns when the peer has published it. It ends with a lost connection.
     ///
-    /// `size` must be the body's exact length in bytes; a directory's body is its tree, as the protocol's specification has it. A body can be read only once, so there is one recipient. A caller whose task is
-    /// cancelled has cancelled the transfer.
+    /// `size` must be the body's exact length in bytes; a directory's body is its tree, as the protocol's specification has it.
+    /// A body can be read only once, so there is one recipient. A caller whose task is cancelled has cancelled the transfer.
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; what the transfer failed with.
     public func sendResource(
         to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,

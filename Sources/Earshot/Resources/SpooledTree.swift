@@ -56,7 +56,9 @@ package final class SpooledTree: Sendable {
     }
 
     /// The tree as a tar archive, under that name.
-    func archive(named name: String) -> TreeArchive { TreeArchive(TarStream(TreeReader(self.directory, manifest: self.manifest), name: name)) }
+    func archive(named name: String) -> TreeArchive {
+        TreeArchive(TarStream(TreeReader(self.directory, manifest: self.manifest), name: name))
+    }
 
     // MARK: Parts
 

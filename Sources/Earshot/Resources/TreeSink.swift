@@ -49,11 +49,7 @@ final class TreeSink: ResourceSink {
             let tree = try outer.subdirectory(SafeName(SpooledTree.Part.tree))
             let manifest = try outer.open(SafeName(SpooledTree.Part.manifest), flags: O_RDWR)
             let bytes = try SpooledTree.read(SpooledTree.Part.manifest, of: outer)
-            let isWhole =
-                try bytes.count >= TreeLimits.headerLength
-                && bytes.withUnsafeBytes { try TreeManifest.lengths(header: UnsafeRawBufferPointer(rebasing: $0.prefix(TreeLimits.headerLength))) }
-                    .manifest == bytes.count
-            if isWhole {
+            if try Self.isWhole(bytes) {
                 let whole = try TreeManifest(decoding: bytes)
                 let writer = try TreeWriter(resuming: tree, manifest: whole, size: size)
                 self.init(outer, tree, manifest, room, State(writer: writer, reader: TreeReader(tree, manifest: whole)))
@@ -65,6 +61,13 @@ final class TreeSink: ResourceSink {
         } catch {
             throw Spool.error(error)
         }
+    }
+
+    /// Whether these first bytes of a tree are its whole manifest.
+    private static func isWhole(_ bytes: [UInt8]) throws -> Bool {
+        guard bytes.count >= TreeLimits.headerLength else { return false }
+        let header = Array(bytes.prefix(TreeLimits.headerLength))
+        return try header.withUnsafeBytes { try TreeManifest.lengths(header: $0).manifest } == bytes.count
     }
 
     private init(_ outer: SafeDirectory, _ tree: SafeDirectory, _ manifest: OpenFile, _ room: Room, _ state: sending State) {
@@ -114,7 +117,8 @@ final class TreeSink: ResourceSink {
     private func admit(_ manifest: TreeManifest) throws {
         let bytes = manifest.diskBytes
         guard bytes <= self.room.bytes else {
-            throw EarshotError(.noSpace, "the directory takes \(bytes) bytes on the disk, and \(self.room.bytes) are left of the spool's quota")
+            throw EarshotError(
+                .noSpace, "the directory takes \(bytes) bytes on the disk, and \(self.room.bytes) are left of the spool's quota")
         }
         let usable = try self.tree.space().usable(reserve: self.room.reserve)
         guard bytes <= usable else {

@@ -28,7 +28,9 @@ struct SourceFile: Sendable {
         case S_IFDIR: self.kind = .directory
         default: throw CommandFailure(.noInput, "\(path.escapedForDisplay) is neither a file nor a directory")
         }
-        guard access(path, self.kind == .directory ? R_OK | X_OK : R_OK) == 0 else { throw CommandFailure(.noInput, FileError("read", path).description) }
+        guard access(path, self.kind == .directory ? R_OK | X_OK : R_OK) == 0 else {
+            throw CommandFailure(.noInput, FileError("read", path).description)
+        }
         guard let resolved = realpath(path, nil) else { throw CommandFailure(.noInput, FileError("open", path).description) }
         defer { free(resolved) }
         self.path = path
