@@ -144,7 +144,8 @@ let package = Package(
             resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(name: "EarshotSafetyTests", dependencies: ["EarshotSafety"], swiftSettings: settings),
         .testTarget(
-            name: "EarshotTreeTests", dependencies: ["EarshotTree", "EarshotSafety"], resources: [.copy("Vectors")], swiftSettings: settings),
+            name: "EarshotTreeTests", dependencies: ["EarshotTree", "EarshotSafety"], resources: [.copy("Vectors")], swiftSettings: settings
+        ),
         .testTarget(
             name: "EarshotTests",
             dependencies: [

@@ -152,7 +152,8 @@ final class RawPeer: Sendable {
         try await self.send(.hello(hello), preamble: true)
         let theirs = try await self.next { if case .hello(let hello) = $0 { hello } else { nil } }
         let transcript = Transcript(
-            initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs), transport: self.transport)
+            initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs),
+            transport: self.transport)
         let sign = signing ?? self.identity.sign
         let proof = Proof(signature: try sign(transcript.proofInput(of: .initiator)))
         try await self.send(.proof(proof))

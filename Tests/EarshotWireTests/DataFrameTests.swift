@@ -3,7 +3,9 @@ import NIOCore
 import Testing
 
 @Suite struct DataFrameTests {
-    private func header(_ length: UInt32, _ type: UInt8) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: length >> $0) } + [type] }
+    private func header(_ length: UInt32, _ type: UInt8) -> [UInt8] {
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: length >> $0) } + [type]
+    }
 
     /// What the pieces come to: the bytes together, and whether the end came.
     private func decode(_ pieces: [[UInt8]]) throws(WireError) -> (bytes: [UInt8], hasEnded: Bool) {
@@ -42,7 +44,9 @@ import Testing
         let limit = UInt32(WireLimits.dataFrame)
         #expect(throws: Never.self) { try self.decode([self.header(limit, 0x59)]) }
         for length in [0, limit + 1, 1 << 31, .max] {
-            #expect(throws: WireError.tooLong(type: 0x59, length: length, limit: Int(limit))) { try self.decode([self.header(length, 0x59)]) }
+            #expect(throws: WireError.tooLong(type: 0x59, length: length, limit: Int(limit))) {
+                try self.decode([self.header(length, 0x59)])
+            }
         }
         #expect(throws: WireError.tooLong(type: 0x5A, length: 1, limit: 0)) { try self.decode([self.header(1, 0x5A)]) }
         for type in [UInt8(0x03), 0x43, 0x58, 0x80] {
@@ -71,7 +75,9 @@ import Testing
 
     private typealias Machine = ConnectionStateMachine
     private let id = ResourceID(high: 1, low: 1)
-    private func accept(_ offset: UInt64, _ limit: UInt64) -> Frame { .resourceAccept(ResourceAccept(id: self.id, offset: offset, limit: limit)) }
+    private func accept(_ offset: UInt64, _ limit: UInt64) -> Frame {
+        .resourceAccept(ResourceAccept(id: self.id, offset: offset, limit: limit))
+    }
     private var end: Frame { .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: [1])) }
     private func chunk(_ offset: UInt64) -> Frame {
         .resourceChunk(ResourceChunk(id: self.id, offset: offset, data: ByteBuffer(bytes: [1])))

@@ -13,7 +13,8 @@ extension LAN {
             echo text > plain; : > nothing; echo secret > locked; echo tool > tool; printf 'n' > "$(printf 'new\\nline/tab\\there')"
             echo u > 'ünïcödé ☃'; echo b > "$(printf 'not\\377utf8')"
             ln -s sub/a/b there; ln -s ../../../plain sub/a/b/back; ln -s nowhere/at/all dangling; ln plain hard
-            truncate -s 3G holes; printf begin | dd of=holes conv=notrunc status=none; printf middle | dd of=holes bs=1M seek=2000 conv=notrunc status=none
+            truncate -s 3G holes; printf begin | dd of=holes conv=notrunc status=none
+            printf middle | dd of=holes bs=1M seek=2000 conv=notrunc status=none
             truncate -s 1G hollow
             head -c 9M /dev/urandom > large
             i=0; while [ $i -lt 100 ]; do mkdir small/$i; seq 100 | (cd small/$i; split -l 1 -a 2 - f); i=$((i + 1)); done
@@ -24,8 +25,9 @@ extension LAN {
 
         /// Everything about a directory's entries that is to arrive, one a line.
         private static let list = """
-            cd "$1"; find . -printf '%P\\0%y %m %s %T@ %l\\0' | tr '\\n\\0' '?\\n' | LC_ALL=C sort | sed 's/ [0-9]* \([0-9.]* \\)$/ \\1/'
-            find . -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum -z | tr '\\n\\0' '?\\n'; du -s . | cut -f1 | awk '{ print ($1 < 200000) }'
+            cd "$1"; find . -printf '%P %y %m %s %T@ %l\\0' | tr '\\n\\0' '?\\n' | sed -E 's/ d ([0-7]+) [0-9]+ / d \\1 /' | LC_ALL=C sort
+            find . -type f -size -20M -print0 | LC_ALL=C sort -z | xargs -0 md5sum -z | tr '\\n\\0' '?\\n'
+            du -s . | cut -f1 | awk '{ print ($1 < 200000) }'
             """
 
         private static func shell(_ script: String, _ arguments: String..., at daemon: Daemon) async throws -> Outcome {
@@ -47,7 +49,7 @@ extension LAN {
                 // The daemon reads it; a link is read by the command line, which sends the bytes under the link's name.
                 try await alice.expect(0, "file", "send", "bob", "tree/", "linked")
                 let rows = try await bob.files()
-                #expect(rows.map(.name) == ["tree", "linked"])
+                #expect(rows.map(\.name) == ["tree", "linked"])
                 #expect(rows.allSatisfy { $0.kind == .directory && $0.state == .completed && $0.size < 16 << 20 })
                 #expect(rows.first?.size == rows.last?.size)
 
@@ -69,9 +71,9 @@ extension LAN {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
                 _ = try await Self.shell("mkdir -p pipe/sub out up; mkfifo pipe/sub/p; ln -s /etc/passwd out/l; ln -s ../x up/l", at: alice)
-                for (name, entry, status) in [("pipe", "pipe/sub/p", Int32(65)), ("out", "out/l", 65), ("up", "up/l", 65)] {
+                for (name, entry) in [("pipe", "pipe/sub/p"), ("out", "out/l"), ("up", "up/l")] {
                     let outcome = try await alice.earshot("file", "send", "bob", name)
-                    #expect(outcome.status != 0, "\(outcome) \(status)")
+                    #expect(outcome.status != 0, "\(outcome)")
                     #expect(outcome.errors.contains(entry), "\(outcome)")
                 }
                 #expect(try await bob.files().isEmpty)

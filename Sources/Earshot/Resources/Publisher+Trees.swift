@@ -28,7 +28,8 @@ extension Publisher {
         let tree = try SpooledTree(content.name, in: content.directory)
         let outer = try content.directory.subdirectory(content.name)
         let inner = try SafeName(SpooledTree.Part.tree)
-        let published = try Self.move(inner, of: outer, to: directory, as: name, conflict)
+        let published =
+            try Self.move(inner, of: outer, to: directory, as: name, conflict)
             ?? Self.copy(tree, as: name, content.name, to: directory, conflict, noting: outer)
         guard case .placed(let published) = published else { return nil }
         let placed = try directory.subdirectory(published)
