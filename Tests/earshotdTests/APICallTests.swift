@@ -261,6 +261,8 @@ import Testing
         let session = try #require(sessions?.elements.first?["id"]?.string)
         #expect(try await api.call("DELETE", "/v1/sessions/\(session)").status == 204)
         #expect(try await api.call("DELETE", "/v1/sessions/\(session)").status == 404)
+        // Trusted since the digits were equal, bob would not be asked about.
+        #expect(try await api.call("PUT", "/v1/peers/bob/trust", json: #"{"trust":"unknown"}"#).status == 200)
     }
 
     /// bob asks, alice answers; alice asks and thinks better of it.
