@@ -27,7 +27,8 @@ final class DataInbox: Sendable {
         let (hasRoom, waiter) = self.state.withLock { state in
             state.pieces.append(piece)
             state.bytes += piece.readableBytes
-            state.isFull = state.bytes >= self.limit
+            // Until its reader has caught up, not only until it has taken something: whoever was told to stop waits for that.
+            if state.bytes >= self.limit { state.isFull = true }
             return (!state.isFull, state.waiter.take())
         }
         waiter?.resume()
