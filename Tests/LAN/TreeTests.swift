@@ -59,11 +59,11 @@ extension LAN {
                 _ = try await Self.shell("\(archive) && mkdir t && tar -xpf archive.tar --delay-directory-restore -C t", at: bob)
                 #expect(try await Self.shell(Self.list, "t/tree", at: bob).output == expected)
                 _ = try await Self.shell("mkdir got got/tree; touch got/tree/mine", at: bob)
-                #expect(try await bob.expect(0, "file", "get", "-o", "got").output == "got/tree (2)\\ngot/linked\\n")
+                #expect(try await bob.expect(0, "file", "get", "-o", "got").output == "got/tree (2)\ngot/linked\n")
                 for name in ["got/tree (2)", "got/linked"] {
                     #expect(try await Self.shell(Self.list, name, at: bob).output == expected, "\(name)")
                 }
-                #expect(try await Self.shell("find state/spool -mindepth 2; ls -A got", at: bob).output == "linked\\ntree\\ntree (2)\\n")
+                #expect(try await Self.shell("find state/spool -mindepth 2; ls -A got", at: bob).output == "linked\ntree\ntree (2)\n")
             }
         }
 

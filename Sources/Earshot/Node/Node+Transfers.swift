@@ -31,8 +31,9 @@ extension Node {
         transfer.row.state = .transferring
         let isDue = transfer.lastProgress.map { now - $0 >= EarshotLimits.progressInterval } ?? true
         if isDue { transfer.lastProgress = now }
-        // What is killed after a while was under way, and the next start is to say so; what is done by then needs no write for that.
-        let isRecordDue = transfer.unrecordedSince.map { now - $0 >= EarshotLimits.resourceRecordTime } ?? false
+        // What is killed on the way was under way, and the next start is to say so; what is small is done before that is worth a write.
+        let isLarge = transfer.row.size - min(offset, transfer.row.size) >= EarshotLimits.dataThreshold
+        let isRecordDue = transfer.unrecordedSince.map { isLarge || now - $0 >= EarshotLimits.resourceRecordTime } ?? false
         if isRecordDue { transfer.unrecordedSince = nil }
         self.transfers[id] = transfer
         if isDue { self.tell(.resourceProgress(transfer.row)) }
