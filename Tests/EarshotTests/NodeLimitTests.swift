@@ -64,6 +64,10 @@ import Testing
             try await bob.event { kind -> Void? in
                 if case .discoveryChanged(let status) = kind, status.error == mark { () } else { nil }
             }
+            // The node has decided; the channel's loop hears of it a moment later.
+            if number == EarshotLimits.idleConnections {
+                try await eventually("the oldest stranger gives way") { connections[1].isEnded.value }
+            }
             let ended = connections.indices.filter { connections[$0].isEnded.value }
             #expect(ended == (number < EarshotLimits.idleConnections ? [] : [1]), "the oldest stranger gives way, and no other")
         }
