@@ -74,7 +74,8 @@ enum TreeHarness: Harness {
         }
         demand(end == manifest.size, "the data is the whole of the rest")
         do throws(TreeError) {
-            demand(try builder.finish().bytes == bytes, "reading and writing is the identity")
+            let written = try builder.finish().bytes
+            demand(written == bytes, "reading and writing is the identity")
         } catch {
             demand(false, "what was read can be written: \(error)")
         }
