@@ -166,7 +166,8 @@ import Testing
         #expect(EventReaders.limit < ControlServer.connectionLimit)
     }
 
-    /// A thousand at once get the same events, other calls are answered meanwhile, and the memory of it is bounded.
+    /// A thousand at once get the same events, and other calls are answered meanwhile. What it costs in memory is measured on a daemon that
+    /// does nothing else (HostileTests).
     @Test(.timeLimit(.minutes(5))) func aThousandReaders() async throws {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -175,7 +176,6 @@ import Testing
         try await APIServer.with { server in
             let count = 1_000
             let events = 20
-            let before = try HTTPRuleTests.residentBytes()
             let (subscribed, isSubscribed) = AsyncStream<Void>.makeStream()
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for _ in 0..<count {
@@ -199,10 +199,6 @@ import Testing
                     if ready == count { break }
                 }
                 #expect(server.readers.counts.readers == count)
-                let during = try HTTPRuleTests.residentBytes()
-                // Both ends of every connection are in this process.
-                #expect(during - before < 192 << 20, "\((during - before) >> 10) KiB for \(count) readers and their clients")
-                print("measured: \(count) event readers and their clients in one process: \((during - before) >> 20) MiB")
                 for _ in 0..<events { Self.makeEvent(server) }
                 #expect(try await APICaller(path: server.path).call("GET", "/v1/status").status == 200)
                 for try await isRight in group { #expect(isRight) }

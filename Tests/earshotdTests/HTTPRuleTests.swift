@@ -198,28 +198,4 @@ import Testing
             #expect(geteuid() == 0 ? status.status == 200 : status.code == "forbidden")
         }
     }
-
-    /// Connections that come and go cost nothing that stays.
-    @Test func tenThousandConnectionsLeaveNothingBehind() async throws {
-        try await APIServer.with { server in
-            func comeAndGo(_ count: Int) async throws {
-                for _ in 0..<count { try await APIConnection.with(server.path) { _ in } }
-            }
-            try await comeAndGo(1_000)
-            let before = try (Self.residentBytes(), Self.descriptors())
-            try await comeAndGo(9_000)
-            #expect(try await APICaller(path: server.path).call("GET", "/v1/status").status == 200)
-            let after = try (Self.residentBytes(), Self.descriptors())
-            #expect(after.0 < before.0 + 16 << 20, "\(before.0) to \(after.0) bytes")
-            #expect(after.1 < before.1 + 64, "\(before.1) to \(after.1) descriptors")
-        }
-    }
-
-    /// What this process has in memory.
-    static func residentBytes() throws -> Int {
-        let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-        return try #require(text.split(separator: " ").dropFirst().first.flatMap { Int($0) }) * Int(getpagesize())
-    }
-
-    static func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
 }

@@ -17,28 +17,16 @@ enum StandardInput {
         StandardPipe.enlarge(STDIN_FILENO)
         return AsyncStreamOfBytes {
             try await withCheckedThrowingContinuation { continuation in
-                Self.queue.async { continuation.resume(with: Result { try Self.read() }) }
+                Self.queue.async { continuation.resume(with: Self.read()) }
             }
         }
     }
 
-    /// What there is, as soon as there is something; `nil` at the end.
-    private static func read() throws -> ByteBuffer? {
-        var buffer = ByteBufferAllocator().buffer(capacity: Self.pieceSize)
-        while true {
-            let count = buffer.withUnsafeMutableWritableBytes { Glibc.read(STDIN_FILENO, $0.baseAddress, min($0.count, Self.pieceSize)) }
-            if count > 0 {
-                buffer.moveWriterIndex(forwardBy: count)
-                return buffer
-            }
-            if count == 0 { return nil }
-            switch errno {
-            case EINTR: continue
-            case EAGAIN:
-                var waiting = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-                _ = poll(&waiting, 1, -1)
-            case let code: throw ControlError.source("cannot read standard input: \(FileError.reason(code))")
-            }
+    private static func read() -> Result<ByteBuffer?, any Error> {
+        do {
+            return .success(try Standard.read(limit: Self.pieceSize))
+        } catch {
+            return .failure(ControlError.source(error.description))
         }
     }
 }
