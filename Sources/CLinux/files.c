@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 int earshot_open_beneath(int directory, const char *path, int flags, mode_t mode) {
@@ -56,6 +58,11 @@ int earshot_reserve(int descriptor, uint64_t size) {
         result = fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
     } while (result != 0 && errno == EINTR);
     return result;
+}
+
+int earshot_is_in_memory(int descriptor) {
+    struct statfs status;
+    return fstatfs(descriptor, &status) == 0 && status.f_type == TMPFS_MAGIC;
 }
 
 void earshot_name_thread(const char *name) {

@@ -171,6 +171,9 @@ package final class SafeDirectory: Sendable {
             total: UInt64(status.f_blocks).multipliedClamped(by: unit), free: UInt64(status.f_bavail).multipliedClamped(by: unit))
     }
 
+    /// Whether the file system is in memory (tmpfs). Setting blocks aside there means to find every single page: as long as writing takes.
+    package var isInMemory: Bool { earshot_is_in_memory(self.descriptor) != 0 }
+
     /// How many more entries the directory's file system has room for; `nil` where it knows no such limit.
     package func freeEntries() throws(FileError) -> UInt64? {
         var status = statvfs()

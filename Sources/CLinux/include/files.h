@@ -27,6 +27,9 @@ int earshot_lock_file(int descriptor);
 /// fallocate(2) from the start of the file: the blocks up to `size` are its own, and its size stays. Returns 0, or -1 with errno.
 int earshot_reserve(int descriptor, uint64_t size);
 
+/// Whether an open file or directory lies on a tmpfs: 1 or 0.
+int earshot_is_in_memory(int descriptor);
+
 /// Names the calling thread (at most 15 bytes), as ps and a debugger show it.
 void earshot_name_thread(const char *name);
 

@@ -8,8 +8,8 @@ internal import Glibc
 /// Where received content lies until somebody fetches it: files under our own ids, never under a name that a peer chose.
 ///
 /// A transfer is a file in `partial` until every byte of the declared size is there and the digest of the whole is equal; then it is
-/// on disk, and moves to `complete` at once. Its size is reserved before the first byte, so that a full disk shows at the offer and
-/// not at the end. Runs on a thread of its own, because every call waits for the disk.
+/// on disk, and moves to `complete` at once. Its size is reserved before the first byte (in memory: counted), so that a full disk shows
+/// at the offer and not at the end. Runs on a thread of its own, because every call waits for the disk.
 package actor Spool {
     struct Transfer {
         let content: IncomingContent
@@ -97,8 +97,9 @@ package actor Spool {
             }
             let file = try self.partial.open(name, flags: O_RDWR | O_CREAT | O_EXCL)
             do {
-                // Where the file system cannot reserve, the write that does not fit is the one that fails.
-                try file.reserve(size)
+                // Where the file system cannot reserve, or takes as long for it as for writing, `check` counts what is promised; the write
+                // that does not fit then, because others have filled the disk, is the one that fails.
+                if !self.partial.isInMemory { try file.reserve(size) }
             } catch {
                 _ = try? TreeRemoval.remove(name, from: self.partial)
                 throw error
@@ -128,7 +129,9 @@ package actor Spool {
             )
         }
         do {
-            let usable = try self.partial.space().usable(reserve: allowance.reserve)
+            let free = try self.partial.space().usable(reserve: allowance.reserve)
+            let promised = self.partial.isInMemory ? self.promised : 0
+            let usable = free > promised ? free - promised : 0
             guard size <= usable else {
                 throw EarshotError(
                     .noSpace,
@@ -137,6 +140,16 @@ package actor Spool {
         } catch {
             throw Self.error(error)
         }
+    }
+
+    /// What the running and the interrupted transfers still have to write, in bytes.
+    private var promised: UInt64 {
+        var sum = self.transfers.values.reduce(UInt64(0)) { $0 + ($1.content.size - min($1.content.written, $1.content.size)) }
+        for (id, size) in self.paused {
+            let written = (try? Self.name(id)).flatMap { try? self.partial.size(of: $0) } ?? size
+            sum += size - min(written, size)
+        }
+        return sum
     }
 
     /// The spool's own directory, for telling file systems apart.
