@@ -3,8 +3,8 @@ import NIOCore
 
 /// Receives the bytes of one transfer from its data connections, and writes and hashes them, on a thread of its own.
 ///
-/// In plaintext the thread has the socket: what it reads is still in the core's cache when it is hashed and written. Over TLS the event
-/// loop decrypts, and this thread takes what is there; meanwhile the socket waits.
+/// In plaintext a second thread has the socket and reads a few blocks ahead (``ReadAhead``): they are still in a cache when they are
+/// hashed and written. Over TLS the event loop decrypts, and this thread takes what is there; meanwhile the socket waits.
 actor DataReceiver {
     /// How a data connection has ended.
     enum Outcome: Sendable {
@@ -54,13 +54,10 @@ actor DataReceiver {
     }
 
     private func receive(from reader: DataSocketReader) throws(EarshotError) -> Outcome {
-        var reader = reader
-        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: EarshotLimits.dataBlock, alignment: 4096)
-        defer { block.deallocate() }
-        while true {
-            let count = try reader.receive(into: block)
-            guard count > 0 else { return .ended }
-            try self.content.write(UnsafeRawBufferPointer(rebasing: block[..<count]), at: self.content.written)
+        let content = self.content
+        try ReadAhead.read(reader) { block throws(EarshotError) in
+            try content.write(block, at: content.written)
         }
+        return .ended
     }
 }

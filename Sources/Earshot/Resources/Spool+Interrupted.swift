@@ -108,15 +108,13 @@ extension Spool {
                 throw EarshotError(
                     .invalidParameter, "the body ended after \(content.written) of the \(content.size) bytes that were announced")
             }
-            try await self.publisher.sync(content)
-            guard self.transfers[id]?.content === content else { throw Self.unknown(id) }
-            try self.partial.move(name, to: self.outgoing, as: name)
-            try self.outgoing.sync()
-            try self.partial.sync()
-            self.transfers[id] = nil
+            try await self.settle(id, content, in: self.outgoing)
             return self.outgoingPath(id)
         } catch {
-            if self.transfers[id]?.content === transfer.content { self.abandon(id) }
+            if self.transfers[id]?.content === transfer.content {
+                self.abandon(id)
+                _ = try? self.outgoing.remove(name)
+            }
             throw Self.error(error)
         }
     }

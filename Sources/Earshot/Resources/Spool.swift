@@ -203,13 +203,7 @@ package actor Spool {
             guard own == digest else {
                 throw EarshotError(.digestMismatch, "the received bytes differ from the sent ones; send it again")
             }
-            try await self.publisher.sync(content)
-            // Abandoned meanwhile, and perhaps begun anew.
-            guard self.transfers[id]?.content === transfer.content else { throw Self.unknown(id) }
-            try self.partial.move(name, to: self.complete, as: name)
-            try self.complete.sync()
-            try self.partial.sync()
-            self.transfers[id] = nil
+            try await self.settle(id, content, in: self.complete)
             if let tree = content.sink as? TreeSink, let room = tree.roomTaken {
                 // From here on it is what it takes, as the next start would count it.
                 self.held = self.held - min(content.size, self.held) + room
@@ -222,6 +216,18 @@ package actor Spool {
             }
             throw Self.error(error)
         }
+    }
+
+    /// Brings a content that is whole to disk and moves it out of the partial ones, which ends its transfer. Throws `not-found` where it
+    /// was abandoned meanwhile, and perhaps begun anew; `no-space`, `storage`.
+    func settle(_ id: ResourceID, _ content: IncomingContent, in place: SafeDirectory) async throws {
+        let name = try Self.name(id)
+        try await self.publisher.sync(content)
+        guard self.transfers[id]?.content === content else { throw Self.unknown(id) }
+        try self.partial.move(name, to: place, as: name)
+        try place.sync()
+        try self.partial.sync()
+        self.transfers[id] = nil
     }
 
     /// Ends a transfer and drops what has arrived; nothing happens when there is none.
