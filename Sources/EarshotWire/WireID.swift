@@ -23,8 +23,9 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
 
     /// A fresh identifier from the system's randomness.
     public static func random() -> Self {
-        var generator = SystemRandomNumberGenerator()
-        return Self(using: &generator)
+        // Not by way of a generator: that one has no size, so that its `inout` address is whatever was in the register, which the Thread
+        // Sanitizer takes for a variable that two threads change.
+        Self(high: .random(in: .min ... .max), low: .random(in: .min ... .max))
     }
 
     /// A fresh identifier that sorts by its time (RFC 9562 section 5.7, version 7, with the fraction of the millisecond in `rand_a`):

@@ -73,6 +73,14 @@ import X509
         #expect(try self.refusal((alice.certificate, alice.certificate)).contains("others may read"))
         try write("garbage", to: directory.path + "/garbage", mode: 0o600)
         #expect(try self.refusal((alice.certificate, directory.path + "/garbage")).contains("makes no identity"))
+        let reversed = directory.path + "/reversed"
+        let chain = try [bob, alice].map { try String(contentsOfFile: $0.certificate, encoding: .utf8) }
+        try write(chain.joined(separator: "\n"), to: reversed, mode: 0o644)
+        #expect(try self.refusal((reversed, alice.privateKey)).contains("put it first"))
+        let locked =
+            "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n"
+        try write(locked, to: directory.path + "/locked", mode: 0o600)
+        #expect(try self.refusal((alice.certificate, directory.path + "/locked")).contains("locked by a password"))
         for mode in [0o640, 0o604, 0o660, 0o644] {
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: alice.privateKey)
             #expect(try self.refusal(alice).contains("others may read the private key"))

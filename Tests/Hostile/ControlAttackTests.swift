@@ -67,6 +67,24 @@ extension HostileTests {
             #expect(daemon.isAlive)
         }
 
+        @Test("descriptor exhaustion: a flood of the control socket with 64 descriptors") func descriptorsOfControl() throws {
+            let daemon = try VictimDaemon(descriptors: 64)
+            var flood = try (0..<200).map { _ in try PlainSocket(path: daemon.socket) }
+            // Until it has taken what it can.
+            usleep(1_000_000)
+            let began = daemon.processorTime
+            usleep(2_000_000)
+            let used = daemon.processorTime - began
+            #expect(used < 0.5, "it spins: \(used) s of processor time in 2 s")
+            flood.removeAll()
+            let released = ContinuousClock.now
+            #expect(try daemon.call("GET", "/v1/status").status == 200)
+            let time = ContinuousClock.now - released
+            #expect(time < .seconds(4), "answers again after \(time)")
+            print("measured: control socket without descriptors: \(used) s of processor time in 2 s, answers again after \(time)")
+            #expect(daemon.isAlive)
+        }
+
         @Test("header flood, rebinding, CSRF on the local API") func headers() throws {
             let daemon = try VictimDaemon()
             func answer(_ lines: [String], _ body: String = "") throws -> String {

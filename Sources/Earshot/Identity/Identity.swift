@@ -155,8 +155,10 @@ package struct Identity: Sendable {
             throw SigningKey.Unusable(description: "there are more than \(CertificateAuthorities.chainLimit) certificates in it")
         }
         let tlsChain = try chain.map { try NIOSSLCertificate(bytes: $0.derBytes, format: .der) }
-        guard try tlsChain[0].extractPublicKey().toSPKIBytes() == signingKey.publicKey else {
-            throw SigningKey.Unusable(description: "the certificate belongs to another key")
+        let own = try tlsChain.firstIndex { try $0.extractPublicKey().toSPKIBytes() == signingKey.publicKey }
+        guard let own else { throw SigningKey.Unusable(description: "the certificate belongs to another key") }
+        guard own == 0 else {
+            throw SigningKey.Unusable(description: "the key's certificate is number \(own + 1) in it; put it first, its signers after it")
         }
         return Identity(
             id: PeerID(subjectPublicKeyInfo: signingKey.publicKey), publicKey: signingKey.publicKey, chain: tlsChain,
@@ -167,7 +169,10 @@ package struct Identity: Sendable {
         do {
             return try PEMDocument.parseMultiple(pemString: pem)
         } catch {
-            throw SigningKey.Unusable(description: "it is not PEM")
+            // The older way of locking a key (RFC 1421 section 4.6) puts headers into the PEM.
+            let isLocked = pem.contains("Proc-Type: 4,ENCRYPTED")
+            throw SigningKey.Unusable(
+                description: isLocked ? "the key is locked by a password; keep it without one, mode 0600" : "it is not PEM")
         }
     }
 }

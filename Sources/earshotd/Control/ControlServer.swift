@@ -3,6 +3,7 @@ internal import Glibc
 internal import Hummingbird
 internal import HummingbirdCore
 internal import Logging
+internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
 
@@ -29,7 +30,8 @@ struct ControlServer: Service {
             configuration: ServerConfiguration(
                 address: .unixDomainSocket(path: self.socket.path), backlog: 1024,
                 availableConnectionsDelegate: .maximum(Self.connectionLimit, logger: quietLogger)),
-            onServerRunning: { _ in
+            onServerRunning: { listener in
+                await Self.backOff(listener, logger: self.logger)
                 do throws(SocketError) {
                     try self.socket.open(to: self.policy.group)
                 } catch {
@@ -53,6 +55,19 @@ struct ControlServer: Service {
                 events.wakeReaders()
                 self.api.node.endStreams()
             }
+        }
+    }
+
+    /// Has the listener pause where descriptors run out, before NIO's own handler hears of it: that one holds reads back, which leaves the
+    /// listener asking the kernel again and again.
+    private static func backOff(_ listener: any Channel, logger: Logger) async {
+        do {
+            try await listener.eventLoop.submit {
+                try listener.pipeline.syncOperations.addHandler(
+                    AcceptBackOffHandler(delay: TimeAmount(EarshotLimits.acceptBackOff), logger: logger), position: .first)
+            }.get()
+        } catch {
+            logger.warning("the control socket does not pause where descriptors run out", metadata: ["error": "\(error)"])
         }
     }
 
