@@ -121,6 +121,8 @@ package enum EarshotLimits {
     package static let messageOverhead = 256
     /// Messages committed to the inbox in one transaction.
     package static let deliveryBatch = 8192
+    /// Messages that one call marks read, in one transaction: as many as one call lists.
+    package static let messagesMarkedAtOnce = 1000
     /// Outgoing messages whose statuses can still be asked for.
     package static let outgoingHistory = 1024
     /// Bytes of their bodies.

@@ -49,6 +49,11 @@ import Testing
         Model("Member") { $0.session().members.first ?? .init(peerID: $0.peerID(), name: "x", state: .known(.connected)) },
         Model("Message") { $0.message() }, Model("Sender") { $0.message().sender },
         Model("MessageList") { ControlAPI.MessageList(messages: $0.list { $0.message() }) },
+        Model("ReadEntry") { ControlAPI.ReadRequest.Entry(id: $0.id(), from: $0.optional { $0.text() }) },
+        Model("ReadRequest") {
+            ControlAPI.ReadRequest(messages: $0.list { ControlAPI.ReadRequest.Entry(id: $0.id(), from: $0.optional { $0.text() }) })
+        },
+        Model("ReadResult") { ControlAPI.ReadResult(marked: $0.count()) },
         Model("MessageLineResult") { $0.messageLineResult() },
         Model("MessageRequest") { $0.messageRequest() },
         Model("MessageReceipt") { ControlAPI.MessageReceipt(messageID: $0.id(), recipients: $0.list { $0.recipient() }) },

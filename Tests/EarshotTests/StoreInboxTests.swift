@@ -56,6 +56,36 @@ import Testing
         #expect(try await store.markRead(id: MessageID(high: 9, low: 9), from: nil) == nil)
     }
 
+    @Test func manyAreMarkedReadAtOnce() async throws {
+        let directory = try StateDirectory()
+        let shared = inboxMessage(1)
+        do {
+            let store = try self.store(directory)
+            let other = InboxMessage(
+                id: shared.id, senderID: peerID(2), senderName: "", contentType: "", body: ByteBuffer(), sentAt: Self.time)
+            let batch = [shared, other, inboxMessage(2), inboxMessage(3, from: 2), inboxMessage(4)]
+            _ = try await store.deliver(batch, receivedAt: Self.time)
+            let unclear = [Store.MessageKey(id: inboxMessage(2).id, sender: nil), Store.MessageKey(id: shared.id, sender: nil)]
+            let error = await #expect(throws: EarshotError.self) { try await store.markRead(unclear, receiptsFor: []) }
+            #expect(error?.code == .conflict)
+            #expect(await store.unreadCount() == 5, "one that is unclear marks none")
+            let keys = [
+                Store.MessageKey(id: shared.id, sender: peerID(2)), Store.MessageKey(id: inboxMessage(2).id, sender: nil),
+                Store.MessageKey(id: inboxMessage(2).id, sender: peerID(1)), Store.MessageKey(id: MessageID(high: 9, low: 9), sender: nil),
+            ]
+            let marked = try await store.markRead(keys, receiptsFor: [peerID(2)])
+            #expect(marked == [peerID(1): [inboxMessage(2).id], peerID(2): [shared.id]])
+            #expect(try await store.markRead(keys, receiptsFor: []) == [:])
+            // What the other sender's was, is clear now.
+            #expect(try await store.markRead([Store.MessageKey(id: shared.id, sender: nil)], receiptsFor: []) == [peerID(1): [shared.id]])
+            #expect(await store.unreadCount() == 2)
+        }
+        let store = try self.store(directory)
+        #expect(await store.unreadCount() == 2)
+        let unread = try await store.messages(state: .unread, from: nil, limit: 9)
+        #expect(unread.map(\.id) == [inboxMessage(3, from: 2).id, inboxMessage(4).id])
+    }
+
     @Test func theOrderIsThatOfDelivery() async throws {
         let directory = try StateDirectory()
         let store = try self.store(directory, count: 10_000, bytes: 1 << 30)

@@ -157,6 +157,107 @@ import Testing
             ])
     }
 
+    private static func ruleset(_ families: [String], table: String = "filter", chain: String = "INPUT") throws -> DoctorFacts.Firewall {
+        let chains = families.map { family in
+            #"{"chain":{"family":"\#(family)","table":"\#(table)","name":"\#(chain)","type":"filter","hook":"input","prio":0,"policy":"drop"}}"#
+        }
+        return .rules(try NftRuleset(json: Array(#"{"nftables":[\#(chains.joined(separator: ","))]}"#.utf8)))
+    }
+
+    /// Each family in which the machine has an address is looked at, and what hits both in one place is said once.
+    @Test func firewall() throws {
+        func lines(_ families: [String], _ addresses: [String]) throws -> [String] {
+            let firewall = try Self.ruleset(families)
+            return Self.lines(.firewall) {
+                $0.firewall = firewall
+                $0.interfaces[1].addresses = addresses
+            }
+        }
+        let open = ["ok UDP 5353 (mDNS) and TCP 47110 are let in"]
+        let both = ["10.0.0.7", "fe80::1%eth0"]
+        #expect(try lines([], both) == open)
+        #expect(try lines(["ip6"], ["10.0.0.7"]) == open)
+        #expect(try lines(["ip"], ["fe80::1%eth0"]) == open)
+        let six = [
+            "fail UDP 5353 (mDNS) over IPv6 is dropped by the policy of ip6 filter INPUT",
+            "fail TCP 47110 over IPv6 is dropped by the policy of ip6 filter INPUT",
+        ]
+        #expect(try lines(["ip6"], both) == six)
+        #expect(try lines(["ip6"], ["2001:db8::7"]) == six)
+        #expect(
+            try lines(["ip"], both) == [
+                "fail UDP 5353 (mDNS) is dropped by the policy of ip filter INPUT",
+                "fail TCP 47110 is dropped by the policy of ip filter INPUT",
+            ])
+        #expect(
+            try lines(["inet"], both) == [
+                "fail UDP 5353 (mDNS) is dropped by the policy of inet filter INPUT",
+                "fail TCP 47110 is dropped by the policy of inet filter INPUT",
+            ])
+        #expect(try lines(["ip", "ip6"], both).count == 4)
+    }
+
+    @Test func whatToDoAboutAFirewall() throws {
+        func next(_ table: String, _ chain: String) throws -> [String?] {
+            let firewall = try Self.ruleset(["ip6"], table: table, chain: chain)
+            return Check.firewall.findings(
+                Self.facts {
+                    $0.firewall = firewall
+                    $0.interfaces[1].addresses = ["fe80::1%eth0"]
+                }
+            ).map(\.next)
+        }
+        #expect(
+            try next("filter", "INPUT") == [
+                "sudo nft insert rule ip6 filter INPUT udp dport 5353 accept",
+                "sudo nft insert rule ip6 filter INPUT tcp dport 47110 accept",
+            ])
+        #expect(try next("filter", "ufw6-before-input") == ["sudo ufw allow 5353/udp", "sudo ufw allow 47110/tcp"])
+        #expect(
+            try next("firewalld", "filter_INPUT") == [
+                "sudo firewall-cmd --permanent --add-service=mdns && sudo firewall-cmd --reload",
+                "sudo firewall-cmd --permanent --add-port=47110/tcp && sudo firewall-cmd --reload",
+            ])
+        for (firewall, reason) in [
+            (.notPermitted, "the rules are root's to read; run it as root: sudo earshot doctor"), (.noTool, "nft is not installed"),
+            (.unreadable("no\u{1B}"), #"the rules cannot be read: no\e"#),
+        ] as [(DoctorFacts.Firewall, String)] {
+            #expect(Self.lines(.firewall) { $0.firewall = firewall } == ["skip not checked: \(reason)"])
+        }
+    }
+
+    @Test(arguments: [
+        (DoctorFacts.Socket.State.missing, "fail no daemon runs: there is no socket at /s, given by --socket"),
+        (.refused, "fail a stale socket: /s, given by --socket, is there, but the daemon that made it has ended"),
+        (.notASocket, "fail /s, given by --socket, is not a socket"),
+        (.failed("input/output error"), "fail cannot use /s, given by --socket: input/output error"),
+    ])
+    func sockets(state: DoctorFacts.Socket.State, line: String) {
+        let findings = Check.socket.findings(Self.facts { $0.socket = .init(path: "/s", choice: .option, state: state) })
+        #expect(findings.map { "\($0.sign.rawValue) \($0.message)" } == [line])
+        #expect(findings.allSatisfy { $0.next != nil })
+    }
+
+    @Test func daemonAndSettings() {
+        #expect(Self.lines(.daemon) { $0.daemon = .failed("it hangs") } == ["fail earshotd does not answer: it hangs"])
+        #expect(
+            Self.lines(.daemon) { $0.daemon = .answers(Self.status(version: "9.9.9"), peers: [], received: 0) } == [
+                "warn earshotd is version 9.9.9, and this command \(EarshotVersion.current)"
+            ])
+        #expect(Self.lines(.settings) { $0.settings.files = [] } == ["ok no file: every setting is at its default"])
+        #expect(Self.lines(.settings) { $0.settings.files[0].problem = "x.conf:2: no" } == ["fail x.conf:2: no"])
+        #expect(Self.lines(.settings) { $0.settings.isChecked = false }.first?.hasPrefix("skip ") == true)
+        #expect(Self.lines(.avahi) { $0.avahi = .init(isInstalled: false, state: .stopped) } == ["fail avahi-daemon is not installed"])
+        #expect(
+            Self.lines(.disk) { $0.disk = .failed(path: "/s", "no such directory") } == ["fail cannot look at /s: no such directory"])
+        #expect(
+            Self.lines(.reachability) { $0.attempts[0].result = .error("no route") } == [
+                "fail cannot connect to 10.0.0.7:47110, even from this machine: no route"
+            ])
+        #expect(Self.lines(.reachability) { $0.attempts = [] }.first?.hasPrefix("skip ") == true)
+        #expect(Self.lines(.port) { $0.daemon = .notAsked } == ["ok TCP 47110 is free"])
+    }
+
     @Test func clock() {
         #expect(Self.lines(.clock) { $0.clock.now = Date(timeIntervalSince1970: 0) }.first?.hasPrefix("fail the clock says 19") == true)
         #expect(Self.lines(.clock) { $0.clock.isSynchronised = false }.first?.hasSuffix(", and nothing keeps the clock right") == true)

@@ -109,6 +109,49 @@ import Testing
         #expect(Self.verdict(rules, tcp: true) == .accepted)
     }
 
+    private static func verdict6(_ rules: NftRuleset, tcp: Bool = false) -> PacketFilter.Verdict {
+        PacketFilter(rules: rules).verdict(
+            on: tcp ? .connection(over: .ipv6, port: 47110, interfaces: ["eth0"]) : .mDNS(over: .ipv6, interfaces: ["eth0"]))
+    }
+
+    /// What an `ip6` table does, and what a condition on either header does, is for packets of that family.
+    @Test func packetsOverIPv6() throws {
+        let table =
+            #","table":"f","name":"INPUT","handle":1,"type":"filter","hook":"input","prio":0,"policy":"drop"}}"#
+        let six = try NftRuleset(json: Array((#"{"nftables":[{"chain":{"family":"ip6""# + table + "]}").utf8))
+        let place = PacketFilter.Place(family: "ip6", table: "f", chain: "INPUT", isPolicy: true)
+        #expect(Self.verdict(six) == .accepted && Self.verdict(six, tcp: true) == .accepted)
+        #expect(Self.verdict6(six) == .dropped(place) && Self.verdict6(six, tcp: true) == .dropped(place))
+        let four = try NftRuleset(json: Array((#"{"nftables":[{"chain":{"family":"ip""# + table + "]}").utf8))
+        #expect(Self.verdict6(four) == .accepted)
+        let both = try Self.rules(policy: "drop", [])
+        #expect(Self.verdict(both) == Self.verdict6(both) && Self.verdict6(both) == .dropped(Self.place(true)))
+
+        func header(_ name: String, _ field: String, _ right: String) throws -> NftRuleset {
+            let match = #"{"match":{"op":"==","left":{"payload":{"protocol":"\#(name)","field":"\#(field)"}},"right":\#(right)}}"#
+            return try Self.rules([("input", match + #",{"drop":null}"#)])
+        }
+        let next = try header("ip6", "nexthdr", #""udp""#)
+        #expect(Self.verdict6(next) == .dropped(Self.place(false)) && Self.verdict6(next, tcp: true) == .accepted)
+        #expect(Self.verdict(next) == .accepted)
+        let old = try header("ip", "protocol", #""udp""#)
+        #expect(Self.verdict(old) == .dropped(Self.place(false)) && Self.verdict6(old) == .accepted)
+        for (address, length, isDropped) in [
+            ("ff00::", 8, true), ("ff02::fb", 128, true), ("ff02::fa", 127, true), ("ff02::fa", 128, false), ("fe80::", 10, false),
+            ("::", 0, true), ("224.0.0.0", 4, nil),
+        ] as [(String, Int, Bool?)] {
+            let rules = try header("ip6", "daddr", #"{"prefix":{"addr":"\#(address)","len":\#(length)}}"#)
+            // What cannot be compared is not held against the packet.
+            #expect(Self.verdict6(rules) == (isDropped == true ? .dropped(Self.place(false)) : .accepted), "\(address)/\(length)")
+        }
+        for (key, word) in [("nfproto", "ipv6"), ("protocol", "ip6")] {
+            let rules = try Self.rules([
+                ("input", #"{"match":{"op":"==","left":{"meta":{"key":"\#(key)"}},"right":"\#(word)"}},{"drop":null}"#)
+            ])
+            #expect(Self.verdict6(rules) == .dropped(Self.place(false)) && Self.verdict(rules) == .accepted)
+        }
+    }
+
     @Test func aLoopOfJumpsEnds() throws {
         let rules = try Self.rules(chains: ["a"], [("input", #"{"jump":{"target":"a"}}"#), ("a", #"{"jump":{"target":"a"}}"#)])
         #expect(Self.verdict(rules) == .accepted)

@@ -161,6 +161,18 @@ import Testing
         #expect(incoming["body_base64"]?.string == "AP8=")
         let incomingID = try #require(incoming["id"]?.string)
         #expect(try await api.call("POST", "/v1/messages/\(incomingID)/read?from=bob").json["state"]?.string == "read")
+        let again = #"{"messages":[{"id":"\#(incomingID)"},{"id":"\#(Self.someID)"}]}"#
+        #expect(try await api.call("POST", "/v1/messages/read", json: again).json["marked"]?.number == 0)
+        _ = try await bob.node.send(to: ["alice"], contentType: "text/plain", body: .init(string: "more"))
+        let more = try #require(try await api.call("GET", "/v1/messages").json["messages"]?.elements.first?["id"]?.string)
+        let twice = #"{"messages":[{"id":"\#(more)","from":"bob"},{"id":"\#(more)"}]}"#
+        #expect(try await api.call("POST", "/v1/messages/read", json: twice).json["marked"]?.number == 1)
+        #expect(try await api.call("POST", "/v1/messages/read", json: #"{"messages":[{"id":"x"}]}"#).code == "invalid-parameter")
+        let entry = #"{"id":"\#(Self.someID)"}"#
+        for (count, code) in [(1000, nil), (1001, "invalid-parameter")] as [(Int, String?)] {
+            let list = Array(repeating: entry, count: count).joined(separator: ",")
+            #expect(try await api.call("POST", "/v1/messages/read", json: #"{"messages":[\#(list)]}"#).code == code)
+        }
         #expect(try await api.call("GET", "/v1/messages?from=&limit=").json["messages"]?.elements.count == 0)
     }
 

@@ -108,4 +108,31 @@ extension Node {
         self.unreadMessages = await self.store.unreadCount()
         return read
     }
+
+    /// Marks received messages read, all in one commit, and tells their senders, where the settings say so. Those that are gone or were
+    /// read before are passed over. Each may name its sender; at most 1,000 at once.
+    /// - Returns: how many were unread.
+    /// - Throws: `unknown-peer`, `ambiguous-peer`, `invalid-parameter`, `storage`; `conflict` where two senders gave an id and no sender is
+    ///   named. Nothing is marked then.
+    public func markRead(_ messages: [(id: MessageID, from: String?)]) async throws(EarshotError) -> Int {
+        guard messages.count <= EarshotLimits.messagesMarkedAtOnce else {
+            throw EarshotError(.invalidParameter, "at most \(EarshotLimits.messagesMarkedAtOnce) messages are marked at once")
+        }
+        var senders: [String: PeerID] = [:]
+        var keys: [Store.MessageKey] = []
+        for message in messages {
+            guard let name = message.from else {
+                keys.append(Store.MessageKey(id: message.id, sender: nil))
+                continue
+            }
+            let sender = if let known = senders[name] { known } else { try self.resolve(name) }
+            senders[name] = sender
+            keys.append(Store.MessageKey(id: message.id, sender: sender))
+        }
+        let told = self.configuration.receipts ? Set(self.records.filter { $0.value.session != nil }.keys) : []
+        let marked = try await self.store.markRead(keys, receiptsFor: told)
+        for (sender, ids) in marked where told.contains(sender) { self.send(read: ids, to: sender) }
+        self.unreadMessages = await self.store.unreadCount()
+        return marked.values.reduce(0) { $0 + $1.count }
+    }
 }

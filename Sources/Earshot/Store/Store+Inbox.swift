@@ -142,7 +142,7 @@ extension Store {
             try self.attempt { () throws(SQLiteError) in
                 try self.database.transaction { () throws(SQLiteError) in
                     if receipt { try self.keepReceipt(message.id, for: message.senderID) }
-                    try self.mark(message, at: time)
+                    try self.mark(message.id, of: message.senderID, at: time)
                 }
             }
         } catch {
@@ -157,12 +157,69 @@ extension Store {
             receivedAt: message.receivedAt, readState: .read, recipients: [])
     }
 
-    private func mark(_ message: Message, at time: Date) throws(SQLiteError) {
-        let key: [SQLiteValue] = [.blob(message.id.bytes), .blob(message.senderID.bytes)]
+    /// Which message is meant: by the id alone, or also by who sent it.
+    package struct MessageKey: Hashable, Sendable {
+        let id: MessageID
+        let sender: PeerID?
+
+        /// A value from its parts.
+        package init(id: MessageID, sender: PeerID?) {
+            self.id = id
+            self.sender = sender
+        }
+    }
+
+    /// Marks messages read in one transaction, and returns those that were unread, by sender. That they were read is kept for the senders
+    /// in `receiptsFor`. What is not there is passed over.
+    ///
+    /// Throws `conflict`, with nothing changed, when several senders used an id and none is named.
+    package func markRead(
+        _ keys: [MessageKey], receiptsFor told: Set<PeerID>, at time: Date = Date()
+    ) throws(EarshotError) -> [PeerID: [MessageID]] {
+        var unread: [(sender: PeerID, id: MessageID)] = []
+        for key in keys {
+            let senders = try self.attempt { () throws(SQLiteError) in try self.sendersOfUnread(key) }
+            guard let sender = senders.first else { continue }
+            guard senders.count == 1 else {
+                throw EarshotError(.conflict, "\(senders.count) senders used the message id \(key.id); name the sender")
+            }
+            unread.append((sender, key.id))
+        }
+        guard !unread.isEmpty else { return [:] }
+        let (usage, remembered, receipts) = (self.usage, self.remembered, self.receipts)
+        do {
+            return try self.attempt { () throws(SQLiteError) in
+                try self.database.transaction { () throws(SQLiteError) in
+                    var marked: [PeerID: [MessageID]] = [:]
+                    for (sender, id) in unread {
+                        // Named twice, it is marked once; and what made room for another is gone.
+                        guard try !self.sendersOfUnread(MessageKey(id: id, sender: sender)).isEmpty else { continue }
+                        if told.contains(sender) { try self.keepReceipt(id, for: sender) }
+                        try self.mark(id, of: sender, at: time)
+                        marked[sender, default: []].append(id)
+                    }
+                    return marked
+                }
+            }
+        } catch {
+            (self.usage, self.remembered, self.receipts) = (usage, remembered, receipts)
+            throw error
+        }
+    }
+
+    private func sendersOfUnread(_ key: MessageKey) throws(SQLiteError) -> [PeerID] {
+        let sender = key.sender.map { SQLiteValue.blob($0.bytes) } ?? .null
+        return try self.database.query(
+            "SELECT sender FROM messages WHERE id = ?1 AND (?2 IS NULL OR sender = ?2) AND read_at IS NULL", [.blob(key.id.bytes), sender]
+        ) { row throws(SQLiteError) in try Self.peerID(row, 0) }
+    }
+
+    private func mark(_ id: MessageID, of sender: PeerID, at time: Date) throws(SQLiteError) {
+        let key: [SQLiteValue] = [.blob(id.bytes), .blob(sender.bytes)]
         let weight = try self.database.integer("SELECT weight FROM messages WHERE id = ? AND sender = ?", key)
         try self.database.run(
             "UPDATE messages SET read_at = ? WHERE id = ? AND sender = ?", [.integer(Self.milliseconds(time))] + key)
-        self.usage.wasRead(UInt64(clamping: weight), from: message.senderID)
+        self.usage.wasRead(UInt64(clamping: weight), from: sender)
         while self.usage.hasExcess(limits: self.limits) {
             guard try self.forget(readBefore: nil, limit: 1) > 0 else { return }
         }

@@ -114,9 +114,10 @@ extension ControlClient {
         return try await self.call(.GET, path, as: ControlAPI.MessageList.self)
     }
 
-    /// `POST /v1/messages/{id}/read`; the sender's id, because two senders may use one message id.
-    package func markRead(_ id: String, from peer: String) async throws(ControlError) {
-        try await self.perform(.POST, ControlPath.path(["messages", id, "read"], query: [("from", peer)]))
+    /// `POST /v1/messages/read`: at most 1,000 at once.
+    package func markRead(_ messages: [ControlAPI.ReadRequest.Entry]) async throws(ControlError) -> ControlReply<ControlAPI.ReadResult> {
+        let body = try Self.json(ControlAPI.ReadRequest(messages: messages))
+        return try await self.call(.POST, ControlPath.path(["messages", "read"]), body: body, as: ControlAPI.ReadResult.self)
     }
 
     /// `POST /v1/resources` with a path that the daemon opens itself; answers at once.

@@ -30,8 +30,9 @@ struct FileGetCommand: AsyncParsableCommand {
         try await options.withClient { client in
             let all = try await client.resources().value.resources
             let wanted = try files.isEmpty ? all.filter(\.isFetchable) : files.map { try Self.find($0, in: all) }
-            guard !wanted.isEmpty else { return Standard.note("no files are waiting to be fetched") }
+            if wanted.isEmpty { Standard.note("no files are waiting to be fetched") }
             let directory = output == "-" ? nil : try SafeDirectory(path: output ?? ".")
+            var fetched: [ControlAPI.Resource] = []
             for resource in wanted {
                 let download = FileDownload(resource: resource, client: client)
                 let path: String
@@ -46,11 +47,12 @@ struct FileGetCommand: AsyncParsableCommand {
                     continue
                 }
                 if options.json {
-                    try Standard.write(json: try await client.resource(resource.id).json)
+                    fetched.append(try await client.resource(resource.id).value)
                 } else {
                     try Standard.write(path.escapedForDisplay + "\n")
                 }
             }
+            if options.json { try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: fetched))) }
         }
     }
 

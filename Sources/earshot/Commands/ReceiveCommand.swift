@@ -11,7 +11,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             """)
 
     /// How many messages are asked for at once; each may have 1 MiB.
-    static let page = 16
+    static let page = 64
 
     @Flag(name: .long, help: "Go on with what comes in.")
     var follow = false

@@ -1,7 +1,8 @@
 import EarshotControl
 import EarshotSafety
+import Synchronization
 
-/// Prints unread messages and marks each read once it is written out.
+/// Prints unread messages and marks them read once they are written out, those of a page at once.
 struct MessageReader: Sendable {
     enum Form: Sendable {
         case text, raw, json
@@ -21,19 +22,33 @@ struct MessageReader: Sendable {
             guard wanted > 0 else { return printed }
             let messages = try await client.messages(from: self.from, limit: wanted).value.messages
             guard !messages.isEmpty else { return printed }
-            for message in messages {
-                try self.write(message)
-                try await client.markRead(message.id, from: message.sender.id)
-                printed += 1
+            let written = Mutex<[ControlAPI.ReadRequest.Entry]>([])
+            let mark: @Sendable () async throws -> Void = {
+                let entries = written.withLock { $0 }
+                if !entries.isEmpty { _ = try await client.markRead(entries) }
             }
+            let failure = try await Interrupts.takingBack {
+                try? await mark()
+            } _: {
+                for message in messages {
+                    let code = Standard.put(try self.bytes(message))
+                    guard code == 0 else { return code }
+                    written.withLock { $0.append(.init(id: message.id, from: message.sender.id)) }
+                }
+                return 0
+            }
+            // In one call; those that were written are read also where the others cannot be, or are not wanted any more.
+            try await mark()
+            try Standard.check(failure)
+            printed += messages.count
         }
     }
 
-    private func write(_ message: ControlAPI.Message) throws {
+    private func bytes(_ message: ControlAPI.Message) throws -> [UInt8] {
         switch self.form {
-        case .text: try Standard.write(Render.message(message))
-        case .raw: try Standard.write(message.body)
-        case .json: try Standard.write(json: try ControlJSON.encode(message))
+        case .text: Array(Render.message(message).utf8)
+        case .raw: message.body
+        case .json: Standard.line(json: try ControlJSON.encode(message))
         }
     }
 
@@ -79,7 +94,7 @@ struct MessageReader: Sendable {
             if let wanted, printed >= wanted { return printed }
             for try await wake in wakes {
                 if case .unreliable(let message) = wake {
-                    try self.write(message)
+                    try Standard.write(try self.bytes(message))
                     printed += 1
                 }
                 if let wanted, printed >= wanted { break }

@@ -11,7 +11,7 @@ enum Standard {
 
     /// Writes bytes to standard output as they are.
     static func write(_ bytes: [UInt8]) throws(CommandFailure) {
-        try Self.check(bytes.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) })
+        try Self.check(Self.put(bytes))
     }
 
     /// Writes the readable bytes of a buffer to standard output as they are.
@@ -19,7 +19,13 @@ enum Standard {
         try Self.check(buffer.withUnsafeReadableBytes { Self.write($0, to: STDOUT_FILENO) })
     }
 
-    private static func check(_ code: CInt) throws(CommandFailure) {
+    /// Writes bytes to standard output as they are, and returns 0 or the errno: for who has something to do before `check`.
+    static func put(_ bytes: [UInt8]) -> CInt {
+        bytes.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) }
+    }
+
+    /// What becomes of an errno: a reader that went away ends the process, anything else is an error.
+    static func check(_ code: CInt) throws(CommandFailure) {
         guard code != 0 else { return }
         if code == EPIPE {
             signal(SIGPIPE, SIG_DFL)
@@ -31,8 +37,11 @@ enum Standard {
 
     /// Writes a JSON document as one line to standard output; what would move or hide something on a terminal is escaped the JSON way.
     static func write(json: [UInt8]) throws(CommandFailure) {
-        try Self.write(JSONText.escaped(json) + [UInt8(ascii: "\n")])
+        try Self.write(Self.line(json: json))
     }
+
+    /// A JSON document as it is written.
+    static func line(json: [UInt8]) -> [UInt8] { JSONText.escaped(json) + [UInt8(ascii: "\n")] }
 
     /// Writes a line, escaped already, to standard error; nothing can be done about a failure of that.
     static func say(_ line: String) {

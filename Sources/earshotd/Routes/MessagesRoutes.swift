@@ -33,6 +33,16 @@ struct MessagesRoutes: Sendable {
                 let id: MessageID = try context.identifier("a message")
                 return try .json(ControlAPI.Message(try await self.api.node.markRead(id, from: try Query(request).text("from"))))
             },
+            Route(.post, "/v1/messages/read") { request, _ in
+                let entries = try await request.json(ControlAPI.ReadRequest.self).messages
+                let messages = try entries.map { entry throws(APIProblem) in
+                    guard let id = MessageID(entry.id) else {
+                        throw APIProblem(.invalidParameter, "the id of a message is a UUID such as \(APIContext.exampleID)")
+                    }
+                    return (id: id, from: entry.from)
+                }
+                return try .json(ControlAPI.ReadResult(marked: try await self.api.node.markRead(messages)))
+            },
         ]
     }
 

@@ -12,25 +12,51 @@ extension Check {
         case .rules(let read): rules = read
         }
         let port = facts.daemon.status?.local?.port ?? Self.standardPort
-        let names = facts.interfaces.filter { $0.isUp && !$0.isLoopback }.map(\.name)
-        let wanted: [(PacketFilter.Packet, String, String)] = [
-            (.mDNS(interfaces: names), "UDP 5353 (mDNS)", "udp"), (.connection(port: port, interfaces: names), "TCP \(port)", "tcp"),
-        ]
         let filter = PacketFilter(rules: rules)
+        let families = Self.families(facts)
         var remarks: [Remark] = []
-        for (packet, name, transport) in wanted {
-            switch filter.verdict(on: packet) {
-            case .accepted: continue
-            case .depends(let place):
-                remarks.append(.ok("\(name) is let in under conditions, in \(place.description.escapedForDisplay)"))
-            case .dropped(let place):
-                remarks.append(
-                    .fail(
-                        "\(name) is dropped by \(place.isPolicy ? "the policy of" : "a rule in") \(place.description.escapedForDisplay)",
-                        next: Self.remedy(place, transport, packet.destinationPort)))
+        for (name, packet) in [("UDP 5353 (mDNS)", Self.mDNS), ("TCP \(port)", Self.connection)] {
+            let packets = families.map { packet($0.key, port, $0.interfaces) }
+            let verdicts = packets.map { filter.verdict(on: $0) }
+            // What one table does to both families is one fault.
+            let isOfBoth = packets.count > 1 && Set(verdicts).count == 1
+            for (packet, verdict) in zip(packets, verdicts).prefix(isOfBoth ? 1 : packets.count) {
+                let what = isOfBoth || packet.family == .ipv4 ? name : "\(name) over IPv6"
+                if let remark = Self.remark(what, packet, verdict) { remarks.append(remark) }
             }
         }
         return remarks.isEmpty ? [.ok("UDP 5353 (mDNS) and TCP \(port) are let in")] : remarks
+    }
+
+    private typealias Family = PacketFilter.Packet.Family
+
+    /// The families in which this machine has addresses that others reach, and the interfaces that have them; IPv4 where there are none.
+    private static func families(_ facts: DoctorFacts) -> [(key: Family, interfaces: [String])] {
+        let interfaces = facts.interfaces.filter { $0.isUp && !$0.isLoopback }
+        let families = Family.allCases.compactMap { family -> (key: Family, interfaces: [String])? in
+            let names = interfaces.filter { $0.addresses.contains { $0.contains(":") == (family == .ipv6) } }.map(\.name)
+            return names.isEmpty ? nil : (key: family, interfaces: names)
+        }
+        return families.isEmpty ? [(key: .ipv4, interfaces: interfaces.map(\.name))] : families
+    }
+
+    private static func mDNS(_ family: Family, _: Int, _ interfaces: [String]) -> PacketFilter.Packet {
+        .mDNS(over: family, interfaces: interfaces)
+    }
+
+    private static func connection(_ family: Family, _ port: Int, _ interfaces: [String]) -> PacketFilter.Packet {
+        .connection(over: family, port: port, interfaces: interfaces)
+    }
+
+    private static func remark(_ what: String, _ packet: PacketFilter.Packet, _ verdict: PacketFilter.Verdict) -> Remark? {
+        switch verdict {
+        case .accepted: nil
+        case .depends(let place): .ok("\(what) is let in under conditions, in \(place.description.escapedForDisplay)")
+        case .dropped(let place):
+            .fail(
+                "\(what) is dropped by \(place.isPolicy ? "the policy of" : "a rule in") \(place.description.escapedForDisplay)",
+                next: Self.remedy(place, packet.transport, packet.destinationPort))
+        }
     }
 
     private static func remedy(_ place: PacketFilter.Place, _ transport: String, _ port: Int) -> String {

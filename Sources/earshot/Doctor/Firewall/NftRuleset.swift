@@ -61,10 +61,10 @@ struct NftRuleset: Hashable, Sendable {
         self.chains.first { $0.table == table && $0.name == name }
     }
 
-    /// The chains that packets to this machine pass, in their order.
-    var entrances: [Chain] {
+    /// The chains that packets of `family` (`ip` or `ip6`) to this machine pass, in their order.
+    func entrances(_ family: String) -> [Chain] {
         self.chains.filter {
-            ["input", "prerouting"].contains($0.hook) && $0.type != "nat" && ["inet", "ip"].contains($0.table.family)
+            ["input", "prerouting"].contains($0.hook) && $0.type != "nat" && ["inet", family].contains($0.table.family)
         }.sorted { $0.hook == $1.hook ? $0.priority < $1.priority : $0.hook == "prerouting" }
     }
 }

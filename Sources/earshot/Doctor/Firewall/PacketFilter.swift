@@ -1,4 +1,4 @@
-/// What a ruleset does to a packet that comes in over IPv4 as the first of its kind.
+/// What a ruleset does to a packet that comes in as the first of its kind.
 ///
 /// A rule whose condition cannot be decided from here (a sender's address, a rate, an extension of iptables) may or may not apply: what it
 /// accepts is taken for accepted under conditions, and what it drops is not held against it. So a packet is only said to be dropped where no
@@ -6,6 +6,13 @@
 struct PacketFilter: Sendable {
     /// A packet that earshotd wants to get.
     struct Packet: Hashable, Sendable {
+        /// As nft names them.
+        enum Family: String, Hashable, Sendable, CaseIterable {
+            case ipv4 = "ip"
+            case ipv6 = "ip6"
+        }
+
+        let family: Family
         let transport: String
         let destinationPort: Int
         /// Known of mDNS alone.
@@ -16,16 +23,17 @@ struct PacketFilter: Sendable {
         let interfaces: [String]
 
         /// Another machine's announcement (RFC 6762 section 5.2).
-        static func mDNS(interfaces: [String]) -> Packet {
+        static func mDNS(over family: Family = .ipv4, interfaces: [String]) -> Packet {
             Packet(
-                transport: "udp", destinationPort: 5353, sourcePort: 5353, destination: "224.0.0.251", isMulticast: true,
-                interfaces: interfaces)
+                family: family, transport: "udp", destinationPort: 5353, sourcePort: 5353,
+                destination: family == .ipv4 ? "224.0.0.251" : "ff02::fb", isMulticast: true, interfaces: interfaces)
         }
 
         /// A peer's connection.
-        static func connection(port: Int, interfaces: [String]) -> Packet {
+        static func connection(over family: Family = .ipv4, port: Int, interfaces: [String]) -> Packet {
             Packet(
-                transport: "tcp", destinationPort: port, sourcePort: nil, destination: nil, isMulticast: false, interfaces: interfaces)
+                family: family, transport: "tcp", destinationPort: port, sourcePort: nil, destination: nil, isMulticast: false,
+                interfaces: interfaces)
         }
     }
 
@@ -40,7 +48,7 @@ struct PacketFilter: Sendable {
         /// As nft names a chain.
         var description: String { "\(self.family) \(self.table) \(self.chain)" }
         /// Whether ufw made it.
-        var isOfUFW: Bool { self.chain.hasPrefix("ufw") || self.chain.hasPrefix("ufw6") }
+        var isOfUFW: Bool { self.chain.hasPrefix("ufw") }
     }
 
     enum Verdict: Hashable, Sendable {
@@ -63,15 +71,15 @@ struct PacketFilter: Sendable {
     /// What becomes of the packet.
     func verdict(on packet: Packet) -> Verdict {
         var condition: Place?
-        for chain in self.rules.entrances {
+        for chain in self.rules.entrances(packet.family.rawValue) {
             var mayBeAccepted = false
             var end = self.run(chain, packet, depth: 0, &mayBeAccepted)
             if case .fallThrough = end, chain.dropsByPolicy { end = .drop(Self.place(chain, isPolicy: true)) }
             guard case .drop(let place) = end else { continue }
             // ufw's rules hang below a chain of iptables' name, with its policy.
             let usesUFW = self.rules.chains.contains { $0.table == chain.table && $0.name.hasPrefix("ufw") }
-            let shown =
-                usesUFW && place.isPolicy ? Place(family: place.family, table: place.table, chain: "ufw-user-input", isPolicy: true) : place
+            let users = place.family == Packet.Family.ipv6.rawValue ? "ufw6-user-input" : "ufw-user-input"
+            let shown = usesUFW && place.isPolicy ? Place(family: place.family, table: place.table, chain: users, isPolicy: true) : place
             if !mayBeAccepted { return .dropped(shown) }
             condition = shown
         }

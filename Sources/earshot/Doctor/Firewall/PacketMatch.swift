@@ -1,3 +1,5 @@
+import Glibc
+
 /// Whether a rule's conditions hold for a packet: yes, no, or unknown from here.
 struct PacketMatch {
     let rules: NftRuleset
@@ -53,20 +55,23 @@ struct PacketMatch {
 
     private func field(_ left: JSONValue) -> Field? {
         guard let (kind, value) = left.only else { return nil }
+        let isIPv4 = self.packet.family == .ipv4
         switch (kind, value["protocol"]?.text ?? value["key"]?.text, value["field"]?.text) {
         case ("payload", let name?, "dport") where name == self.packet.transport || name == "th":
             return .number(self.packet.destinationPort)
         case ("payload", let name?, "sport") where name == self.packet.transport || name == "th":
             return self.packet.sourcePort.map { .number($0) }
-        case ("payload", "ip", "protocol"): return .text(self.packet.transport)
-        case ("payload", "ip", "daddr"): return self.packet.destination.map { .text($0) }
-        case ("payload", "ip"?, _): return nil
+        // A condition on the other family's header holds for packets of that one only.
+        case ("payload", "ip", _) where !isIPv4, ("payload", "ip6", _) where isIPv4: return .absent
+        case ("payload", "ip", "protocol"), ("payload", "ip6", "nexthdr"): return .text(self.packet.transport)
+        case ("payload", "ip", "daddr"), ("payload", "ip6", "daddr"): return self.packet.destination.map { .text($0) }
+        case ("payload", "ip"?, _), ("payload", "ip6"?, _): return nil
         // A condition on another protocol holds for packets of that one only.
         case ("payload", "tcp"?, _), ("payload", "udp"?, _): return value["protocol"]?.text == self.packet.transport ? nil : .absent
         case ("payload", .some, _): return .absent
         case ("meta", "l4proto", _): return .text(self.packet.transport)
-        case ("meta", "nfproto", _): return .text("ipv4")
-        case ("meta", "protocol", _): return .text("ip")
+        case ("meta", "nfproto", _): return .text(isIPv4 ? "ipv4" : "ipv6")
+        case ("meta", "protocol", _): return .text(self.packet.family.rawValue)
         case ("meta", "pkttype", _): return .text(self.packet.isMulticast ? "multicast" : "host")
         case ("meta", "iifname", _), ("meta", "iif", _): return .oneOf(self.packet.interfaces)
         case ("ct", "state", _): return .text("new")
@@ -112,15 +117,17 @@ struct PacketMatch {
     private func isInPrefix(_ right: JSONValue, _ field: Field) -> Bool? {
         guard case .text(let address) = field, let base = right["prefix"]?["addr"]?.text,
             case .number(let length)? = right["prefix"]?["len"],
-            (0...32).contains(length), let value = Self.bits(address), let start = Self.bits(base)
+            let value = self.bytes(address), let start = self.bytes(base), (0...value.count * 8).contains(length)
         else { return nil }
-        let mask: UInt32 = length == 0 ? 0 : ~UInt32(0) << UInt32(32 - length)
-        return value & mask == start & mask
+        let (whole, rest) = length.quotientAndRemainder(dividingBy: 8)
+        guard value.prefix(whole) == start.prefix(whole) else { return false }
+        guard rest > 0 else { return true }
+        return (value[whole] ^ start[whole]) >> UInt8(8 - rest) == 0
     }
 
-    private static func bits(_ address: String) -> UInt32? {
-        let parts = address.split(separator: ".").compactMap { UInt8($0) }
-        guard parts.count == 4 else { return nil }
-        return parts.reduce(0) { $0 << 8 | UInt32($1) }
+    /// The address's bytes; `nil` where it is none of the packet's family.
+    private func bytes(_ address: String) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: self.packet.family == .ipv4 ? 4 : 16)
+        return inet_pton(self.packet.family == .ipv4 ? AF_INET : AF_INET6, address, &bytes) == 1 ? bytes : nil
     }
 }
