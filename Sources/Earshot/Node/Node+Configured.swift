@@ -70,6 +70,7 @@ extension Node {
         dial.redial.lastError = error
         dial.redial.attempts = error == nil ? 0 : dial.redial.attempts + 1
         self.configuredDials[peer] = dial
+        if let id = dial.peer ?? peer.id { self.beginComparison(id) }
         self.scheduleConfigured(peer, after: error == nil ? EarshotLimits.configuredCheck : dial.redial.delay)
         guard let error else { return }
         // Once, until something else is the matter.

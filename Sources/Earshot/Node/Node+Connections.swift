@@ -16,8 +16,7 @@ extension Node {
 
     /// Dials a peer that is wanted and not connected, at once or after the pause that its failures have earned.
     func ensureConnection(_ id: PeerID, now: Bool = false) {
-        guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !record.redial.isDialling,
-            !record.configured.contains(where: { self.configuredDials[$0]?.redial.isDialling == true })
+        guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !self.isDialling(record)
         else { return }
         record.redial.timer?.cancel()
         self.records[id]?.redial.timer = nil
@@ -26,6 +25,11 @@ extension Node {
             return
         }
         self.records[id]?.redial.timer = self.schedule(.redial(.peer(id)), after: record.redial.delay)
+    }
+
+    /// Whether a connection to it is being made from here: it may supersede the one that stands.
+    func isDialling(_ record: PeerRecord) -> Bool {
+        record.redial.isDialling || record.configured.contains { self.configuredDials[$0]?.redial.isDialling == true }
     }
 
     private func dial(_ id: PeerID) {
@@ -71,6 +75,7 @@ extension Node {
     private func dialFinished(_ id: PeerID, _ error: EarshotError?) {
         guard self.records[id] != nil else { return }
         self.records[id]?.redial.isDialling = false
+        self.beginComparison(id)
         if let error {
             let error = self.explained(error, name: self.records[id]?.name ?? id.description)
             let isNews = self.records[id]?.redial.lastError?.code != error.code

@@ -68,10 +68,11 @@ extension Node {
 
     // MARK: The exchange
 
-    /// Begins, or answers, where a person here has asked and there is a connection.
+    /// Begins, or answers, where a person here has asked and there is a connection that stays: where both sides dial at once, one of the two
+    /// supersedes the other, and an exchange on that one would be lost with it.
     func beginComparison(_ id: PeerID) {
         guard let record = self.records[id], record.comparison?.state == .waiting, let connection = record.connection,
-            var machine = record.comparing
+            !self.isDialling(record), var machine = record.comparing
         else { return }
         var generator = SystemRandomNumberGenerator()
         let nonce = (0..<WireLimits.verificationPart).map { _ in UInt8.random(in: .min ... .max, using: &generator) }

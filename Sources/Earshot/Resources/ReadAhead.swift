@@ -13,13 +13,15 @@ final class ReadAhead: Sendable {
     /// the taking one between `filled` and `empty`.
     private nonisolated(unsafe) let memory: UnsafeMutableRawBufferPointer
     private let counts: Mutex<[Result<Int, EarshotError>]>
-    private let empty = DispatchSemaphore(value: ReadAhead.blocks)
+    /// Begins at 0 and is raised: Dispatch takes one that goes away below its first value for a mistake.
+    private let empty = DispatchSemaphore(value: 0)
     private let filled = DispatchSemaphore(value: 0)
     private let isStopped = Atomic(false)
 
     private init() {
         self.memory = .allocate(byteCount: Self.blocks * EarshotLimits.dataBlock, alignment: 4096)
         self.counts = Mutex(Array(repeating: .success(0), count: Self.blocks))
+        for _ in 0..<Self.blocks { self.empty.signal() }
     }
 
     deinit {
