@@ -100,9 +100,11 @@ import Testing
     @Test func unmatchedRequestsAreToldApart() {
         let routes = [
             Route(.get, "/v1/peers/:peer") { _, _ in .noContent }, Route(.put, "/v1/peers/:peer/trust") { _, _ in .noContent },
+            Route(.post, "/v1/peers/seen") { _, _ in .noContent },
         ]
         #expect(ControlRouter.unmatched(.delete, "/v1/peers/bob", among: routes).status == .methodNotAllowed)
         #expect(ControlRouter.unmatched(.delete, "/v1/peers/bob", among: routes).fields[.allow] == "GET, HEAD")
+        #expect(ControlRouter.unmatched(.get, "/v1/peers/seen", among: routes).fields[.allow] == "POST")
         #expect(ControlRouter.unmatched(.get, "/v1/peers", among: routes).status == .notFound)
         #expect(ControlRouter.unmatched(.get, "/", among: routes).status == .notFound)
     }

@@ -17,6 +17,9 @@ struct Route: Sendable {
         self.handler = handler
     }
 
+    /// How many parameters the path has.
+    var parameters: Int { self.path.split(separator: "/").count { $0.hasPrefix(":") } }
+
     /// Whether a request's path is this one's, whatever the method.
     func matches(_ path: [Substring]) -> Bool {
         let own = self.path.split(separator: "/")
@@ -44,7 +47,10 @@ enum ControlRouter {
     /// What to say to a request that no route took.
     static func unmatched(_ method: HTTPRequest.Method, _ path: String, among routes: [Route]) -> APIProblem {
         let segments = path.split(separator: "/")
-        var found = Set(routes.filter { $0.matches(segments) }.map(\.method.rawValue))
+        let matching = routes.filter { $0.matches(segments) }
+        // A word goes before a parameter, as the router has it: `messages/read` is not the message `read`.
+        let parameters = matching.map(\.parameters).min()
+        var found = Set(matching.filter { $0.parameters == parameters }.map(\.method.rawValue))
         if found.contains(HTTPRequest.Method.get.rawValue) { found.insert(HTTPRequest.Method.head.rawValue) }
         let methods = found.sorted()
         guard !methods.isEmpty else {
