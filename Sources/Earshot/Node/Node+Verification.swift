@@ -118,6 +118,8 @@ extension Node {
 
     private func comparisonRequested(_ id: PeerID) {
         guard let record = self.records[id] else { return }
+        // Asked here too, and only waiting for the connection that stays.
+        guard record.comparison?.state != .waiting else { return self.beginComparison(id) }
         let requests = self.records.values.count { $0.comparison?.state == .requested }
         guard requests < EarshotLimits.comparisonRequests else { return self.endAttempt(id, .busy) }
         // A stranger that nobody is to see is answered once somebody here asks for it, and not told of before.
