@@ -9,9 +9,18 @@ import Synchronization
 enum Interrupts {
     /// How long taking back may last, in seconds: the daemon is on this machine, so this is plenty.
     static let cleanupSeconds = 3
+    /// What comes this soon after the first signal, in milliseconds, is the same request: `timeout` and other wrappers signal the command
+    /// and then its whole group, so that one Ctrl-C arrives twice.
+    static let sameRequestMilliseconds = 500
 
-    /// Whoever wants to do something before the end.
-    private static let listener = Mutex<AsyncStream<CInt>.Continuation?>(nil)
+    private struct State {
+        /// Whoever wants to do something before the end.
+        var listener: AsyncStream<CInt>.Continuation?
+        /// When taking back began.
+        var began: ContinuousClock.Instant?
+    }
+
+    private static let state = Mutex(State())
 
     /// Takes over SIGINT, SIGTERM and SIGHUP; called once, at the start.
     static func install() {
@@ -27,12 +36,15 @@ enum Interrupts {
     }
 
     private static func received(_ number: CInt) {
-        // The first signal takes the listener away, so that a second one finds none.
-        let listener = Self.listener.withLock { held in
-            defer { held = nil }
-            return held
+        // The first signal takes the listener away, so that a later one finds none.
+        let (listener, isSameRequest) = Self.state.withLock { state in
+            let isSame = state.began.map { .now - $0 < .milliseconds(Self.sameRequestMilliseconds) } ?? false
+            defer { state.listener = nil }
+            if state.listener != nil { state.began = .now }
+            return (state.listener, isSame)
         }
         guard let listener else {
+            if isSameRequest { return }
             ProgressLine.leave()
             _exit(128 + number)
         }
@@ -45,8 +57,8 @@ enum Interrupts {
         _ takeBack: @escaping @Sendable () async -> Void, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         let (signals, listener) = AsyncStream.makeStream(of: CInt.self)
-        Self.listener.withLock { $0 = listener }
-        defer { Self.listener.withLock { $0 = nil } }
+        Self.state.withLock { $0.listener = listener }
+        defer { Self.state.withLock { $0.listener = nil } }
         return try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask { try await operation() }
             group.addTask {

@@ -83,7 +83,8 @@ extension LAN {
                     try await eventually("some is there") { try await bob.files().contains { $0.transferred > 1 << 20 } }
                     await bob.kill()
                     try await self.expectPaused(at: alice)
-                    // What Ctrl-C does.
+                    // What Ctrl-C does, and once more, as wrappers like `timeout` do: that is one request.
+                    sending.signal(SIGINT)
                     sending.signal(SIGINT)
                     #expect(await sending.status() == 130)
                     try await eventually("alice has it cancelled") { try await alice.files().map(\.state.rawValue) == ["cancelled"] }
