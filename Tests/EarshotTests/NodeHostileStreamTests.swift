@@ -98,6 +98,8 @@ import Testing
         let id = StreamID.random()
         try await raw.send(try self.open(id, in: session))
         let content = try await bob.node.acceptNextStream()
+        // Data before the other side has said that it takes the stream is a violation.
+        _ = try await raw.next { if case .streamAccept(let accept) = $0 { accept } else { nil } }
         let frame = self.data(id, 1)
         for _ in 0..<2000 { try await raw.send(frame) }
         try await raw.roundTrip()
