@@ -48,7 +48,10 @@ package enum EarshotLimits {
     /// Files with at least so many bytes to go travel over a data connection; for fewer it costs more than it brings.
     package static let dataThreshold: UInt64 = 4 * 1024 * 1024
     /// Bytes that may wait between a data connection and its reader, and between its writer and the kernel.
-    package static let dataInFlight = 2 * 1024 * 1024
+    package static let dataInFlight = 1024 * 1024
+    /// What is read from a data connection at once, and decrypted: it stays in a core's cache until it is hashed and written, and the few
+    /// buffers that it takes are small beside what else a daemon needs.
+    package static let dataRead = 128 * 1024
     /// How long the side that has sent everything over a data connection waits for the other one to close it.
     package static let dataEndTime: Duration = .seconds(5)
     /// How long a transfer waits for the other side to dial, or to ask to be dialled.

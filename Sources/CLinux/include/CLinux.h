@@ -21,4 +21,8 @@ struct earshot_ucred {
 /// Whether something keeps the system's clock right (adjtimex(2)): 1 or 0, or -1 where the kernel does not say.
 int earshot_clock_is_synchronised(void);
 
+/// Bounds what the heap holds beyond what is in use (mallopt(3)): at most so many arenas, allocations of at least `mapped` bytes given back
+/// at once, and no more than `spare` bytes kept at the end of an arena. To be called before a second thread exists.
+void earshot_bound_heap(int arenas, int mapped, int spare);
+
 #endif

@@ -38,13 +38,15 @@ extension ConnectionHandler {
     ) {
         self.state = .closed
         self.deadline?.cancel()
+        let channel = context.channel
         do {
-            let connection = try DataConnection(context.channel, behind: self, peer: peer, transfer: transfer, logger: self.logger)
+            let connection = try DataConnection(channel, behind: self, peer: peer, transfer: transfer, logger: self.logger)
             let rest = self.decoder.takeRest()
             if rest.readableBytes > 0 { context.fireChannelRead(NIOAny(rest)) }
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             attached(connection)
             self.settings.settled(.success(()))
+            Transport.readForData(channel)
         } catch {
             self.settings.settled(.failure(EarshotError(.unavailable, "cannot set a data connection up", underlying: error)))
             context.close(promise: nil)

@@ -49,6 +49,17 @@ extension Transport {
         channel.close(mode: .all, promise: nil)
     }
 
+    /// How an attached data connection is read: in pieces of one size, with a look at their reader's room after each. TLS gathers what was
+    /// decrypted until then.
+    static func readForData(_ channel: any Channel) {
+        // Refused only by a channel that has ended.
+        let options = channel.syncOptions
+        try? options?.setOption(
+            .recvAllocator,
+            value: AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: EarshotLimits.dataRead))
+        try? options?.setOption(.maxMessagesPerRead, value: 1)
+    }
+
     private static func duplicate(_ channel: any Channel) throws -> CInt? {
         let descriptor = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
             fcntl($0, F_DUPFD_CLOEXEC, 0)

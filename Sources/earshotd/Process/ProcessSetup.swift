@@ -1,10 +1,21 @@
+internal import CLinux
 internal import Glibc
 
 /// What a daemon arranges for itself before anything else runs.
 enum ProcessSetup {
+    /// Arenas of the heap: the C library makes eight a core, and what one thread has freed in one of them no other thread gets.
+    private static let heapArenas: CInt = 2
+    /// Allocations of at least so many bytes are mapped by themselves and given back when they are freed. Left alone, the C library raises
+    /// this to the largest that it has seen freed, and twice that stays in every arena. Above the blocks in which bulk moves, which are
+    /// reused again and again.
+    private static let mappedAllocation: CInt = 1024 * 1024
+    /// Free bytes that stay at the end of an arena.
+    private static let spareHeap: CInt = 1024 * 1024
+
     static func apply() {
         // Files and sockets are their owner's alone from their first moment.
         umask(0o077)
+        earshot_bound_heap(self.heapArenas, self.mappedAllocation, self.spareHeap)
         // A client that goes away is an error of its connection, not of the process.
         signal(SIGPIPE, SIG_IGN)
         self.raiseDescriptorLimit()
