@@ -2,19 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
 void earshot_socket_block(int socket) {
     int flags = fcntl(socket, F_GETFL);
     if (flags >= 0) fcntl(socket, F_SETFL, flags & ~O_NONBLOCK);
-    int on = 1, idle = 5, interval = 3, count = 3;
-    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-    setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
 ssize_t earshot_send_file(int socket, int file, uint64_t offset, size_t count) {

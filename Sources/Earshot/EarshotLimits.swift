@@ -58,6 +58,14 @@ package enum EarshotLimits {
     package static let dataDialTime: Duration = .seconds(15)
     /// Data connections that are lost one after another, without a byte, before a transfer goes on over the control connection.
     package static let dataFailures = 3
+    /// Silence after which the kernel asks whether the other end of a data connection still has it (keep-alive, RFC 1122 section 4.2.3.6).
+    /// Nothing else would tell a receiver that its path is dead. No limit on unacknowledged bytes: it would also end a connection whose
+    /// reader only pauses (tcp(7), `TCP_USER_TIMEOUT`).
+    static let dataProbeAfter: Duration = .seconds(5)
+    /// How long it waits for an answer before it asks again.
+    static let dataProbeInterval: Duration = .seconds(3)
+    /// Questions without an answer after which the connection is lost: 14 s of silence in all, well within `resourceStallTime`.
+    static let dataProbes = 3
     /// How much the kernel is given to send at once, in one frame.
     package static let dataExtent: UInt64 = 1024 * 1024
     /// How much is read, hashed and written at once: it stays in a core's cache.

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/// Has calls on the socket wait, and the kernel notice a dead path within about 15 s although nothing is sent (tcp(7)).
+/// Has calls on the socket wait.
 void earshot_socket_block(int socket);
 
 /// sendfile(2) of at most `count` bytes at the offset. Returns how many, 0 at the end of the file, or -1 with errno. A lost connection is

@@ -48,6 +48,7 @@ package final class DataConnection: Sendable {
 
     /// Puts its handler behind `predecessor`, which is to leave; on the channel's event loop.
     init(_ channel: any Channel, behind predecessor: any ChannelHandler, peer: ProvenPeer, transfer: TransferID, logger: Logger) throws {
+        try channel.probeSilence()
         self.channel = channel
         self.peer = peer
         self.transfer = transfer
