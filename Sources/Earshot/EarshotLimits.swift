@@ -194,6 +194,8 @@ package enum EarshotLimits {
     package static let progressInterval: Duration = .milliseconds(250)
     /// Finished transfers without content that stay listed.
     package static let finishedTransfers = 500
+    /// Ends of one peer's transfers that are remembered after their rows went; the oldest give way. More than its node has under way.
+    package static let rememberedTransfers = 4096
 
     // Streams
     /// How long a stream waits for its peer to be within reach and for somebody there to accept it.

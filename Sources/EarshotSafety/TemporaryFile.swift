@@ -7,7 +7,7 @@ internal import CLinux
 /// Or content that lies in another directory of the same file system already, and gets a second name.
 ///
 /// Dropped without having been published, it leaves nothing behind (where the file system knows no unnamed files: nothing unless the
-/// process is killed).
+/// process is killed: see `StaleParts`).
 package final class TemporaryFile: Sendable {
     /// What names the content until it is published.
     private enum Source: Sendable {
@@ -37,9 +37,10 @@ package final class TemporaryFile: Sendable {
             }
             guard [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) else { throw FileError("make a file in", directory.path) }
         }
-        let name = try Self.randomName()
+        let name = try PartName.random()
         self.file = try directory.open(name, flags: O_RDWR | O_CREAT | O_EXCL, mode: mode)
         self.source = .name(name)
+        PartName.lock(self.file.descriptor)
     }
 
     /// The content of `name` in `other`, which stays there too: publishing makes a hard link. It fails with one of `linkFailures` where
@@ -106,7 +107,7 @@ package final class TemporaryFile: Sendable {
         case .name(let name): source = name
         case .nothing, .elsewhere:
             // A link cannot replace: it goes in under a random name, and that is renamed over the target.
-            source = try Self.randomName()
+            source = try PartName.random()
             guard try self.tryPlace(source) else { throw FileError("create", self.directory.subject(target), code: EEXIST) }
         }
         guard renameat(directory, source.description, directory, target.description) == 0 else {
@@ -114,12 +115,5 @@ package final class TemporaryFile: Sendable {
             _ = unlinkat(directory, source.description, 0)
             throw error
         }
-    }
-
-    private static func randomName() throws(FileError) -> SafeName {
-        var generator = SystemRandomNumberGenerator()
-        let text = ".earshot-" + String(generator.next(), radix: 36) + String(generator.next(), radix: 36) + ".part"
-        guard let name = try? SafeName(text) else { throw FileError("name", text, code: EINVAL) }
-        return name
     }
 }

@@ -4,7 +4,8 @@ internal import Glibc
 
 /// A tree on its way into a directory: under a random name there until it is whole, on disk and given its own.
 ///
-/// Dropped without having been published, it leaves nothing behind; a process that is killed leaves the random name.
+/// Dropped without having been published, it leaves nothing behind; a process that is killed leaves the random name, unlocked: see
+/// `StaleParts`.
 package final class TemporaryTree: Sendable {
     private struct State {
         var writer: TreeWriter
@@ -20,12 +21,10 @@ package final class TemporaryTree: Sendable {
 
     /// A new one; `size` is the length of the tree's bytes.
     package init(in directory: SafeDirectory, size: UInt64) throws(FileError) {
-        var generator = SystemRandomNumberGenerator()
-        let text = ".earshot-" + String(generator.next(), radix: 36) + String(generator.next(), radix: 36) + ".part"
-        guard let name = try? SafeName(text) else { throw FileError("name", text, code: EINVAL) }
         self.directory = directory
-        self.name = name
-        self.root = try directory.subdirectory(name, create: 0o700)
+        self.name = try PartName.random()
+        self.root = try directory.subdirectory(self.name, create: 0o700)
+        PartName.lock(self.root.descriptor)
         self.state = Exclusive(State(writer: TreeWriter(into: self.root, size: size)))
     }
 

@@ -84,8 +84,8 @@ extension Node {
             self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
             return self.transfers[id]?.row ?? row
         }
-        try await self.persist([.removeResource(id)])
-        self.transfers.removeValue(forKey: id)
+        try await self.persist(self.removal(of: row))
+        self.forget(row)
         if row.inSpool { try await self.spool.remove(id) }
         return nil
     }

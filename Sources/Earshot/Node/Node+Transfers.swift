@@ -125,10 +125,10 @@ extension Node {
 
     /// The oldest rows without content go, so that their number is bounded.
     func forgetFinishedTransfers() {
-        let finished = self.transfers.values.filter { $0.row.state.isFinal && !$0.row.inSpool }.map(\.row.id)
-        for id in finished.dropLast(EarshotLimits.finishedTransfers) {
-            self.transfers.removeValue(forKey: id)
-            self.persist([.removeResource(id)]) { _ in }
+        let finished = self.transfers.values.filter { $0.row.state.isFinal && !$0.row.inSpool }.map(\.row)
+        for row in finished.dropLast(EarshotLimits.finishedTransfers) {
+            self.persist(self.removal(of: row)) { _ in }
+            self.forget(row)
         }
     }
 

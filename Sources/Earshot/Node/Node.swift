@@ -174,6 +174,7 @@ public actor Node {
                 self.records[member]?.isAnnounced = true
             }
         }
+        for ended in state.endedTransfers { self.records[ended.peerID]?.remember(ended) }
         try await self.loadTransfers(state.resources, state.transfers)
         self.loadOutbox(try await self.store.outbox())
         self.unreadMessages = await self.store.unreadCount()

@@ -46,7 +46,11 @@ struct PeerRecord {
     var connection: Connection?
     /// Whether this run of the node has had a proof of its key.
     var isProven = false
-    var session: StoredSession?
+    var session: StoredSession? {
+        didSet { if self.session?.id != oldValue?.id { self.endedTransfers = [:] } }
+    }
+    /// How transfers of the session ended whose rows are gone, the latest ones.
+    var endedTransfers: OrderedDictionary<ResourceID, EndedTransfer> = [:]
     /// Whether both sides have said, on this connection, that they hold the session.
     var isAttached = false
     /// Whether we have named the session on the connection that stands: the other side waits for that.

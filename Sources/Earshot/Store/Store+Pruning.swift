@@ -19,6 +19,8 @@ extension Store {
             try self.database.run(
                 "DELETE FROM remembered WHERE received_at < ?", [.integer(Self.milliseconds(now) - InboxLimits.rememberedSeconds * 1000)])
             self.remembered = try Self.countRemembered(self.database)
+            try self.database.run(
+                "DELETE FROM ended_transfers WHERE ended_at < ?", [.integer(Self.milliseconds(now) - InboxLimits.rememberedSeconds * 1000)])
         }
         return total
     }

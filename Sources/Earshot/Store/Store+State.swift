@@ -8,7 +8,7 @@ extension Store {
         try self.attempt { () throws(SQLiteError) in
             StoredState(
                 peers: try self.loadPeers(), sessions: try self.loadSessions(), resources: try self.loadResources(),
-                transfers: try self.loadTransfers())
+                transfers: try self.loadTransfers(), endedTransfers: try self.loadEndedTransfers())
         }
     }
 
@@ -29,11 +29,13 @@ extension Store {
         case .putSession(let session): try self.put(session)
         case .removeSession(let id):
             try self.dropReceipts(ofSession: id)
+            try self.dropEndedTransfers(ofSession: id)
             try self.database.run("DELETE FROM sessions WHERE id = ?", [.blob(id.bytes)])
         case .putResource(let resource): try self.put(resource)
         case .removeResource(let id): try self.database.run("DELETE FROM resources WHERE id = ?", [.blob(id.bytes)])
         case .putTransfer(let transfer): try self.put(transfer)
         case .removeTransfer(let id): try self.database.run("DELETE FROM transfers WHERE id = ?", [.blob(id.bytes)])
+        case .putEndedTransfer(let ended): try self.put(ended)
         }
     }
 

@@ -69,6 +69,15 @@ enum StoreSchema {
         ALTER TABLE peers ADD COLUMN trusted_until INTEGER;
         ALTER TABLE peers ADD COLUMN verified TEXT;
         """,
+        """
+        -- How incoming transfers ended whose rows are gone, so that one which is offered again is still known for over.
+        CREATE TABLE ended_transfers (
+            place INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, peer_id BLOB NOT NULL, error TEXT, message TEXT NOT NULL,
+            ended_at INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX ended_transfers_by_peer ON ended_transfers (peer_id, place);
+        CREATE INDEX ended_transfers_by_time ON ended_transfers (ended_at);
+        """,
     ]
 
     /// The layout's version; throws when the file is not ours or not of our time. Changes nothing.

@@ -52,6 +52,8 @@ package struct StoredState: Sendable, Hashable {
     package var resources: [Resource]
     /// Of resources that are not over, or of whose end the other side is to be told.
     package var transfers: [StoredTransfer]
+    /// Of resources whose rows are gone; oldest first.
+    package var endedTransfers: [EndedTransfer] = []
 }
 
 /// One change of what is kept; those given together are committed together.
@@ -66,6 +68,7 @@ package enum StoreChange: Sendable, Hashable {
     /// Of a resource that was put before.
     case putTransfer(StoredTransfer)
     case removeTransfer(ResourceID)
+    case putEndedTransfer(EndedTransfer)
 }
 
 /// A reliable message on its way into the inbox.

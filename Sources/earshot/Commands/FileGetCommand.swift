@@ -1,6 +1,7 @@
 import ArgumentParser
 import EarshotControl
 import EarshotSafety
+import EarshotTree
 import NIOCore
 
 struct FileGetCommand: AsyncParsableCommand {
@@ -32,6 +33,8 @@ struct FileGetCommand: AsyncParsableCommand {
             let wanted = try files.isEmpty ? all.filter(\.isFetchable) : files.map { try Self.find($0, in: all) }
             if wanted.isEmpty { Standard.note("no files are waiting to be fetched") }
             let directory = output == "-" ? nil : try SafeDirectory(path: output ?? ".")
+            // What an earlier run that was killed has left there.
+            if let directory, !wanted.isEmpty { StaleParts.remove(from: directory) }
             var fetched: [ControlAPI.Resource] = []
             for resource in wanted {
                 let download = FileDownload(resource: resource, client: client)

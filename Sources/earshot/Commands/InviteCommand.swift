@@ -60,6 +60,9 @@ struct InviteCommand: AsyncParsableCommand {
         let name = invitation.peerName.escapedForDisplay
         let reason = invitation.error?.message
         switch invitation.state {
+        // Nobody was asked, and perhaps nobody is there.
+        case .known(.accepted) where invitation.createdAt == invitation.expiresAt:
+            Standard.note("there is a session with \(name) already; say something: earshot send \(name) hello")
         case .known(.accepted): Standard.note("\(name) accepted; say something: earshot send \(name) hello")
         case .known(.declined): throw CommandFailure(.denied, "\(name) declined")
         case .known(.timedOut):

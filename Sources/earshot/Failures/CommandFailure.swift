@@ -71,7 +71,6 @@ struct CommandFailure: Error, Hashable, Sendable {
         case "unknown-peer": "see who is there: earshot peers"
         case "not-connected": "ask for a session first: earshot invite \(peer?.escapedForDisplay ?? "PEER")"
         case "timed-out", "unconfirmed", "unavailable", "busy": "try again in a while; see who is there: earshot peers"
-        case "too-large": "send it as a file: earshot file send PEER PATH"
         case "no-space", "inbox-full": "make room there, then try again"
         default: nil
         }

@@ -1,0 +1,39 @@
+import EarshotWire
+import OrderedCollections
+
+/// Incoming transfers whose rows are gone, and whose senders may not have heard how they ended.
+///
+/// The word `done` may get lost with its connection, and the receiver's person may fetch and delete the file before the sender is back:
+/// the offer that comes again must not bring the file a second time.
+extension Node {
+    /// What removing a row changes in the store.
+    func removal(of row: Resource) -> [StoreChange] {
+        let ended = EndedTransfer(row).flatMap { self.records[row.peerID]?.session == nil ? nil : $0 }
+        return [.removeResource(row.id)] + (ended.map { [.putEndedTransfer($0)] } ?? [])
+    }
+
+    /// Has the row go, and its end remembered as `removal` has it on disk.
+    func forget(_ row: Resource) {
+        self.transfers.removeValue(forKey: row.id)
+        if let ended = EndedTransfer(row) { self.records[row.peerID]?.remember(ended) }
+    }
+
+    /// Whether an offer is of a transfer that ended here; its sender is told again that it is complete.
+    /// - Throws: why it was ended otherwise.
+    func isEnded(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
+        guard let ended = record.endedTransfers[offer.id] else { return false }
+        if let error = ended.error { throw EarshotError(error, ended.message) }
+        record.connection?.send([.resourceDone(offer.id)])
+        return true
+    }
+}
+
+extension PeerRecord {
+    /// The oldest gives way.
+    mutating func remember(_ ended: EndedTransfer) {
+        guard self.session != nil else { return }
+        self.endedTransfers.removeValue(forKey: ended.id)
+        self.endedTransfers[ended.id] = ended
+        if self.endedTransfers.count > EarshotLimits.rememberedTransfers { self.endedTransfers.removeFirst() }
+    }
+}

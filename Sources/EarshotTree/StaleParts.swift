@@ -1,0 +1,29 @@
+package import EarshotSafety
+internal import Glibc
+
+/// Removes what a killed process has left of files and trees that it was writing.
+///
+/// Only this user's own, under a name that nothing else has (`PartName`), that nobody has locked, that have not changed for an hour, and
+/// in a directory that nobody else may write to: there nobody can put something else in their place.
+package enum StaleParts {
+    /// How long one must have stayed as it is, in seconds: for the moment between making and locking it, and for clocks that differ.
+    package static let age: Int = 3600
+
+    /// Returns how many there were. What cannot be looked at or removed stays: it is not what the caller has come for.
+    @discardableResult
+    package static func remove(from directory: SafeDirectory, now: Int = time(nil)) -> Int {
+        guard let own = try? directory.status(), own.owner == geteuid(), own.mode & 0o022 == 0, let names = try? directory.entries() else {
+            return 0
+        }
+        return names.count { PartName.isOne($0) && Self.remove($0, from: directory, now: now) }
+    }
+
+    private static func remove(_ name: SafeName, from directory: SafeDirectory, now: Int) -> Bool {
+        // Not blocking, in case that it is a pipe.
+        guard let part = try? directory.open(name, flags: O_RDONLY | O_NONBLOCK), let status = try? part.status(),
+            status.kind == .regular || status.kind == .directory, status.owner == geteuid(),
+            let modified = status.modified.first, now - modified >= Self.age, PartName.tryLock(part.descriptor)
+        else { return false }
+        return (try? TreeRemoval.remove(name, from: directory)) ?? false
+    }
+}

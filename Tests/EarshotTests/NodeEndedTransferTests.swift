@@ -1,0 +1,189 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import OrderedCollections
+import Testing
+
+@testable import Earshot
+
+/// Received resources whose rows were deleted before their senders heard of the end: what is offered again does not come again.
+@Suite(.timeLimit(.minutes(1))) struct NodeEndedTransferTests {
+    private let bytes = Array("0123456789".utf8)
+    private let id = ResourceID.random()
+
+    private func back(_ raw: RawPeer, to bob: TestNode, in session: SessionID) async throws -> RawPeer {
+        let again = try await RawPeer(to: bob, as: raw.identity)
+        try await again.prove()
+        try await again.send(.sessionResume(session))
+        try await again.roundTrip()
+        return again
+    }
+
+    private func answer(_ raw: RawPeer) async throws -> Frame {
+        try await raw.next { frame in
+            switch frame {
+            case .resourceAccept, .resourceHave, .resourceRefuse, .resourceCancel, .resourceDone: frame
+            default: nil
+            }
+        }
+    }
+
+    /// Bob in a session with a peer whose every frame is the test's, and that has offered ten bytes.
+    private func offered() async throws -> (raw: RawPeer, bob: TestNode, session: SessionID) {
+        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        let session = try await raw.join()
+        try await raw.send(self.offer(raw, session))
+        #expect(try await self.answer(raw) == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
+        return (raw, bob, session)
+    }
+
+    private func offer(_ raw: RawPeer, _ session: SessionID) -> Frame { raw.offer("x", size: 10, in: session, id: self.id) }
+
+    private func complete(_ raw: RawPeer) async throws {
+        let hash = try XXH3()
+        hash.update(ByteBuffer(bytes: self.bytes))
+        try await raw.send(
+            .resourceChunk(ResourceChunk(id: self.id, offset: 0, data: ByteBuffer(bytes: self.bytes))),
+            .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: hash.digest())))
+        #expect(try await self.answer(raw) == .resourceDone(self.id))
+    }
+
+    private func delete(from bob: TestNode) async throws {
+        #expect(try await bob.node.removeResource(self.id) == nil)
+        #expect(await bob.node.resources() == [])
+    }
+
+    @Test func aDeletedCompleteOneIsStillComplete() async throws {
+        let (raw, bob, session) = try await self.offered()
+        try await self.complete(raw)
+        await raw.close()
+        try await self.delete(from: bob)
+        let second = try await self.back(raw, to: bob, in: session)
+        try await second.send(self.offer(raw, session))
+        #expect(try await self.answer(second) == .resourceDone(self.id))
+        #expect(await bob.node.resources() == [])
+        await second.close()
+        await bob.stop()
+        // It is known on disk.
+        let bob2 = try await TestNode("bob", in: bob.state)
+        let third = try await self.back(raw, to: bob2, in: session)
+        try await third.send(self.offer(raw, session))
+        #expect(try await self.answer(third) == .resourceDone(self.id))
+        #expect(await bob2.node.resources() == [])
+        #expect(try bob2.spoolNames() == [])
+        // Another resource of the same name is another one.
+        try await third.send(raw.offer("x", size: 10, in: session))
+        guard case .resourceAccept = try await self.answer(third) else { throw EarshotError(.notFound, "not accepted") }
+        await third.close()
+        await bob2.stop()
+    }
+
+    @Test func aDeletedCancelledOneStaysCancelled() async throws {
+        let (raw, bob, session) = try await self.offered()
+        await raw.close()
+        try await eventually("it is paused") { try await bob.node.resource(self.id).state == .paused }
+        #expect(try await bob.node.removeResource(self.id)?.state == .cancelled)
+        try await self.delete(from: bob)
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(self.offer(raw, session))
+        guard case .resourceRefuse(let refuse) = try await self.answer(again) else { throw EarshotError(.notFound, "not refused") }
+        #expect(refuse.refusal.code == .cancelled)
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func aDeletedFailedOneMayBeTriedAgain() async throws {
+        let (raw, bob, session) = try await self.offered()
+        try await raw.send(
+            .resourceChunk(ResourceChunk(id: self.id, offset: 0, data: ByteBuffer(bytes: self.bytes))),
+            .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: [UInt8](repeating: 0, count: 16))))
+        guard case .resourceRefuse = try await self.answer(raw) else { throw EarshotError(.notFound, "not refused") }
+        try await eventually("it has failed") { try await bob.node.resource(self.id).state == .failed }
+        try await self.delete(from: bob)
+        await raw.close()
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(self.offer(raw, session))
+        #expect(try await self.answer(again) == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func theyAreForgottenWithTheSession() async throws {
+        let (raw, bob, session) = try await self.offered()
+        try await self.complete(raw)
+        try await self.delete(from: bob)
+        #expect(try await bob.node.store.load().endedTransfers.map(\.id) == [self.id])
+        try await bob.node.leave(session)
+        #expect(try await bob.node.store.load().endedTransfers == [])
+        #expect(await bob.node.endedTransfers(of: raw.id) == 0)
+        await raw.close()
+        await bob.stop()
+    }
+
+    @Test func finishedTransfersThatGiveWayAreRemembered() async throws {
+        let (raw, bob, session) = try await self.offered()
+        try await self.complete(raw)
+        try await bob.node.dropContent(self.id)
+        await bob.node.addFinished(EarshotLimits.finishedTransfers, of: raw.id)
+        await #expect(throws: EarshotError.self) { try await bob.node.resource(self.id) }
+        await raw.close()
+        let again = try await self.back(raw, to: bob, in: session)
+        try await again.send(self.offer(raw, session))
+        #expect(try await self.answer(again) == .resourceDone(self.id))
+        await again.close()
+        await bob.stop()
+    }
+
+    @Test func rememberedTransfers() async throws {
+        let limit = EarshotLimits.rememberedTransfers
+        let time = Date(timeIntervalSince1970: 1_700_000_000)
+        func ended(_ number: Int, of peer: UInt8 = 1) -> EndedTransfer {
+            EndedTransfer(id: ResourceID(high: UInt64(peer), low: UInt64(number)), peerID: peerID(peer), endedAt: time)
+        }
+        var record = PeerRecord(id: peerID(1), now: time)
+        record.session = StoredSession(id: .random(), members: [], createdAt: time)
+        for number in 0..<limit { record.remember(ended(number)) }
+        #expect(record.endedTransfers.count == limit && record.endedTransfers.keys.first == ended(0).id)
+        record.remember(ended(limit))
+        #expect(record.endedTransfers.count == limit && record.endedTransfers.keys.first == ended(1).id)
+
+        let directory = try StateDirectory()
+        let store = try Store(directory: directory.path)
+        try await store.apply([.putEndedTransfer(ended(0)), .putEndedTransfer(ended(0, of: 2))])
+        let blob = peerID(1).bytes.hexadecimal
+        try await store.sql(
+            """
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(limit - 2))
+            INSERT INTO ended_transfers (id, peer_id, message, ended_at) SELECT randomblob(16), x'\(blob)', '', 1700000000000 FROM n
+            """)
+        try await store.apply([.putEndedTransfer(ended(1))])
+        var kept = try await store.load().endedTransfers
+        #expect(kept.count == limit + 1 && kept.first == ended(0))
+        try await store.apply([.putEndedTransfer(ended(2))])
+        kept = try await store.load().endedTransfers
+        #expect(kept.count == limit + 1 && kept.first == ended(0, of: 2) && kept.last == ended(2), "the oldest of that peer's gives way")
+
+        let old = Double(InboxLimits.rememberedSeconds)
+        try await store.prune(readBefore: time, now: time + old)
+        #expect(try await store.load().endedTransfers.count == limit + 1)
+        try await store.prune(readBefore: time, now: time + old + 1)
+        #expect(try await store.load().endedTransfers == [])
+    }
+}
+
+extension Node {
+    fileprivate func endedTransfers(of peer: PeerID) -> Int { self.records[peer]?.endedTransfers.count ?? 0 }
+
+    /// Rows of transfers that are over and have no content, as many more as are kept.
+    fileprivate func addFinished(_ count: Int, of peer: PeerID) {
+        for _ in 0..<count {
+            let row = Resource(
+                id: .random(), direction: .outgoing, peerID: peer, peerName: "", name: "y", kind: .file, size: 0, state: .cancelled,
+                createdAt: Date())
+            self.transfers[row.id] = Transfer(row: row)
+        }
+        self.forgetFinishedTransfers()
+    }
+}

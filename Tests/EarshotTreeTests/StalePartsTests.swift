@@ -1,0 +1,84 @@
+import EarshotSafety
+import Foundation
+import Glibc
+import Testing
+
+@testable import EarshotTree
+
+/// What is taken for left behind by a process that was killed, and what never is.
+@Suite struct StalePartsTests {
+    private let scratch: TreeScratch
+    private let later = time(nil) + StaleParts.age + 10
+
+    init() throws {
+        self.scratch = try TreeScratch()
+        // Whatever this process's umask says.
+        try #require(chmod(self.scratch.path, 0o755) == 0)
+    }
+
+    private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: self.scratch.path).sorted() }
+
+    private func partName() throws -> String { try PartName.random().description }
+
+    @Test func oldOnesOfOurOwnGo() throws {
+        let (file, tree) = (try self.partName(), try self.partName())
+        try self.scratch.put(file, "half a file")
+        try self.scratch.make(tree)
+        try self.scratch.make("\(tree)/a")
+        try self.scratch.put("\(tree)/a/b", "half a tree")
+        try self.scratch.put("report.pdf", "somebody's")
+        #expect(StaleParts.remove(from: try self.scratch.directory(), now: self.later) == 2)
+        #expect(try self.names() == ["report.pdf"])
+    }
+
+    @Test func freshOnesStay() throws {
+        let file = try self.partName()
+        try self.scratch.put(file, "half a file")
+        let now = time(nil)
+        #expect(StaleParts.remove(from: try self.scratch.directory(), now: now) == 0)
+        #expect(StaleParts.remove(from: try self.scratch.directory(), now: now + StaleParts.age - 10) == 0)
+        #expect(try self.names() == [file])
+    }
+
+    @Test func thoseBeingWrittenStay() throws {
+        let tree = try TemporaryTree(in: try self.scratch.directory(), size: 10)
+        let file = try TemporaryFile(in: try self.scratch.directory(), named: true)
+        try file.file.write([1], at: 0)
+        #expect(StaleParts.remove(from: try self.scratch.directory(), now: self.later) == 0)
+        #expect(try self.names().count == 2)
+        tree.drop()
+        _ = try file.publish(as: try SafeName("whole"), onConflict: .rename)
+        #expect(try self.names() == ["whole"])
+    }
+
+    @Test func whatOnlyLooksLikeOneStays() throws {
+        let names = [
+            ".earshot-.part", ".earshot-notes.part", ".earshot-0123456789ab", "earshot-0123456789ab.part", ".earshot-0123456789aB.part",
+            ".earshot-\(UUID().uuidString.lowercased()).part", ".earshot-" + String(repeating: "0", count: 27) + ".part",
+        ]
+        for name in names { try self.scratch.put(name, "somebody's") }
+        // A link of the right name is no part, wherever it leads.
+        try self.scratch.put("precious", "somebody's")
+        let link = try self.partName()
+        self.scratch.link(link, to: "precious")
+        let pipe = try self.partName()
+        try #require(mkfifo("\(self.scratch.path)/\(pipe)", 0o600) == 0)
+        #expect(StaleParts.remove(from: try self.scratch.directory(), now: self.later) == 0)
+        #expect(try self.names() == (names + ["precious", link, pipe]).sorted())
+    }
+
+    /// Somebody else could have put anything there under such a name.
+    @Test func nothingGoesWhereOthersMayWrite() throws {
+        let file = try self.partName()
+        try self.scratch.put(file, "half a file")
+        try #require(chmod(self.scratch.path, 0o770) == 0)
+        #expect(StaleParts.remove(from: try self.scratch.directory(), now: self.later) == 0)
+        #expect(try self.names() == [file])
+        try #require(chmod(self.scratch.path, 0o755) == 0)
+        #expect(StaleParts.remove(from: try self.scratch.directory(), now: self.later) == 1)
+    }
+
+    @Test func randomNamesAreKnown() throws {
+        for _ in 0..<1000 { #expect(PartName.isOne(try PartName.random())) }
+    }
+}
