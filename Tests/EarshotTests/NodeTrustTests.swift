@@ -108,6 +108,34 @@ import Testing
         await bob.stop()
     }
 
+    /// A peer that is trusted by its id before it was ever here has proven nothing, until it has; that outlives a restart.
+    @Test func whoeverIsTrustedByItsIDAloneHasProvenNothing() async throws {
+        let (alice, bob) = (try await TestNode("alice"), try await TestNode("bob") { $0.fromUnknown = .accept })
+        let id = bob.node.id.description
+        let trusted = try await alice.node.setTrust(.trusted, for: id)
+        #expect(trusted.trust == .trusted && !trusted.proven)
+        await alice.stop()
+        let again = try await TestNode("alice", in: alice.state)
+        #expect(try await again.node.peer(id).proven == false)
+        // Somebody advertises that id under a name: the name is nobody's word that it is the key's.
+        again.sees(bob)
+        try await again.event {
+            if case .peerFound(let peer) = $0, peer.name == "bob" { () } else { nil }
+        }
+        let error = await #expect(throws: EarshotError.self) { try await again.node.setTrust(.unknown, for: "bob") }
+        #expect(error?.code == .invalidParameter)
+        #expect(error?.message.contains(id) == true)
+        #expect(try await again.send("hello", to: bob).recipients.map(\.status) == [.delivered])
+        #expect(try await again.node.peer("bob").proven)
+        await again.stop()
+        let later = try await TestNode("alice", in: alice.state)
+        let kept = try await later.node.peer("bob")
+        #expect(kept.proven && kept.name == "bob")
+        _ = try await later.node.setTrust(.unknown, for: "bob")
+        await later.stop()
+        await bob.stop()
+    }
+
     @Test func aKnownNameWithAnotherKeyIsSaid() async throws {
         let (alice, bob) = try await pair()
         let impostor = try await TestNode("bob")

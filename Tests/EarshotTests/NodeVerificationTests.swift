@@ -53,6 +53,21 @@ import Testing
         await bob.stop()
     }
 
+    /// Two persons without a connection type it at once: both machines dial, one of the two connections gives way, and neither the
+    /// exchange nor what was asked for is lost with it.
+    @Test(arguments: 0..<4) func whenBothDialAndAskAtOnceTheyCompare(_ round: Int) async throws {
+        let (alice, bob) = try await pair(inSession: false)
+        async let one = alice.node.verify(bob.node.id.description, timeout: .seconds(300))
+        async let other = bob.node.verify(alice.node.id.description, timeout: .seconds(300))
+        let started = try await (one, other)
+        #expect(started.0.state == .waiting && started.1.state == .waiting)
+        let (ours, theirs) = (try await self.change(alice, .ready), try await self.change(bob, .ready))
+        #expect(ours.digits != nil && ours.digits == theirs.digits)
+        #expect(try await alice.node.verification("bob").digits == ours.digits)
+        await alice.stop()
+        await bob.stop()
+    }
+
     @Test func aMismatchIsRememberedAndTakesTrustBack() async throws {
         let (alice, bob) = try await pair()
         _ = try await alice.node.setTrust(.trusted, for: "bob")

@@ -46,8 +46,25 @@ import Testing
             }
         }
         let outcomes = try self.engine(.unknown, hasSession: true) { $0.acceptResources = .ask }.explain().map(\.outcome)
-        #expect(outcomes == [.allow, .ask, .allow, .ask, .allow])
-        #expect(try self.engine(.unknown).explain().map(\.outcome) == [.allow, .ask, .deny, .deny, .deny])
+        #expect(outcomes == [.allow, .allow, .ask, .allow, .ask, .allow])
+    }
+
+    /// What `earshot send` does to whom, and what becomes of what a peer sends that has to invite first.
+    @Test func withoutASessionTheInvitationsRuleDecides() throws {
+        func outcomes(_ engine: PolicyEngine) -> [PolicyDecision.Outcome] { engine.explain().map(\.outcome) }
+        func rules(_ engine: PolicyEngine) -> [String] { engine.explain().map(\.rule) }
+        let trusted = try self.engine(.trusted, source: .person)
+        #expect(outcomes(trusted) == [.allow, .allow, .allow, .allow, .allow, .allow])
+        let accept = "invitations.from_trusted = accept"
+        #expect(rules(trusted) == ["peer.encryption = required", "trust = trusted", accept, accept, accept, accept])
+        #expect(try rules(self.engine(.trusted, source: .authority))[1] == "identity.authorities")
+        #expect(try outcomes(self.engine(.trusted) { $0.fromTrusted = .ask }) == [.allow, .allow, .ask, .ask, .ask, .ask])
+        #expect(try outcomes(self.engine(.trusted) { $0.fromTrusted = .reject }) == [.allow, .allow, .deny, .deny, .deny, .deny])
+        #expect(try outcomes(self.engine(.trusted) { $0.acceptResources = .ask }) == [.allow, .allow, .allow, .allow, .ask, .allow])
+        #expect(try outcomes(self.engine(.unknown)) == [.allow, .deny, .ask, .ask, .ask, .ask])
+        #expect(try rules(self.engine(.unknown))[1] == "trust = unknown")
+        #expect(try outcomes(self.engine(.unknown) { $0.pairedOnly = true }) == [.allow, .deny, .deny, .deny, .deny, .deny])
+        #expect(try outcomes(self.engine(.unknown, hasSession: true)) == [.allow, .allow, .ask, .allow, .allow, .allow])
     }
 
     @Test func encryptionIsExplained() throws {

@@ -19,7 +19,8 @@ import Testing
         let directory = try StateDirectory()
         let peer = StoredPeer(
             id: peerID(1), name: "é\u{202E}\0", trust: .blocked, spokenTLS: true, firstSeen: Self.time, lastSeen: Self.time + 1)
-        let other = StoredPeer(id: peerID(2), name: "", trust: .trusted, spokenTLS: false, firstSeen: Self.time, lastSeen: Self.time)
+        let other = StoredPeer(
+            id: peerID(2), name: "", trust: .trusted, spokenTLS: false, isProven: false, firstSeen: Self.time, lastSeen: Self.time)
         let session = StoredSession(id: SessionID(high: 1, low: .max), members: [peerID(9), peerID(1)], createdAt: Self.time)
         let largest = Self.resource(2, size: WireLimits.resourceSize)
         do {
@@ -100,6 +101,30 @@ import Testing
         #expect(error?.code == .storage)
         #expect(error?.message.contains("is damaged") == true)
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes)
+    }
+
+    /// Before it was noted who had proven a key, whoever was only decided about may have been so by its id.
+    @Test func whoHadProvenItsKeyIsInferredOnce() async throws {
+        let directory = try StateDirectory()
+        func peer(_ number: UInt8, _ trust: Trust, tls: Bool) -> StoredPeer {
+            StoredPeer(id: peerID(number), name: "a", trust: trust, spokenTLS: tls, firstSeen: Self.time, lastSeen: Self.time)
+        }
+        let inSession = peer(3, .trusted, tls: false)
+        let unproven = Set([peerID(1), peerID(5)])
+        do {
+            let store = try Store(directory: directory.path)
+            try await store.apply(
+                [
+                    peer(1, .trusted, tls: false), peer(2, .trusted, tls: true), inSession, peer(4, .unknown, tls: false),
+                    peer(5, .blocked, tls: false),
+                ].map { .putPeer($0) } + [
+                    .putSession(StoredSession(id: .random(), members: [peerID(9), inSession.id], createdAt: Self.time))
+                ])
+            try await store.sql("ALTER TABLE peers DROP COLUMN proven; PRAGMA user_version = 5")
+        }
+        let peers = try await Store(directory: directory.path).load().peers
+        #expect(peers.count == 5)
+        #expect(Set(peers.filter { !$0.isProven }.map(\.id)) == unproven)
     }
 
     @Test func aLaterLayoutIsRefused() async throws {

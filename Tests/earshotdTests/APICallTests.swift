@@ -115,7 +115,7 @@ import Testing
     /// Asked for on both sides, the digits are the same; trust then says that they were equal.
     private static func compareDigits(_ api: APICaller, with bob: APIServer) async throws {
         let policy = try await api.call("GET", "/v1/peers/bob/policy")
-        #expect(try policy.json["decisions"]?.elements.count == 5)
+        #expect(try policy.json["decisions"]?.elements.count == 6)
         #expect(try await api.call("GET", "/v1/peers/bob/verification").json["state"]?.string == "none")
         let asked = try await api.call("POST", "/v1/peers/bob/verification", json: #"{"timeout_seconds":60}"#)
         #expect(try asked.json["state"]?.string == "waiting")

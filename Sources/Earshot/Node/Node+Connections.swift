@@ -107,6 +107,8 @@ extension Node {
         }
         if record.trust == .blocked {
             // It hears what a rejected peer hears, and is not spoken of.
+            self.records[id]?.isProven = true
+            self.noteProven(id)
             self.unmuteConnections(of: id)
             self.mutedConnections[ObjectIdentifier(connection)] = connection
             self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
@@ -138,6 +140,7 @@ extension Node {
         if let address = connection.dialledAddress { record.lastGoodAddress = address }
         record.hasNamedSession = record.session != nil
         self.records[id] = record
+        self.noteProven(id)
         self.noteName(connection.peer.displayName.description, of: id)
         self.noteSpokenTLS(connection)
         self.noteVoucher(id, connection)
@@ -174,6 +177,14 @@ extension Node {
             && connection.provenAt - standing.provenAt < EarshotLimits.simultaneousDialTime && standing.channel.isActive
         guard isSimultaneous else { return true }
         return connection.isInitiator == (self.id < connection.peer.id)
+    }
+
+    /// A peer that somebody decided about by its id alone is here for the first time: that is kept.
+    private func noteProven(_ id: PeerID) {
+        guard var stored = self.records[id]?.stored, !stored.isProven else { return }
+        stored.isProven = true
+        self.records[id]?.stored = stored
+        self.persist([.putPeer(stored)]) { _ in }
     }
 
     private func noteName(_ name: String, of id: PeerID) {

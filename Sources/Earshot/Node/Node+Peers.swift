@@ -56,7 +56,7 @@ extension Node {
     public func setTrust(_ trust: Trust, for name: String, until: Date? = nil) async throws(EarshotError) -> Peer {
         let id = try self.resolve(name)
         let record = self.records[id] ?? PeerRecord(id: id, now: Date())
-        guard PeerID(name) != nil || record.isProven || record.stored != nil else {
+        guard PeerID(name) != nil || record.hasEverProven else {
             throw EarshotError(
                 .invalidParameter, "\"\(name)\" has not proven its key yet; name it by its full id, \(id)")
         }
@@ -109,8 +109,9 @@ extension Node {
     func storedPeer(_ record: PeerRecord) -> StoredPeer {
         StoredPeer(
             id: record.id, name: record.name, trust: record.decidedTrust,
-            spokenTLS: self.transport.spokenTLS.contains(record.id), trustedUntil: record.stored?.trustedUntil,
-            verified: record.stored?.verified, firstSeen: record.firstSeen, lastSeen: record.lastSeen)
+            spokenTLS: self.transport.spokenTLS.contains(record.id), isProven: record.hasEverProven,
+            trustedUntil: record.stored?.trustedUntil, verified: record.stored?.verified, firstSeen: record.firstSeen,
+            lastSeen: record.lastSeen)
     }
 
     /// A key whose digits differed is not trusted by habit.

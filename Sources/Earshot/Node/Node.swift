@@ -157,7 +157,7 @@ public actor Node {
         for peer in state.peers {
             var record = PeerRecord(id: peer.id, now: peer.firstSeen)
             record.lastSeen = peer.lastSeen
-            record.provenName = peer.name
+            if peer.isProven { record.provenName = peer.name } else { record.advertisedName = peer.name }
             record.stored = peer
             if peer.spokenTLS { self.transport.spokenTLS.keep(peer.id) }
             record.isAnnounced = true

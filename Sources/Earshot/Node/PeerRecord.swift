@@ -105,6 +105,9 @@ struct PeerRecord {
     /// Once a peer has proven its key, the name that it gave there replaces the advertised one.
     var name: String { self.provenName ?? self.advertisedName ?? self.id.description }
 
+    /// Whether its key has ever been proven to this machine, in this run or by what was kept.
+    var hasEverProven: Bool { self.isProven || self.stored?.isProven == true }
+
     var isNearby: Bool { !self.sightings.isEmpty || self.connection != nil || self.lossGrace != nil }
 
     /// Whether anything but a passing connection speaks for keeping the row.
@@ -147,7 +150,7 @@ struct PeerRecord {
         }
         return Peer(
             id: self.id, name: self.name, presence: self.isNearby ? .nearby : .away, state: state, trust: self.trust,
-            protection: self.connection?.protection, proven: self.isProven || self.stored != nil, addresses: addresses,
+            protection: self.connection?.protection, proven: self.hasEverProven, addresses: addresses,
             discoveryInfo: self.discoveryInfo, sources: sources.sorted(), error: self.failure, trustSource: self.trustSource,
             trustExpiresAt: self.trustExpiresAt, verified: self.stored?.verified, nameConflict: nameConflict, firstSeen: self.firstSeen,
             lastSeen: self.lastSeen)

@@ -1,9 +1,11 @@
-/// What this machine's rules make of one kind of thing that a peer may want, and why: for `earshot policy explain`.
+/// What this machine's rules make of one kind of thing between it and a peer, and why: for `earshot policy explain`.
 public struct PolicyDecision: Sendable, Hashable {
     /// What is decided about.
     public enum Action: String, Sendable, Hashable, CaseIterable {
         /// A connection between the two.
         case connect
+        /// What this machine sends the peer: messages, files, streams.
+        case send
         /// The peer's invitation to a session.
         case invite
         /// The peer's messages.

@@ -25,6 +25,15 @@ struct PolicyEngine: Sendable {
         case ask, accept, reject
         /// Nobody here sees it; the inviter hears what a rejected one hears.
         case hide
+
+        /// How it is explained.
+        var shown: PolicyDecision.Outcome {
+            switch self {
+            case .ask: .ask
+            case .accept: .allow
+            case .reject, .hide: .deny
+            }
+        }
     }
 
     let facts: Facts
@@ -67,15 +76,10 @@ struct PolicyEngine: Sendable {
     /// Every decision about the peer, with its rule.
     func explain() -> [PolicyDecision] {
         let invitation = self.invitation()
-        let outcome: PolicyDecision.Outcome =
-            switch invitation.outcome {
-            case .ask: .ask
-            case .accept: .allow
-            case .reject, .hide: .deny
-            }
         return [
             self.connect(),
-            PolicyDecision(action: .invite, outcome: outcome, rule: invitation.rule, reason: invitation.reason),
+            self.send(),
+            PolicyDecision(action: .invite, outcome: invitation.outcome.shown, rule: invitation.rule, reason: invitation.reason),
             self.inSession(.message, rule: "session", "messages of a peer in a session are taken"),
             self.file(),
             self.inSession(.stream, rule: "session", "streams of a peer in a session wait for a reader"),
@@ -99,6 +103,20 @@ struct PolicyEngine: Sendable {
         return PolicyDecision(action: .connect, outcome: .allow, rule: rule, reason: reason)
     }
 
+    /// What `earshot send`, `file send` and `stream open` may do.
+    private func send() -> PolicyDecision {
+        let (outcome, rule, reason): (PolicyDecision.Outcome, String, String) =
+            switch (self.facts.trust, self.facts.hasSession, self.facts.source) {
+            case (.blocked, _, _): (.deny, "trust = blocked", "it is blocked, and nothing is sent to it")
+            case (_, true, _): (.allow, "session", "there is a session with it")
+            case (.trusted, false, .authority): (.allow, "identity.authorities", "\(self.trustWords), so it is invited to a session first")
+            case (.trusted, false, _): (.allow, "trust = trusted", "\(self.trustWords), so it is invited to a session first")
+            case (.unknown, false, _):
+                (.deny, "trust = unknown", "\(self.trustWords), and there is no session with it; run earshot invite first")
+            }
+        return PolicyDecision(action: .send, outcome: outcome, rule: rule, reason: reason)
+    }
+
     private func file() -> PolicyDecision {
         let rule = "resources.accept = \(self.configuration.acceptResources.rawValue)"
         switch self.configuration.acceptResources {
@@ -113,11 +131,25 @@ struct PolicyEngine: Sendable {
         if self.facts.trust == .blocked {
             return PolicyDecision(action: action, outcome: .deny, rule: "trust = blocked", reason: "it is blocked")
         }
-        guard self.facts.hasSession else {
+        guard !self.facts.hasSession else { return PolicyDecision(action: action, outcome: outcome, rule: rule, reason: reason) }
+        // The peer has to invite first, and so that rule decides; a person who is asked about each file is asked all the same.
+        let invitation = self.invitation()
+        switch invitation.outcome {
+        case .accept where outcome == .ask:
+            return PolicyDecision(action: action, outcome: .ask, rule: rule, reason: reason)
+        case .accept:
             return PolicyDecision(
-                action: action, outcome: .deny, rule: "session", reason: "there is no session with it; an invitation comes first")
+                action: action, outcome: outcome, rule: invitation.rule,
+                reason: "there is no session with it, and its invitation to one is accepted by itself")
+        case .ask:
+            return PolicyDecision(
+                action: action, outcome: .ask, rule: invitation.rule,
+                reason: "there is no session with it, and a person is asked about its invitation to one")
+        case .reject, .hide:
+            return PolicyDecision(
+                action: action, outcome: .deny, rule: invitation.rule,
+                reason: "there is no session with it, and its invitation to one is declined")
         }
-        return PolicyDecision(action: action, outcome: outcome, rule: rule, reason: reason)
     }
 
     /// What is thought of the peer, as the beginning of a sentence.

@@ -42,12 +42,13 @@ extension Store {
     private func put(_ peer: StoredPeer) throws(SQLiteError) {
         try self.database.run(
             """
-            INSERT OR REPLACE INTO peers (id, name, trust, spoken_tls, trusted_until, verified, first_seen, last_seen)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO peers (id, name, trust, spoken_tls, proven, trusted_until, verified, first_seen, last_seen)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .blob(peer.id.bytes), .text(peer.name), .text(peer.trust.rawValue), .integer(peer.spokenTLS ? 1 : 0),
-                peer.trustedUntil.map { .integer(Self.milliseconds($0)) } ?? .null, Self.optional(peer.verified?.rawValue),
+                .integer(peer.isProven ? 1 : 0), peer.trustedUntil.map { .integer(Self.milliseconds($0)) } ?? .null,
+                Self.optional(peer.verified?.rawValue),
                 .integer(Self.milliseconds(peer.firstSeen)), .integer(Self.milliseconds(peer.lastSeen)),
             ])
     }
@@ -64,12 +65,13 @@ extension Store {
     }
 
     private func loadPeers() throws(SQLiteError) -> [StoredPeer] {
-        try self.database.query("SELECT id, name, trust, spoken_tls, first_seen, last_seen, trusted_until, verified FROM peers ORDER BY id")
-        {
-            row throws(SQLiteError) in
+        try self.database.query(
+            "SELECT id, name, trust, spoken_tls, first_seen, last_seen, trusted_until, verified, proven FROM peers ORDER BY id"
+        ) { row throws(SQLiteError) in
             StoredPeer(
                 id: try Self.peerID(row, 0), name: row.text(1), trust: try Self.value(row, 2), spokenTLS: row.integer(3) != 0,
-                trustedUntil: row.isNull(6) ? nil : Self.date(row.integer(6)), verified: row.isNull(7) ? nil : try Self.value(row, 7),
+                isProven: row.integer(8) != 0, trustedUntil: row.isNull(6) ? nil : Self.date(row.integer(6)),
+                verified: row.isNull(7) ? nil : try Self.value(row, 7),
                 firstSeen: Self.date(row.integer(4)), lastSeen: Self.date(row.integer(5)))
         }
     }

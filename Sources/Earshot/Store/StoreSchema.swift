@@ -78,6 +78,11 @@ enum StoreSchema {
         CREATE INDEX ended_transfers_by_peer ON ended_transfers (peer_id, place);
         CREATE INDEX ended_transfers_by_time ON ended_transfers (ended_at);
         """,
+        """
+        -- Whether a peer has ever proven its key. Of those kept so far, whoever was only trusted or blocked may have been so by its id.
+        ALTER TABLE peers ADD COLUMN proven INTEGER NOT NULL DEFAULT 1;
+        UPDATE peers SET proven = 0 WHERE spoken_tls = 0 AND trust <> 'unknown' AND id NOT IN (SELECT peer_id FROM members);
+        """,
     ]
 
     /// The layout's version; throws when the file is not ours or not of our time. Changes nothing.

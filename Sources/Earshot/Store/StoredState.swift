@@ -9,6 +9,8 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     package var trust: Trust
     /// Whether it has spoken TLS with us: it is not accepted in plaintext until a person resets that.
     package var spokenTLS: Bool
+    /// Whether it has ever proven its key to this machine: one that was decided about by its full id may never have been here.
+    package var isProven: Bool
     /// When its trust ends by itself.
     package var trustedUntil: Date?
     /// What came of the last comparison of digits with it.
@@ -17,13 +19,14 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     package var lastSeen: Date
 
     package init(
-        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, trustedUntil: Date? = nil, verified: Verified? = nil, firstSeen: Date,
-        lastSeen: Date
+        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, isProven: Bool = true, trustedUntil: Date? = nil,
+        verified: Verified? = nil, firstSeen: Date, lastSeen: Date
     ) {
         self.id = id
         self.name = name
         self.trust = trust
         self.spokenTLS = spokenTLS
+        self.isProven = isProven
         self.trustedUntil = trustedUntil
         self.verified = verified
         self.firstSeen = firstSeen

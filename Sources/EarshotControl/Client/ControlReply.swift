@@ -4,4 +4,10 @@ package struct ControlReply<Value: Sendable>: Sendable {
     package let value: Value
     /// One JSON document.
     package let json: [UInt8]
+
+    /// A value that came inside of another document, and its JSON.
+    package init(value: Value, json: [UInt8]) {
+        self.value = value
+        self.json = json
+    }
 }

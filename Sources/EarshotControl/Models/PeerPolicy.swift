@@ -43,11 +43,12 @@ extension ControlAPI {
         }
     }
 
-    /// What the rules make of one kind of thing that a peer may want.
+    /// What the rules make of one kind of thing between this machine and a peer.
     package struct PolicyDecision: Codable, Hashable, Sendable {
         /// What is decided about.
         package enum Action: String, Hashable, Sendable, CaseIterable {
             case connect
+            case send
             case invite
             case message
             case file

@@ -45,16 +45,32 @@ struct VerifyCommand: AsyncParsableCommand {
             guard started.value.state == .waiting else { return started }
             let id = started.value.peerID
             Standard.note("waiting for earshot verify to be typed on \(started.value.peerName.escapedForDisplay) too")
+            // What came of it, as it was told: a moment later the daemon may have gone on to something else.
+            var outcome: ControlReply<ControlAPI.Verification>?
             try await events.forEach { event in
                 switch event.value.type {
                 case .known(.verificationChanged):
-                    return event.value.peerID != id || event.value.verification?.state.known == .waiting
+                    guard event.value.peerID == id, let told = event.value.verification else { return true }
+                    switch told.state {
+                    case .known(.waiting), .known(.requested): return true
+                    case .known(.ready): break
+                    case .known, .unknown:
+                        // The end of an earlier one, told before this one began.
+                        guard try await client.verification(of: id).value.state != .waiting else { return true }
+                    }
+                    outcome = ControlReply(value: told, json: try ControlJSON.encode(told))
+                    return false
                 // What came of it may be among what was missed.
-                case .known(.gap): return try await client.verification(of: id).value.state == .waiting
+                case .known(.gap):
+                    let now = try await client.verification(of: id)
+                    guard now.value.state != .waiting else { return true }
+                    outcome = now
+                    return false
                 default: return true
                 }
             }
-            return try await client.verification(of: id)
+            guard let outcome else { return try await client.verification(of: id) }
+            return outcome
         }
     }
 
