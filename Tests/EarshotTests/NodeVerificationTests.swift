@@ -78,6 +78,12 @@ import Testing
         #expect(try await self.change(bob, .mismatched).errorMessage?.contains("alice says") == true)
         let error = await #expect(throws: EarshotError.self) { try await alice.node.setTrust(.trusted, for: "bob") }
         #expect(error?.code == .forbidden)
+        // A "yes" on the other side that comes after this "no" does not count; not before a person there has it forgotten.
+        let late = await #expect(throws: EarshotError.self) { try await bob.node.setTrust(.trusted, for: "alice") }
+        #expect(late?.code == .forbidden && late?.message.contains("says that the digits differ") == true)
+        _ = try await bob.node.setTrust(.unknown, for: "alice")
+        #expect(try await bob.node.verification("alice").state == .none)
+        #expect(try await bob.node.setTrust(.trusted, for: "alice").verified == nil)
         await alice.stop()
         let again = try await TestNode("alice", in: alice.state) { $0.fromUnknown = .accept }
         #expect(try await again.node.peer("bob").verified == .mismatched)

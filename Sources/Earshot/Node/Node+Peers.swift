@@ -47,12 +47,13 @@ extension Node {
     /// Sets what this machine thinks of a peer; the decision is on disk when this returns.
     ///
     /// `blocked` also ends its sessions, declines its invitation and stops listening to it. `unknown` ends its sessions where it
-    /// was trusted or in one, and forgets that it has spoken TLS, and what came of a comparison of digits. `trusted` while digits are shown says
+    /// was trusted or in one, and forgets that it has spoken TLS, and what came of a comparison of digits, here or by the peer's word. `trusted` while digits are shown says
     /// that they were equal.
     ///
     /// Trust ends by itself at `until`, and is for good where that is `nil`.
     /// - Throws: `unknown-peer`, `ambiguous-peer`; `invalid-parameter` for a key that is not proven and not named by its full id, and for
-    ///   a time that is over or more than `EarshotLimits.trustTime` away; `forbidden` for trust in a key whose digits differed.
+    ///   a time that is over or more than `EarshotLimits.trustTime` away; `forbidden` for trust in a key whose digits differed, by a
+    ///   person's word here or, in this run, there.
     public func setTrust(_ trust: Trust, for name: String, until: Date? = nil) async throws(EarshotError) -> Peer {
         let id = try self.resolve(name)
         let record = self.records[id] ?? PeerRecord(id: id, now: Date())
@@ -91,6 +92,7 @@ extension Node {
         if let ended, current.session?.id == ended.id { self.sessionEnded(id, tellPeer: true) }
         self.scheduleTrustExpiry(id)
         if trust == .trusted, isCompared, self.records[id]?.comparison?.state == .ready { self.enter(id, .matched) }
+        if forgetsTLS, self.records[id]?.comparison?.state == .mismatched { self.enter(id, .none) }
         if trust != .trusted, self.records[id]?.session == nil {
             self.failOutbox(of: id, EarshotError(.notConnected, "\(current.name) is not trusted any more"), queuedToo: true)
             self.interruptTransfers(of: id, .notConnected, "\(current.name) is not trusted any more")
@@ -116,11 +118,14 @@ extension Node {
 
     /// A key whose digits differed is not trusted by habit.
     func checkMismatch(_ record: PeerRecord) throws(EarshotError) {
-        guard record.stored?.verified == .mismatched else { return }
-        throw EarshotError(
-            .forbidden,
-            "the digits of \(record.name) differed when they were compared; compare them again with earshot verify, "
-                + "or forget that with earshot distrust")
+        let next = "compare them again with earshot verify, or forget that with earshot distrust"
+        if record.stored?.verified == .mismatched {
+            throw EarshotError(.forbidden, "the digits of \(record.name) differed when they were compared; \(next)")
+        }
+        // Whoever answers here a moment after the person there has seen other digits is not to overlook it.
+        if record.comparison?.state == .mismatched {
+            throw EarshotError(.forbidden, "\(record.name) says that the digits differ; \(next)")
+        }
     }
 }
 
