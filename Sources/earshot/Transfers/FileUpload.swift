@@ -23,7 +23,7 @@ struct FileUpload: Sendable {
             // Subscribed first, so that not even the end of a small file is missed.
             let events = try await self.client.events()
             do {
-                rows.add(try await self.client.sendResource(request).value.resources)
+                try await rows.make { try await self.client.sendResource(request).value.resources }
             } catch let error as ControlError {
                 throw CommandFailure(error, peer: self.recipients.count == 1 ? self.recipients.first : nil)
             }
@@ -42,7 +42,7 @@ struct FileUpload: Sendable {
     ) async throws -> [Result] {
         try await Interrupts.takingBack {
             guard !self.queue else { return }
-            for row in rows.running { try? await self.client.removeResource(row.id) }
+            for row in await rows.runningOnceKnown() { try? await self.client.removeResource(row.id) }
         } _: {
             try await operation()
         }
@@ -67,10 +67,11 @@ struct FileUpload: Sendable {
         return try await self.takingBack(rows) {
             let events = try await self.client.events()
             let (size, bytes) = try self.content()
-            rows.add(
+            try await rows.make {
                 try await self.client.sendResource(
                     to: recipient, name: self.file.name, kind: self.file.kind, size: size, content: bytes, digest: self.digest, queue: true
-                ).value.resources)
+                ).value.resources
+            }
             return try await self.follow(rows, events)
         }
     }

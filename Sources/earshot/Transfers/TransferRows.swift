@@ -8,6 +8,8 @@ final class TransferRows: Sendable {
         var order: [String] = []
         /// Peers that are not connected, by id.
         var away: Set<String> = []
+        /// Whether the daemon has been asked to make some and has not answered.
+        var isAsking = false
     }
 
     private let state = Mutex(State())
@@ -41,13 +43,26 @@ final class TransferRows: Sendable {
         }
     }
 
-    func add(_ resources: [ControlAPI.Resource]) {
+    private func add(_ resources: [ControlAPI.Resource]) {
         self.state.withLock { state in
             for resource in resources where state.rows[resource.id] == nil {
                 state.rows[resource.id] = resource
                 state.order.append(resource.id)
             }
         }
+    }
+
+    /// Asks the daemon for rows, which are known as soon as it answers.
+    func make(_ ask: () async throws -> [ControlAPI.Resource]) async throws {
+        self.state.withLock { $0.isAsking = true }
+        defer { self.state.withLock { $0.isAsking = false } }
+        self.add(try await ask())
+    }
+
+    /// Those that are not over, once it is known which there are: what the daemon is just making is to be taken back too.
+    func runningOnceKnown() async -> [ControlAPI.Resource] {
+        while self.state.withLock({ $0.isAsking }) { try? await Task.sleep(for: .milliseconds(10)) }
+        return self.running
     }
 
     func contains(_ id: String) -> Bool { self.state.withLock { $0.rows[id] != nil } }
