@@ -51,7 +51,7 @@ package enum EarshotLimits {
     package static let dataInFlight = 1024 * 1024
     /// What is read from a data connection at once, and decrypted: it stays in a core's cache until it is hashed and written, and the few
     /// buffers that it takes are small beside what else a daemon needs.
-    package static let dataRead = 128 * 1024
+    package static let dataRead = 256 * 1024
     /// How long the side that has sent everything over a data connection waits for the other one to close it.
     package static let dataEndTime: Duration = .seconds(5)
     /// How long a transfer waits for the other side to dial, or to ask to be dialled.

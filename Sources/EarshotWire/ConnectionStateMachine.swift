@@ -129,6 +129,22 @@ package struct ConnectionStateMachine: Sendable {
         }
     }
 
+    /// Whether unreliable messages that come now are acted upon: they depend on nothing that came before them, and change nothing.
+    package var hearsUnreliable: Bool {
+        switch self.state {
+        case .open, .finishing: true
+        case .closed: false
+        }
+    }
+
+    /// Whether unreliable messages may be written now.
+    package var saysUnreliable: Bool {
+        switch self.state {
+        case .open: true
+        case .finishing, .closed: false
+        }
+    }
+
     /// A frame is about to be written.
     @discardableResult
     package mutating func sent(_ frame: Frame) -> SentAction {

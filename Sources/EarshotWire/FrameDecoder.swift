@@ -15,7 +15,7 @@ package struct FrameDecoder: Sendable {
         case proven
     }
 
-    private enum State {
+    enum State {
         case header
         case payload(FrameType, length: Int)
         case chunk(ResourceID, offset: UInt64, remaining: Int)
@@ -26,11 +26,11 @@ package struct FrameDecoder: Sendable {
 
     /// Holds for headers that are not yet read: set to `proven` between the frame that proved the peer and the next.
     package var phase: Phase = .unproven
-    private var state: State = .header
+    var state: State = .header
     /// What was fed and not yet consumed.
-    private var current = ByteBuffer()
+    var current = ByteBuffer()
     /// The beginning of something that spans buffers.
-    private var partial = ByteBuffer()
+    var partial = ByteBuffer()
 
     package init() {}
 
@@ -165,7 +165,7 @@ package struct FrameDecoder: Sendable {
     }
 
     /// Lets go of a consumed buffer, so that an idle connection does not hold the last one it read.
-    private mutating func releaseIfEmpty() {
+    mutating func releaseIfEmpty() {
         if self.current.readableBytes == 0 {
             self.current = ByteBuffer()
         }

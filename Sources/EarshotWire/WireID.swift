@@ -31,11 +31,15 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
     /// A fresh identifier that sorts by its time (RFC 9562 section 5.7, version 7, with the fraction of the millisecond in `rand_a`):
     /// whoever keeps many of them in an index adds at its end. 62 bits are the system's randomness.
     package static func timeOrdered(secondsSince1970: Double) -> Self {
-        let ticks = UInt64(exactly: (max(0, min(secondsSince1970, 1e11)) * 4_096_000).rounded(.down)) ?? 0
         var generator = SystemRandomNumberGenerator()
+        return Self.timeOrdered(secondsSince1970: secondsSince1970, random: generator.next())
+    }
+
+    /// The same with randomness that was fetched before.
+    package static func timeOrdered(secondsSince1970: Double, random: UInt64) -> Self {
+        let ticks = UInt64(exactly: (max(0, min(secondsSince1970, 1e11)) * 4_096_000).rounded(.down)) ?? 0
         let (milliseconds, fraction) = ticks.quotientAndRemainder(dividingBy: 4096)
-        return Self(
-            high: milliseconds << 16 | 0x7000 | fraction, low: 1 << 63 | (generator.next() as UInt64) >> 2)
+        return Self(high: milliseconds << 16 | 0x7000 | fraction, low: 1 << 63 | random >> 2)
     }
 
     /// An identifier from 32 hexadecimal digits, with or without the hyphens of a UUID.

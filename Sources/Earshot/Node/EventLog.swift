@@ -15,6 +15,12 @@ public final class EventLog: Sendable {
         let isLive: Bool
     }
 
+    /// An event for those who read now, and what it takes in the log, in bytes.
+    struct Live {
+        let kind: NodeEvent.Kind
+        let cost: Int
+    }
+
     private struct State {
         var backlog: Deque<Entry> = []
         var bytes = 0
@@ -72,6 +78,21 @@ public final class EventLog: Sendable {
                 state.lastSequence += 1
                 let event = NodeEvent(sequence: state.lastSequence, time: time, kind: kind)
                 state.append(Entry(event: event, cost: cost(kind), isLive: isLive))
+            }
+            defer { state.waiters.removeAll() }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Adds events that happened together, for those who read now alone; dropped where nobody does.
+    func append(live events: [Live], at time: Date) {
+        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            guard state.readers > 0 else { return [] }
+            for live in events {
+                state.lastSequence += 1
+                state.append(
+                    Entry(event: NodeEvent(sequence: state.lastSequence, time: time, kind: live.kind), cost: live.cost, isLive: true))
             }
             defer { state.waiters.removeAll() }
             return Array(state.waiters.values)
@@ -222,8 +243,15 @@ public final class EventLog: Sendable {
                 return []
             }
             let first = Int(position + 1 - oldest)
-            return state.backlog[first..<min(first + limit, state.backlog.count)]
-                .prefix { !$0.isLive || $0.event.sequence > start }.map(\.event)
+            let end = min(first + limit, state.backlog.count)
+            var events: [NodeEvent] = []
+            events.reserveCapacity(max(0, end - first))
+            for index in first..<max(first, end) {
+                let entry = state.backlog[index]
+                guard !entry.isLive || entry.event.sequence > start else { break }
+                events.append(entry.event)
+            }
+            return events
         }
     }
 

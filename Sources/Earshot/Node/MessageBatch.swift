@@ -40,6 +40,21 @@ public final class MessageBatch: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
+    /// Takes what is known at once of messages of the batch: by their index, `nil` where it is still to come.
+    func settle(_ outcomes: [Outcome?]) {
+        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            guard state.open > 0 else { return [] }
+            for (index, outcome) in outcomes.enumerated() where outcome != nil && state.outcomes[index] == nil {
+                state.outcomes[index] = outcome
+                state.open -= 1
+            }
+            guard state.open == 0 else { return [] }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
     /// What became of the messages, in the order in which they were handed over, once that is decided for all of them.
     public func outcomes() async -> [Outcome] {
         await withCheckedContinuation { continuation in

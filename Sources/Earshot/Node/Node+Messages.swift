@@ -48,9 +48,35 @@ extension Node {
         return weight
     }
 
+    /// Hands live messages that came together on to those who read the events now; nobody else hears of them.
+    func receivedUnreliable(_ frames: [MessageFrame], on connection: Connection) {
+        let peer = connection.peer.id
+        guard self.mutedConnections[ObjectIdentifier(connection)] == nil, self.records[peer]?.connection === connection,
+            let session = self.records[peer]?.session?.id, let name = self.records[peer]?.name
+        else { return }
+        let now = Date()
+        self.records[peer]?.lastSeen = now
+        var events: [EventLog.Live] = []
+        events.reserveCapacity(frames.count)
+        var bytes = 0
+        for frame in frames where frame.session == session {
+            let message = Message(
+                id: frame.id, direction: .incoming, senderID: peer, senderName: name, contentType: frame.contentType, body: frame.body,
+                mode: .unreliable, sentAt: Date(timeIntervalSince1970: Double(frame.sentAtMilliseconds) / 1000), receivedAt: now,
+                readState: .unread, recipients: [])
+            events.append(EventLog.Live(kind: .messageReceived(message), cost: frame.body.readableBytes + Self.eventOverhead))
+            bytes += frame.body.readableBytes
+        }
+        self.counters.countMessages(events.count, bytes: bytes)
+        self.events.append(live: events, at: now)
+    }
+
+    /// What an event takes in the log beyond its message's body, in bytes.
+    private static let eventOverhead = 512
+
     /// What an event of a message takes in the log, in bytes.
     static func eventCost(_ kind: NodeEvent.Kind) -> Int {
-        if case .messageReceived(let message) = kind { message.body.readableBytes + 512 } else { 512 }
+        if case .messageReceived(let message) = kind { message.body.readableBytes + Self.eventOverhead } else { Self.eventOverhead }
     }
 
     /// Tells a peer what became of its messages.
@@ -74,7 +100,7 @@ extension Node {
     /// One message in either direction.
     /// - Throws: `not-found`; `conflict` where two senders gave the id and `from` does not say which.
     public func message(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
-        if name == nil, let own = self.outgoing[id] {
+        if name == nil, let own = self.outgoing[id] ?? self.sentUnreliable[id] {
             let body = if let body = own.body { body } else { try await self.store.outboxBodies([id])[id] ?? ByteBuffer() }
             return Message(
                 id: id, direction: .outgoing, senderID: self.id, senderName: self.configuration.displayName.description,

@@ -32,14 +32,20 @@ extension Node {
     public func submit(_ drafts: [MessageDraft]) -> MessageBatch {
         let batch = MessageBatch(count: drafts.count)
         var burst = SendingBurst()
-        for (index, draft) in drafts.enumerated() { self.begin(draft, MessageBatch.Place(batch: batch, index: index), &burst) }
+        var outcomes: [MessageBatch.Outcome?] = []
+        outcomes.reserveCapacity(drafts.count)
+        for (index, draft) in drafts.enumerated() {
+            outcomes.append(self.begin(draft, MessageBatch.Place(batch: batch, index: index), &burst))
+        }
         self.end(burst)
+        batch.settle(outcomes)
         return batch
     }
 
-    private func begin(_ draft: MessageDraft, _ place: MessageBatch.Place, _ burst: inout SendingBurst) {
+    /// What is known at once of its outcome; `nil` where its place will be told.
+    private func begin(_ draft: MessageDraft, _ place: MessageBatch.Place, _ burst: inout SendingBurst) -> MessageBatch.Outcome? {
         do throws(EarshotError) {
-            try self.checkMessage(contentType: draft.contentType, size: draft.body.readableBytes, timeout: draft.timeout)
+            try self.check(draft, &burst)
             guard !draft.queue || draft.mode == .reliable else {
                 throw EarshotError(.invalidParameter, "an unreliable message is not queued; leave one of the two out")
             }
@@ -47,17 +53,18 @@ extension Node {
                 let peers = try self.peers(draft.recipients)
                 burst.use(draft.recipients, peers.map { SendingBurst.Way($0, self.records[$0]) })
             }
-            let id = draft.id ?? .timeOrdered(secondsSince1970: burst.now.timeIntervalSince1970)
-            if self.outgoing[id] != nil, try self.isKnown(id, draft, place, &burst) { return }
+            let id = draft.id ?? self.messageIDs.next(secondsSince1970: burst.now.timeIntervalSince1970)
+            if draft.id != nil, try self.isKnown(id, draft, place, &burst) { return nil }
             if draft.mode == .unreliable {
-                place.settle(.success(self.sendUnreliable(id, draft, &burst)))
+                return .success(self.sendUnreliable(id, draft, &burst))
             } else if draft.queue {
                 try self.queue(id, draft, place, &burst)
             } else {
                 self.sendReliable(id, draft, place, &burst)
             }
+            return nil
         } catch {
-            place.settle(.failure(error))
+            return .failure(error)
         }
     }
 
@@ -68,17 +75,19 @@ extension Node {
         try await self.send(to: .peers(names), contentType: contentType, body: body, id: id, timeout: timeout)
     }
 
-    private func checkMessage(contentType: String, size: Int, timeout: Duration?) throws(EarshotError) {
+    private func check(_ draft: MessageDraft, _ burst: inout SendingBurst) throws(EarshotError) {
+        let size = draft.body.readableBytes
         guard size <= WireLimits.messageBody else {
             throw EarshotError(
                 .tooLarge, "a message has at most \(WireLimits.messageBody) bytes, not \(size); send it as a file instead")
         }
-        guard MessageFrame.isContentType(contentType) else {
+        guard draft.contentType == burst.checkedType || MessageFrame.isContentType(draft.contentType) else {
             throw EarshotError(
                 .invalidParameter,
                 "a content type is 1 to \(WireLimits.contentType) printable ASCII characters without a space at either end")
         }
-        if let timeout, timeout <= .zero || timeout > EarshotLimits.messageTimeoutLimit {
+        burst.checkedType = draft.contentType
+        if let timeout = draft.timeout, timeout <= .zero || timeout > EarshotLimits.messageTimeoutLimit {
             throw EarshotError(.invalidParameter, "a message's timeout is more than 0 and at most 86400 seconds")
         }
     }
@@ -136,7 +145,7 @@ extension Node {
     private func isKnown(
         _ id: MessageID, _ draft: MessageDraft, _ place: MessageBatch.Place, _ burst: inout SendingBurst
     ) throws(EarshotError) -> Bool {
-        guard let known = self.outgoing[id] else { return false }
+        guard let known = self.outgoing[id] ?? self.sentUnreliable[id] else { return false }
         guard try known.isSame(contentType: draft.contentType, body: draft.body, mode: draft.mode, peers: burst.peers) else {
             throw EarshotError(.conflict, "the message id \(id) belongs to another message; give this one its own")
         }
@@ -162,7 +171,7 @@ extension Node {
                     place.settle(.success(now.result))
                 } else {
                     var burst = SendingBurst()
-                    self.begin(draft, place, &burst)
+                    if let outcome = self.begin(draft, place, &burst) { place.settle(outcome) }
                     self.end(burst)
                 }
             })
@@ -190,32 +199,61 @@ extension Node {
     }
 
     private func sendUnreliable(_ id: MessageID, _ draft: MessageDraft, _ burst: inout SendingBurst) -> SentMessage {
-        let recipients = burst.current.map { index -> Message.Recipient in
-            let way = burst.ways[index]
-            let failure: (EarshotError.Code, String)
-            if let session = way.session, let connection = way.connection {
-                let frame = MessageFrame(
-                    session: session, id: id, mode: .unreliable, sequence: 0, sentAtMilliseconds: burst.milliseconds,
-                    contentType: draft.contentType, body: draft.body)
-                if connection.reserveUnreliable(draft.cost) {
-                    burst.loads[index].unreliable.append(.message(frame))
-                    burst.loads[index].unreliableCost += draft.cost
-                    return Message.Recipient(peerID: way.peer, status: .sent)
-                }
-                failure = (.unavailable, "the connection to \(way.name) is busy, and an unreliable message does not wait")
-            } else if way.session == nil {
-                failure = (.notConnected, "there is no session with \(way.name); run earshot invite first")
-            } else {
-                failure = (.unavailable, "\(way.name) is not connected now, and an unreliable message does not wait")
-            }
-            return Message.Recipient(peerID: way.peer, status: .failed, error: failure.0, errorMessage: failure.1)
+        var recipients = burst.sent
+        for (place, index) in burst.current.enumerated() {
+            guard let failure = self.sendUnreliable(id, draft, on: index, &burst) else { continue }
+            recipients[place] = failure
         }
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .unreliable,
             isQueued: false, sentAt: burst.now, deadline: burst.instant, recipients: recipients)
-        self.outgoing[id] = message
-        self.keepFinished(message)
+        if draft.id == nil {
+            self.sentUnreliable.append(message)
+        } else {
+            self.outgoing[id] = message
+            self.keepFinished(message)
+        }
         return message.result
+    }
+
+    /// Adds it to what goes out to one peer at once; where it cannot, as whom it has not reached.
+    private func sendUnreliable(
+        _ id: MessageID, _ draft: MessageDraft, on index: Int, _ burst: inout SendingBurst
+    ) -> Message.Recipient? {
+        guard let session = burst.ways[index].session, let connection = burst.ways[index].connection else {
+            let way = burst.ways[index]
+            return if way.session == nil {
+                Message.Recipient(
+                    peerID: way.peer, status: .failed, error: .notConnected,
+                    errorMessage: "there is no session with \(way.name); run earshot invite first")
+            } else {
+                Message.Recipient(
+                    peerID: way.peer, status: .failed, error: .unavailable,
+                    errorMessage: "\(way.name) is not connected now, and an unreliable message does not wait")
+            }
+        }
+        guard connection.reserveUnreliable(draft.cost) else {
+            return Message.Recipient(
+                peerID: burst.ways[index].peer, status: .failed, error: .unavailable,
+                errorMessage: "the connection to \(burst.ways[index].name) is busy, and an unreliable message does not wait")
+        }
+        if draft.body.readableBytes <= FrameWriter.smallBody {
+            if burst.loads[index].template?.contentType != draft.contentType {
+                let frame = self.unreliableFrame(id, draft, in: session, burst)
+                // In order: its content type was looked at, and nothing else of it can be out of bounds.
+                burst.loads[index].template = try? MessageTemplate(frame)
+            }
+            if burst.loads[index].encode(id, draft.body, cost: draft.cost) { return nil }
+        }
+        burst.loads[index].unreliable.append(.message(self.unreliableFrame(id, draft, in: session, burst)))
+        burst.loads[index].unreliableCost += draft.cost
+        return nil
+    }
+
+    private func unreliableFrame(_ id: MessageID, _ draft: MessageDraft, in session: SessionID, _ burst: SendingBurst) -> MessageFrame {
+        MessageFrame(
+            session: session, id: id, mode: .unreliable, sequence: 0, sentAtMilliseconds: burst.milliseconds,
+            contentType: draft.contentType, body: draft.body)
     }
 
     private func queue(
@@ -282,6 +320,7 @@ extension Node {
     /// Sends what a burst has gathered.
     private func end(_ burst: SendingBurst) {
         for (way, load) in zip(burst.ways, burst.loads) {
+            if load.encodedCost > 0 { way.connection?.sendUnreliable(load.encoded, cost: load.encodedCost) }
             if !load.unreliable.isEmpty { way.connection?.sendUnreliable(load.unreliable, cost: load.unreliableCost) }
             guard let last = load.entries.last else { continue }
             self.records[way.peer]?.outbox.append(contentsOf: load.entries)

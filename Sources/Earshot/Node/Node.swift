@@ -75,6 +75,9 @@ public actor Node {
     /// Those with their final statuses, oldest first: kept for a while for whoever asks.
     var finishedOutgoing: Deque<MessageID> = []
     var finishedOutgoingBytes = 0
+    /// Unreliable ones under ids that were made here.
+    var sentUnreliable = SentUnreliable()
+    var messageIDs = MessageIDSource()
     var messageExpiry: (at: ContinuousClock.Instant, timer: Scheduled<Void>)?
     var nextSequence: UInt64
     /// What waits in the outbox on disk.
@@ -261,6 +264,9 @@ public actor Node {
         case .discoveryEnded: self.discoveryEnded()
         case .connection(.proven(let connection)): self.connectionProven(connection)
         case .connection(.received(let connection, let frames, let weight)): self.received(frames, weight: weight, on: connection)
+        case .connection(.receivedUnreliable(let connection, let messages, let weight)):
+            self.receivedUnreliable(messages, on: connection)
+            connection.processed(weight)
         case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)
         case .resolved(let peer, let addresses): self.configuredResolved(peer, addresses)
         case .dialled(let target, let error): self.dialFinished(target, error)

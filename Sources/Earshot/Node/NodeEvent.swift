@@ -10,8 +10,9 @@ public struct NodeEvent: Sendable {
     /// What happened.
     public let kind: Kind
 
-    /// What happened; the raw names are in design section 7.
-    public enum Kind: Sendable {
+    /// What happened; the raw names are in design section 7. Indirect, because an event is handed from one to the next many times, and what
+    /// it tells of is large.
+    public indirect enum Kind: Sendable {
         case peerFound(Peer)
         case peerChanged(Peer)
         case peerLost(Peer)

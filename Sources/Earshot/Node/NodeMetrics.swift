@@ -63,6 +63,13 @@ public struct NodeMetrics: Sendable {
 }
 
 extension NodeMetrics.Counters {
+    /// Counts messages whose events are told together, and the bytes of their bodies.
+    mutating func countMessages(_ count: Int, bytes: Int) {
+        self.events &+= UInt64(count)
+        self.messagesReceived &+= UInt64(count)
+        self.messageBytesReceived &+= UInt64(bytes)
+    }
+
     /// Counts what is told to the readers of the events.
     mutating func count(_ kind: NodeEvent.Kind) {
         self.events &+= 1

@@ -30,6 +30,18 @@ struct SendingBurst {
         var entries: [Outbox.Entry] = []
         var unreliable: [Frame] = []
         var unreliableCost = 0
+        /// Small unreliable messages, as they go out; and what those of the last content type have in common.
+        var encoded = ByteBuffer()
+        var encodedCost = 0
+        var template: MessageTemplate?
+
+        /// Adds a small unreliable message to those that go out as they are; `false` without a template.
+        mutating func encode(_ id: MessageID, _ body: ByteBuffer, cost: Int) -> Bool {
+            guard let template = self.template else { return false }
+            template.encode(id, body, into: &self.encoded)
+            self.encodedCost += cost
+            return true
+        }
     }
 
     /// One time for all of them.
@@ -44,6 +56,10 @@ struct SendingBurst {
     private(set) var current: Range<Int> = 0..<0
     /// As they stand in a message that nobody has got yet.
     private(set) var queued: [Message.Recipient] = []
+    /// The same of an unreliable one that has gone out to all.
+    private(set) var sent: [Message.Recipient] = []
+    /// A content type that was found in order.
+    var checkedType: String?
 
     init() {
         self.now = Date()
@@ -61,5 +77,6 @@ struct SendingBurst {
         self.ways += ways
         self.loads += Array(repeating: Load(), count: ways.count)
         self.queued = ways.map { Message.Recipient(peerID: $0.peer, status: .queued) }
+        self.sent = ways.map { Message.Recipient(peerID: $0.peer, status: .sent) }
     }
 }

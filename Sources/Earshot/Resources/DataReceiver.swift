@@ -4,7 +4,8 @@ import NIOCore
 /// Receives the bytes of one transfer from its data connections, and writes and hashes them, on a thread of its own.
 ///
 /// In plaintext a second thread has the socket and reads a few blocks ahead (``ReadAhead``): they are still in a cache when they are
-/// hashed and written. Over TLS the event loop decrypts, and this thread takes what is there; meanwhile the socket waits.
+/// hashed and written. Over TLS the event loop decrypts, and this thread waits for
+/// what is there and takes it.
 actor DataReceiver {
     /// How a data connection has ended.
     enum Outcome: Sendable {
@@ -37,8 +38,9 @@ actor DataReceiver {
                 return try self.receive(from: reader)
             }
             while true {
-                guard let bytes = try await connection.read() else { return .ended }
+                guard let bytes = try connection.readBlocking() else { return .ended }
                 try self.write(bytes)
+                connection.giveBack(bytes)
             }
         } catch let error where error.code == .notConnected {
             return .lost(error)

@@ -11,7 +11,7 @@ package actor SourceContent: OutgoingContent {
     package nonisolated let source: (any ResourceSource)?
 
     private nonisolated let executor: ThreadExecutor
-    private nonisolated let isAlone: Bool
+    nonisolated let isAlone: Bool
     let bytes: any ResourceSource
     private let hash: XXH3
     /// Bytes from the start that are in the hash.

@@ -11,6 +11,8 @@ package final class Connection: Sendable {
     package enum Command: Sendable {
         /// The node has dealt with frames of this weight.
         case processed(Int)
+        /// Write unreliable messages that are encoded already.
+        case sendUnreliable(ByteBuffer)
         /// Say why, then close.
         case close(Refusal?)
     }
@@ -68,6 +70,15 @@ package final class Connection: Sendable {
         }
     }
 
+    /// Writes unreliable messages for which there is room, encoded already.
+    package func sendUnreliable(_ messages: ByteBuffer, cost: Int) {
+        let written = self.channel.eventLoop.makePromise(of: Void.self)
+        written.futureResult.whenComplete { _ in
+            self.unreliableBytes.withLock { $0 -= cost }
+        }
+        self.channel.triggerUserOutboundEvent(Command.sendUnreliable(messages), promise: written)
+    }
+
     /// Writes frames; the future is done when the kernel has them.
     package func write(_ frames: [Frame]) -> EventLoopFuture<Void> {
         self.channel.writeAndFlush(frames)
@@ -90,6 +101,8 @@ package enum ConnectionEvent: Sendable {
     case proven(Connection)
     /// Frames that are legal where the connection stands; their weight must be handed back by `processed`.
     case received(Connection, [Frame], weight: Int)
+    /// The same of unreliable messages, whose bodies have storage of about their own size.
+    case receivedUnreliable(Connection, [MessageFrame], weight: Int)
     case closed(Connection, ConnectionEnd)
 }
 
@@ -118,7 +131,7 @@ extension Frame {
     /// What the frame costs while it waits, in bytes: its bulk and a share for everything else, so that small ones are not free.
     var weight: Int {
         switch self {
-        case .message(let message): message.body.readableBytes + Self.baseWeight
+        case .message(let message): Self.weight(ofBody: message.body.readableBytes)
         case .resourceChunk(let chunk): chunk.data.readableBytes + Self.baseWeight
         case .streamData(let data): data.data.readableBytes + Self.baseWeight
         case .invite(let invite): invite.context.count + Self.baseWeight
@@ -130,6 +143,9 @@ extension Frame {
             Self.baseWeight
         }
     }
+
+    /// The same for a message with a body of so many bytes.
+    static func weight(ofBody count: Int) -> Int { count + Self.baseWeight }
 
     /// About what a frame without bulk takes in memory.
     private static let baseWeight = 256

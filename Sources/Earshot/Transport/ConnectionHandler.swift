@@ -30,7 +30,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case handshaking(Handshake)
         /// Proven, for data: its token is to come.
         case attaching(ProvenPeer)
-        case proven(Connection, ConnectionStateMachine)
+        case proven(Connection)
         case closed
     }
 
@@ -39,16 +39,18 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private let localID: PeerID
     private let security: Security
     var state = State.waiting
+    /// What is in order between two proven peers: apart from the state, so that it is changed where it lies and not copied.
+    var machine: ConnectionStateMachine?
     private var preamble = PreambleDecoder()
     private var hasPreamble = false
     var decoder = FrameDecoder()
-    private let writer = FrameWriter()
+    let writer = FrameWriter()
     private var signsOfLife = SignsOfLife()
     private var heartbeatTask: RepeatedTask?
     var deadline: Scheduled<Void>?
     private var end: ConnectionEnd?
     private var isClosing = false
-    private var unprocessed = 0
+    var unprocessed = 0
     private var wantsRead = false
 
     package init(settings: Settings, logger: Logger, security: Security) {
@@ -123,18 +125,21 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     private func decode(context: ChannelHandlerContext) throws(WireError) {
         var frames: [Frame] = []
-        while let frame = try self.decoder.next() {
+        while true {
+            let unreliable = self.takeUnreliable()
+            if !unreliable.isEmpty {
+                self.emit(frames)
+                frames = []
+                self.emit(unreliable)
+            }
+            guard let frame = try self.decoder.next() else { break }
             switch self.state {
             case .handshaking(var handshake):
                 let outcome = handshake.received(frame)
                 self.state = .handshaking(handshake)
                 self.perform(outcome, context: context)
-            case .proven(let connection, var machine):
-                // Taken out while it is changed, so that it is not copied.
-                self.state = .closed
-                let action = machine.received(frame)
-                self.state = .proven(connection, machine)
-                switch action {
+            case .proven:
+                switch self.machine?.received(frame) ?? .ignore {
                 case .deliver, .deliverCrossing:
                     switch frame {
                     case .pong: break
@@ -156,7 +161,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     private func emit(_ frames: [Frame]) {
-        guard case .proven(let connection, _) = self.state, !frames.isEmpty else { return }
+        guard case .proven(let connection) = self.state, !frames.isEmpty else { return }
         let weight = frames.reduce(0) { $0 + $1.weight }
         self.unprocessed += weight
         self.settings.emit(.received(connection, frames, weight: weight))
@@ -202,7 +207,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         let connection = Connection(
             channel: context.channel, peer: peer, isInitiator: self.settings.role == .initiator, provenAt: .now,
             dialledAddress: self.settings.dialledAddress, vouchedUntil: self.vouchedUntil)
-        self.state = .proven(connection, ConnectionStateMachine(localID: self.localID, peerID: peer.id))
+        self.machine = ConnectionStateMachine(localID: self.localID, peerID: peer.id)
+        self.state = .proven(connection)
         self.startHeartbeat(context: context)
         if peer.transport == .tls { self.settings.spokenTLS.insert(peer.id) }
         // The node hears of the connection before whoever dialled it does.
@@ -221,13 +227,11 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         let frames = self.unwrapOutboundIn(data)
-        guard case .proven(let connection, var machine) = self.state else {
+        guard case .proven = self.state else {
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
         }
-        self.state = .closed
-        let allowed = frames.filter { machine.sent($0) == .send }
-        self.state = .proven(connection, machine)
+        let allowed = self.allowed(frames)
         do {
             try self.writer.write(allowed, context: context, promise: promise)
         } catch {
@@ -238,10 +242,13 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     /// Writes frames that the machine allows, at once.
     private func write(_ frames: [Frame], context: ChannelHandlerContext) {
-        guard case .proven(let connection, var machine) = self.state else { return }
-        let allowed = frames.filter { machine.sent($0) == .send }
-        self.state = .proven(connection, machine)
-        self.writeAccounted(allowed, context: context)
+        guard case .proven = self.state else { return }
+        self.writeAccounted(self.allowed(frames), context: context)
+    }
+
+    /// Those that are in order now, which are taken for written.
+    private func allowed(_ frames: [Frame]) -> [Frame] {
+        frames.filter { self.machine?.sent($0) == .send }
     }
 
     /// Writes what no machine has a say in, or had it already.
@@ -261,6 +268,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             self.unprocessed -= bytes
             self.resumeReading(context: context)
             promise?.succeed()
+        case .sendUnreliable(let messages)?: self.writeUnreliable(messages, context: context, promise: promise)
         case .close(let refusal)?:
             self.write([refusal.map(Frame.refusal) ?? .goodbye], context: context)
             self.finish(refusal.map(ConnectionEnd.refused) ?? .inOrder, context: context)
@@ -288,7 +296,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case .ask(let value): self.write([.ping(value)], context: context)
         case .dead:
             // The node hears of it at once: closing waits for a peer that does not answer.
-            if case .proven(let connection, _) = self.state {
+            if case .proven(let connection) = self.state {
                 self.state = .closed
                 self.settings.emit(.closed(connection, .dead))
             }
@@ -321,7 +329,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     private var provenID: String {
-        if case .proven(let connection, _) = self.state { connection.peer.id.description } else { "-" }
+        if case .proven(let connection) = self.state { connection.peer.id.description } else { "-" }
     }
 
     private func finish(_ end: ConnectionEnd, context: ChannelHandlerContext) {
@@ -373,7 +381,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.heartbeatTask?.cancel()
         self.deadline?.cancel()
         switch self.state {
-        case .proven(let connection, _):
+        case .proven(let connection):
             self.state = .closed
             self.settings.emit(.closed(connection, self.end ?? .lost))
         case .waiting, .handshaking, .attaching:

@@ -15,7 +15,7 @@ final class FrameWriter {
     private static let overhead = 256
 
     /// Bodies up to this many bytes are copied: a write of their own costs more.
-    private static let smallBody = 4096
+    static let smallBody = 4096
 
     /// One write for small frames together; a large body is written as the buffer that it is, not copied. Nothing is flushed.
     func write(
@@ -37,7 +37,8 @@ final class FrameWriter {
         self.write(buffer, context: context, promise: promise)
     }
 
-    private func write(_ buffer: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+    /// One write of what is encoded already.
+    func write(_ buffer: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         guard !context.channel.isWritable, buffer.readableBytes > 0 else {
             context.write(NIOAny(buffer), promise: promise)
             return

@@ -15,7 +15,7 @@ enum FrameHarness: Harness {
         guard let first = input.first else { return }
         let bytes = Array(input.dropFirst())
         let phase: FrameDecoder.Phase = first & 1 == 0 ? .proven : .unproven
-        let whole = self.decode([bytes], phase)
+        let whole = self.decode([bytes], phase, inRuns: true)
         let size = max(1, Int(first >> 1))
         let pieces = stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<min($0 + size, bytes.count)]) }
         let cut = self.decode(pieces, phase)
@@ -24,7 +24,8 @@ enum FrameHarness: Harness {
         self.checkEncoding(of: whole.frames, against: bytes)
     }
 
-    private static func decode(_ pieces: [[UInt8]], _ phase: FrameDecoder.Phase) -> Outcome {
+    /// With unreliable messages taken together where they follow each other, or all one by one.
+    private static func decode(_ pieces: [[UInt8]], _ phase: FrameDecoder.Phase, inRuns: Bool = false) -> Outcome {
         var decoder = FrameDecoder()
         decoder.phase = phase
         var outcome = Outcome()
@@ -33,7 +34,13 @@ enum FrameHarness: Harness {
             decoder.feed(ByteBuffer(bytes: piece))
             fed += piece.count
             do throws(WireError) {
-                while let frame = try decoder.next() { outcome.frames.append(frame) }
+                while true {
+                    let run = inRuns ? decoder.takeUnreliable() : []
+                    outcome.frames += run.map(Frame.message)
+                    guard run.isEmpty else { continue }
+                    guard let frame = try decoder.next() else { break }
+                    outcome.frames.append(frame)
+                }
             } catch {
                 outcome.error = error
                 demand((try? decoder.next()) == nil, "nothing comes after an error")

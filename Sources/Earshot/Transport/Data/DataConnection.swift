@@ -1,3 +1,4 @@
+internal import Dispatch
 import DequeModule
 package import EarshotWire
 import Logging
@@ -30,7 +31,8 @@ package final class DataConnection: Sendable {
         var isEnding = false
         var isClosed = false
         var isLost = false
-        var waiter: CheckedContinuation<Void, Never>?
+        /// Wakes whoever waits for room.
+        var waiter: (@Sendable () -> Void)?
     }
 
     /// Who is at the other end.
@@ -67,13 +69,25 @@ package final class DataConnection: Sendable {
     /// The next bytes; `nil` once the other side has sent all that it had to send over this connection.
     /// - Throws: `not-connected` where the connection is lost before, `protocol-violation`.
     package func read() async throws(EarshotError) -> ByteBuffer? {
-        try await self.inbox.next {
-            self.channel.eventLoop.execute {
-                let handler = self.handler.value
-                guard let context = try? self.channel.pipeline.syncOperations.context(handler: handler) else { return }
-                handler.resume(context: context)
-            }
+        try await self.inbox.next { self.resumeReading() }
+    }
+
+    /// The same for a thread of its own, which waits here.
+    func readBlocking() throws(EarshotError) -> ByteBuffer? {
+        try self.inbox.nextBlocking { self.resumeReading() }
+    }
+
+    private func resumeReading() {
+        self.channel.eventLoop.execute {
+            let handler = self.handler.value
+            guard let context = try? self.channel.pipeline.syncOperations.context(handler: handler) else { return }
+            handler.resume(context: context)
         }
+    }
+
+    /// Bytes that ``read()`` gave and that nobody needs any more: their memory is used again.
+    package func giveBack(_ bytes: consuming ByteBuffer) {
+        self.inbox.giveBack(bytes)
     }
 
     // MARK: Writing
@@ -87,7 +101,24 @@ package final class DataConnection: Sendable {
         }
     }
 
+    /// The same for a thread of its own, which waits here.
+    func writeBlocking(_ bytes: ByteBuffer) throws(EarshotError) {
+        var rest = bytes
+        while let slice = rest.readSlice(length: min(rest.readableBytes, WireLimits.dataFrame)), slice.readableBytes > 0 {
+            self.begin(.data(count: slice.readableBytes), slice)
+            let semaphore = DispatchSemaphore(value: 0)
+            self.wait(below: EarshotLimits.dataInFlight) { semaphore.signal() }
+            semaphore.wait()
+            try self.checkWriting()
+        }
+    }
+
     private func write(_ frame: DataFrame, _ bytes: ByteBuffer) async throws(EarshotError) {
+        self.begin(frame, bytes)
+        try await self.room(below: EarshotLimits.dataInFlight)
+    }
+
+    private func begin(_ frame: DataFrame, _ bytes: ByteBuffer) {
         var header = self.channel.allocator.buffer(capacity: WireLimits.frameHeaderLength)
         frame.encode(into: &header)
         let weight = header.readableBytes + bytes.readableBytes
@@ -106,36 +137,42 @@ package final class DataConnection: Sendable {
             if bytes.readableBytes > 0 { pipeline.write(NIOAny(bytes), promise: written) }
             pipeline.flush()
         }
-        try await self.room(below: EarshotLimits.dataInFlight)
     }
 
     private func room(below limit: Int) async throws(EarshotError) {
-        await withCheckedContinuation { continuation in
-            let isWaiting = self.writing.withLock { writing in
-                guard !writing.isClosed, writing.inFlight >= limit else { return false }
-                writing.waiter = continuation
-                return true
-            }
-            if !isWaiting { continuation.resume() }
-        }
+        await withCheckedContinuation { continuation in self.wait(below: limit) { continuation.resume() } }
+        try self.checkWriting()
+    }
+
+    private func checkWriting() throws(EarshotError) {
         guard !self.writing.withLock({ $0.isLost }) else { throw Self.lost }
     }
 
+    /// Has `wake` called once less than so much is on its way, or nothing goes any more; which may be at once.
+    private func wait(below limit: Int, _ wake: @escaping @Sendable () -> Void) {
+        let isWaiting = self.writing.withLock { writing in
+            guard !writing.isClosed, writing.inFlight >= limit else { return false }
+            writing.waiter = wake
+            return true
+        }
+        if !isWaiting { wake() }
+    }
+
     private func wrote(_ weight: Int) {
-        let waiter = self.writing.withLock { writing in
+        let waiter = self.writing.withLock { writing -> (@Sendable () -> Void)? in
             writing.inFlight -= weight
             return writing.inFlight < EarshotLimits.dataInFlight ? writing.waiter.take() : nil
         }
-        waiter?.resume()
+        waiter?()
     }
 
     private func lostWriting() {
-        let waiter = self.writing.withLock { writing in
+        let waiter = self.writing.withLock { writing -> (@Sendable () -> Void)? in
             writing.isClosed = true
             if !writing.isEnding || writing.inFlight > 0 { writing.isLost = true }
             return writing.waiter.take()
         }
-        waiter?.resume()
+        waiter?()
     }
 
     /// Says that this was all, and returns once the other side has closed, or after `EarshotLimits.dataEndTime`.

@@ -28,7 +28,7 @@ final class DataHandler: ChannelDuplexHandler {
         do throws(WireError) {
             while let piece = try self.decoder.next() {
                 switch piece {
-                case .bytes(let bytes): if !self.inbox.put(bytes.compacted) { self.isHeldUp = true }
+                case .bytes(let bytes): if !self.inbox.put(bytes) { self.isHeldUp = true }
                 case .end: self.inbox.end(.success(()))
                 }
             }

@@ -1,0 +1,33 @@
+import EarshotWire
+import NIOCore
+
+/// Unreliable messages beside the frames: by the hundred in one read and in one write.
+extension ConnectionHandler {
+    /// Unreliable messages that follow each other, which come by the hundred.
+    func takeUnreliable() -> [MessageFrame] {
+        guard case .proven = self.state, self.machine?.hearsUnreliable == true else { return [] }
+        var messages: [MessageFrame] = []
+        while true {
+            let run = self.decoder.takeUnreliable()
+            guard !run.isEmpty else { return messages }
+            messages += run
+        }
+    }
+
+    func emit(_ messages: [MessageFrame]) {
+        guard case .proven(let connection) = self.state else { return }
+        let weight = messages.reduce(0) { $0 + Frame.weight(ofBody: $1.body.readableBytes) }
+        self.unprocessed += weight
+        self.settings.emit(.receivedUnreliable(connection, messages, weight: weight))
+    }
+
+    /// Unreliable messages that are encoded already.
+    func writeUnreliable(_ messages: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        guard case .proven = self.state, self.machine?.saysUnreliable == true else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return
+        }
+        self.writer.write(messages, context: context, promise: promise)
+        context.flush()
+    }
+}
