@@ -39,6 +39,25 @@ import Testing
         #expect(await (try CertificateAuthorities(paths: [root])).vouch(for: []) == nil)
     }
 
+    @Test func chainLimit() async throws {
+        let directory = try StateDirectory()
+        var authority = try TestAuthority("ca")
+        let root = try authority.file(in: directory)
+        for level in 1..<CertificateAuthorities.chainLimit { authority = try authority.intermediate("level\(level)") }
+        let longest = try authority.issue("alice", in: directory)
+        #expect(try Identity.load(certificate: longest.certificate, privateKey: longest.privateKey, now: .now).chain.count == 8)
+        #expect(try await self.vouch(longest, [root]) != nil)
+        // A peer may show what it likes, a person is told.
+        let long = try authority.intermediate("one more").issue("bob", in: directory)
+        let error = #expect(throws: EarshotError.self) {
+            try Identity.load(certificate: long.certificate, privateKey: long.privateKey, now: .now)
+        }
+        #expect(error?.message.contains("more than 8 certificates") == true)
+        let chain = try NIOSSLCertificate.fromPEMFile(long.certificate)
+        #expect(chain.count == CertificateAuthorities.chainLimit + 1)
+        #expect(await (try CertificateAuthorities(paths: [root])).vouch(for: chain) == nil)
+    }
+
     @Test func whatIsNoAuthorityIsRefused() throws {
         let directory = try StateDirectory()
         let files = try TestAuthority("ca").issue("alice", in: directory)

@@ -177,6 +177,38 @@ import Testing
         #expect(try await reopened.integer("SELECT count(*) FROM remembered") == 0)
     }
 
+    @Test func rememberedPerSender() async throws {
+        let directory = try StateDirectory()
+        let limit = InboxLimits.rememberedPerSender
+        let at = Int64(Self.time.timeIntervalSince1970 * 1000)
+        do {
+            let store = try self.store(directory, count: 100, bytes: 1 << 30)
+            _ = try await store.deliver([inboxMessage(1), inboxMessage(2), inboxMessage(3, from: 2)], receivedAt: Self.time)
+            try await store.sql(
+                """
+                UPDATE messages SET read_at = place;
+                INSERT INTO remembered (sender, id, received_at) VALUES (x'\(peerID(2).bytes.hexadecimal)', randomblob(16), \(at));
+                WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(limit - 1))
+                INSERT INTO remembered (sender, id, received_at) SELECT x'\(peerID(1).bytes.hexadecimal)', randomblob(16), \(at) FROM n
+                """)
+        }
+        let store = try self.store(directory, count: 100, bytes: 1 << 30)
+        let first = "SELECT min(place) FROM remembered WHERE sender = x'\(peerID(1).bytes.hexadecimal)'"
+        let count = "SELECT count(*) FROM remembered WHERE sender = x'\(peerID(1).bytes.hexadecimal)'"
+        let oldest = try await store.integer(first)
+        // One more reaches the limit, the next takes the oldest one's place.
+        #expect(try await store.forget(readBefore: nil, limit: 1) == 1)
+        #expect(try await store.integer(count) == limit)
+        #expect(try await store.integer(first) == oldest)
+        #expect(try await store.forget(readBefore: nil, limit: 1) == 1)
+        #expect(try await store.integer(count) == limit)
+        #expect(try await store.integer(first) == oldest + 1)
+        #expect(try await store.deliver([inboxMessage(1), inboxMessage(2)], receivedAt: Self.time) == [.duplicate, .duplicate])
+        // Another sender's are its own.
+        #expect(try await store.forget(readBefore: nil, limit: 1) == 1)
+        #expect(try await store.integer("SELECT count(*) FROM remembered") == limit + 2)
+    }
+
     /// A reader that keeps up does not let a sender fill the disk with what was read.
     @Test func theHistoryOfReadMessagesIsBoundedToo() async throws {
         let directory = try StateDirectory()

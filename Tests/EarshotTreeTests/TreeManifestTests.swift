@@ -92,6 +92,15 @@ import Testing
         #expect(refusal { _ = try TreeFixtures.decode(TreeFixtures.raw(self.chain(TreeLimits.depth + 1, name: "d"))) } == "too-large")
     }
 
+    @Test func nameBytes() throws {
+        let longest = String(repeating: "n", count: TreeLimits.nameBytes)
+        #expect(try TreeFixtures.decode(TreeFixtures.raw(self.chain(1, name: longest))).count == 2)
+        #expect(refusal { _ = try TreeFixtures.decode(TreeFixtures.raw(self.chain(1, name: longest + "n"))) } == "malformed")
+        // Bytes count, not characters.
+        let characters = String(repeating: "é", count: TreeLimits.nameBytes / 2 + 1)
+        #expect(refusal { _ = try TreeFixtures.decode(TreeFixtures.raw(self.chain(1, name: characters))) } == "malformed")
+    }
+
     @Test func pathLength() throws {
         // 15 names of 255 and a slash each are 3,840 bytes; one of 255 more makes 4,095.
         let name = String(repeating: "p", count: 255)

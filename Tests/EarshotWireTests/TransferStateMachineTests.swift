@@ -58,6 +58,24 @@ import Testing
         return machine.sent(frame)
     }
 
+    @Test func incomingLimit() throws {
+        var machine = self.fresh
+        for number in 0..<64 { #expect(machine.received(self.offer(UInt64(number))) == .deliver) }
+        guard case .reply(.resourceRefuse(let refuse)) = machine.received(self.offer(64)) else {
+            Issue.record("the one too many was taken")
+            return
+        }
+        #expect(refuse.id == self.id(64) && refuse.refusal.code == .busy)
+        // One that has ended makes room; ended ones are not open, and what was refused may not be offered again.
+        #expect(machine.sent(self.refuse(0)) == .send)
+        #expect(machine.received(self.offer(65)) == .deliver)
+        guard case .reply = machine.received(self.offer(66)) else {
+            Issue.record("the one too many was taken")
+            return
+        }
+        self.refusesAsViolation(self.offer(64), in: machine)
+    }
+
     private func refusesAsViolation(_ frame: Frame, in machine: Machine, sourceLocation: SourceLocation = #_sourceLocation) {
         var machine = machine
         guard case .violation(let error) = machine.received(frame) else {

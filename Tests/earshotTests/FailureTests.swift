@@ -51,6 +51,11 @@ struct FailureTests {
         #expect(CommandFailure(code: "not-connected", message: "no session; run earshot invite bob", peer: "bob").hint == nil)
     }
 
+    /// The daemon says it where it is a message; what was sent as a file already was refused for the receiver's settings.
+    @Test func whatIsTooLargeIsNotToldToGoAsAFileAgain() {
+        #expect(CommandFailure(code: "too-large", message: "bob did not take it: it is larger than 1024 bytes", peer: "bob").hint == nil)
+    }
+
     @Test func anAmbiguousNameListsWhomItMayMean() {
         let problem = ControlAPI.Problem(
             title: "Conflict", status: 409, detail: "al may mean two", code: "ambiguous-peer",

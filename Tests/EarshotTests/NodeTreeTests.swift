@@ -1,0 +1,199 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@testable import Earshot
+
+/// Directories as a node receives them: kept over interruptions, bounded by the quota, put in place as the settings say.
+@Suite(.timeLimit(.minutes(1))) struct NodeTreeTests {
+    private let id = ResourceID.random()
+    private let source: StateDirectory
+    private let bytes: ByteBuffer
+
+    init() throws {
+        let source = try StateDirectory()
+        let files = FileManager.default
+        try files.createDirectory(atPath: "\(source.path)/tr/sub/empty", withIntermediateDirectories: true)
+        try Data("one".utf8).write(to: URL(fileURLWithPath: "\(source.path)/tr/a"))
+        try Data(repeating: 7, count: 100_000).write(to: URL(fileURLWithPath: "\(source.path)/tr/sub/b"))
+        try files.createSymbolicLink(atPath: "\(source.path)/tr/link", withDestinationPath: "sub/b")
+        self.source = source
+        let tree = try TreeSource(path: "\(source.path)/tr")
+        var bytes = ByteBuffer()
+        while bytes.readableBytes < Int(tree.size) {
+            let offset = UInt64(bytes.readableBytes)
+            let count = try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: 65_536) { try tree.read(into: $0, at: offset) }
+            try #require(count > 0)
+        }
+        self.bytes = bytes
+    }
+
+    private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
+        let bob = try await TestNode("bob") {
+            $0.fromUnknown = .accept
+            $0.reserve = 0
+            configure(&$0)
+        }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        return (raw, bob, try await raw.join())
+    }
+
+    private func offer(_ session: SessionID, id: ResourceID? = nil) -> Frame {
+        .resourceOffer(
+            ResourceOffer(session: session, id: id ?? self.id, kind: .directory, size: UInt64(self.bytes.readableBytes), name: "tr"))
+    }
+
+    private func answer(_ raw: RawPeer) async throws -> Frame {
+        try await raw.next { frame in
+            switch frame {
+            case .resourceAccept, .resourceHave, .resourceRefuse, .resourceCancel, .resourceDone: frame
+            default: nil
+            }
+        }
+    }
+
+    private func refusal(_ raw: RawPeer) async throws -> Refusal {
+        guard case .resourceRefuse(let refuse) = try await self.answer(raw) else { throw EarshotError(.notFound, "not refused") }
+        return refuse.refusal
+    }
+
+    private func chunk(_ range: Range<Int>, id: ResourceID? = nil) throws -> Frame {
+        let data = try #require(self.bytes.getSlice(at: range.lowerBound, length: range.count))
+        return .resourceChunk(ResourceChunk(id: id ?? self.id, offset: UInt64(range.lowerBound), data: data))
+    }
+
+    private func digest(_ count: Int) throws -> [UInt8] {
+        let hash = try XXH3()
+        hash.update(try #require(self.bytes.getSlice(at: 0, length: count)))
+        return hash.digest()
+    }
+
+    private func rest(from offset: Int, id: ResourceID? = nil) throws -> [Frame] {
+        [
+            try self.chunk(offset..<self.bytes.readableBytes, id: id),
+            .resourceEnd(ResourceEnd(id: id ?? self.id, algorithm: .xxh3, digest: try self.digest(self.bytes.readableBytes))),
+        ]
+    }
+
+    private func accept(from offset: Int) -> Frame {
+        .resourceAccept(ResourceAccept(id: self.id, offset: UInt64(offset), limit: UInt64(self.bytes.readableBytes)))
+    }
+
+    /// Sends all of it, on a connection on which it was not offered yet.
+    private func deliver(_ raw: RawPeer, _ session: SessionID) async throws -> Frame {
+        let id = ResourceID.random()
+        try await raw.send(self.offer(session, id: id))
+        let first = try await self.answer(raw)
+        guard case .resourceAccept = first else { return first }
+        for frame in try self.rest(from: 0, id: id) { try await raw.send(frame) }
+        return try await self.answer(raw)
+    }
+
+    private func expectEqual(_ directory: String) throws {
+        let files = FileManager.default
+        #expect(try String(contentsOfFile: "\(directory)/a", encoding: .utf8) == "one")
+        #expect(files.contents(atPath: "\(directory)/sub/b") == Data(repeating: 7, count: 100_000))
+        #expect(try files.destinationOfSymbolicLink(atPath: "\(directory)/link") == "sub/b")
+        #expect(try files.contentsOfDirectory(atPath: "\(directory)/sub/empty") == [])
+    }
+
+    /// In the middle of its entries, and in the middle of a file.
+    @Test(arguments: [30, 50_000]) func itGoesOnAfterARestart(_ part: Int) async throws {
+        let received = try StateDirectory()
+        let (raw, bob, session) = try await self.joined { $0.receiveDirectory = received.path }
+        try await raw.send(self.offer(session))
+        #expect(try await self.answer(raw) == self.accept(from: 0))
+        try await raw.send(self.chunk(0..<part))
+        try await eventually("a part is written") { try await bob.node.resource(self.id).transferred == UInt64(part) }
+        await raw.close()
+        try await eventually("it is paused") { try await bob.node.resource(self.id).state == .paused }
+        await bob.stop()
+        #expect(try received.names("") == [])
+        let bob2 = try await TestNode("bob", in: bob.state) {
+            $0.reserve = 0
+            $0.receiveDirectory = received.path
+        }
+        let again = try await RawPeer(to: bob2, as: raw.identity)
+        try await again.prove()
+        try await again.send(.sessionResume(session))
+        try await again.roundTrip()
+        try await again.send(self.offer(session))
+        guard case .resourceHave(let have) = try await self.answer(again) else { throw EarshotError(.notFound, "nothing was kept") }
+        let held = Int(have.offset)
+        #expect(held > 0 && held <= part)
+        #expect(have.digest == (try self.digest(held)))
+        try await again.send(.resourceFrom(ResourceFrom(id: self.id, offset: have.offset)))
+        #expect(try await self.answer(again) == self.accept(from: held))
+        for frame in try self.rest(from: held) { try await again.send(frame) }
+        #expect(try await self.answer(again) == .resourceDone(self.id))
+        try self.expectEqual("\(received.path)/tr")
+        #expect(try bob2.spoolNames() == [])
+        await again.close()
+        await bob2.stop()
+    }
+
+    /// It takes what its files take on the disk, in blocks, and its entries, and not only its bytes.
+    @Test(arguments: [false, true]) func quota(_ hasRoom: Bool) async throws {
+        let size = UInt64(self.bytes.readableBytes)
+        let (raw, bob, session) = try await self.joined { $0.quota = hasRoom ? size + 65_536 : size - 1 }
+        if hasRoom {
+            guard case .resourceDone = try await self.deliver(raw, session) else { throw EarshotError(.notFound, "not taken") }
+        }
+        // Before its first byte.
+        try await raw.send(self.offer(session))
+        #expect(try await self.refusal(raw).code == .noSpace)
+        #expect(try bob.spoolNames().count == (hasRoom ? 1 : 0))
+        try await raw.roundTrip()
+        await raw.close()
+        await bob.stop()
+    }
+
+    @Test(arguments: [NameConflictPolicy.rename, .overwrite, .skip]) func onConflict(_ policy: NameConflictPolicy) async throws {
+        let received = try StateDirectory()
+        let files = FileManager.default
+        try files.createDirectory(atPath: "\(received.path)/tr", withIntermediateDirectories: true)
+        try Data("old".utf8).write(to: URL(fileURLWithPath: "\(received.path)/tr/old"))
+        let (raw, bob, session) = try await self.joined {
+            $0.receiveDirectory = received.path
+            $0.onNameConflict = policy
+        }
+        let end = try await self.deliver(raw, session)
+        let old = "\(received.path)/tr/old"
+        switch policy {
+        case .rename:
+            guard case .resourceDone = end else { throw EarshotError(.notFound, "not taken") }
+            try self.expectEqual("\(received.path)/tr (2)")
+            #expect(try received.names("") == ["tr", "tr (2)"] && files.fileExists(atPath: old))
+        case .overwrite:
+            guard case .resourceDone = end else { throw EarshotError(.notFound, "not taken") }
+            try self.expectEqual("\(received.path)/tr")
+            #expect(try received.names("") == ["tr"] && !files.fileExists(atPath: old), "replaced as a whole, not merged")
+        case .skip:
+            guard case .resourceRefuse(let refuse) = end else { throw EarshotError(.notFound, "not refused") }
+            #expect(refuse.refusal.code == .conflict)
+            #expect(try received.names("") == ["tr"] && files.fileExists(atPath: old))
+        }
+        try await eventually("the spool is empty") { try bob.spoolNames() == [] }
+        await raw.close()
+        await bob.stop()
+    }
+
+    /// The sum is right, and what it is of is no tree.
+    @Test func bytesThatAreNoTreeLeaveNothing() async throws {
+        let received = try StateDirectory()
+        let (raw, bob, session) = try await self.joined { $0.receiveDirectory = received.path }
+        try await raw.send(self.offer(session))
+        #expect(try await self.answer(raw) == self.accept(from: 0))
+        let junk = ByteBuffer(repeating: 0x41, count: self.bytes.readableBytes)
+        try await raw.send(.resourceChunk(ResourceChunk(id: self.id, offset: 0, data: junk)))
+        #expect(try await self.refusal(raw).code == .protocolViolation)
+        try await eventually("nothing is left") { try await bob.node.spool.heldBytes() == 0 && bob.spoolNames() == [] }
+        #expect(try received.names("") == [])
+        // It costs its sender the transfer, not the session.
+        guard case .resourceDone = try await self.deliver(raw, session) else { throw EarshotError(.notFound, "not taken") }
+        await raw.close()
+        await bob.stop()
+    }
+}
