@@ -54,7 +54,7 @@ def first_byte(pair):
 
 def run(bench):
     source = bench.file("gibibyte", GIB)
-    plain, secure = Pair(bench, "stream-plain", "none"), Pair(bench, "stream-tls", "required")
+    plain, secure = Pair(bench, "st-plain", "none"), Pair(bench, "st-tls", "required")
     try:
         bench.compare(
             "MB/s",
