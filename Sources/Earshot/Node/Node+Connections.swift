@@ -111,7 +111,7 @@ extension Node {
             self.noteProven(id)
             self.unmuteConnections(of: id)
             self.mutedConnections[ObjectIdentifier(connection)] = connection
-            self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
+            self.schedule(.idle(FadingConnection(connection)), after: EarshotLimits.idleConnectionTime)
             self.closeExcessConnections()
             return
         }
@@ -150,7 +150,7 @@ extension Node {
         self.sendInvitations(to: id)
         self.resumeComparison(id, on: connection)
         self.publishPeer(id)
-        self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
+        self.schedule(.idle(FadingConnection(connection)), after: EarshotLimits.idleConnectionTime)
         self.closeExcessConnections()
     }
 
@@ -236,7 +236,7 @@ extension Node {
         }
         guard let record = self.records[connection.peer.id], record.connection === connection else { return }
         if self.isNeeded(record) {
-            self.schedule(.idle(connection), after: EarshotLimits.idleConnectionTime)
+            self.schedule(.idle(FadingConnection(connection)), after: EarshotLimits.idleConnectionTime)
         } else {
             connection.close()
         }

@@ -284,7 +284,7 @@ public actor Node {
         switch timer {
         case .lossGrace(let peer): self.lossGraceEnded(peer)
         case .redial(let target): self.redial(target)
-        case .idle(let connection): self.closeIfIdle(connection)
+        case .idle(let fading): if let connection = fading.connection { self.closeIfIdle(connection) }
         case .invitation(let id): self.invitationExpired(id)
         case .blockedAnswer(let id, let connection): self.answerBlocked(id, on: connection)
         case .messages: self.expireMessages()

@@ -36,7 +36,7 @@ enum DialTarget: Sendable, Hashable {
 enum NodeTimer: Sendable {
     case lossGrace(PeerID)
     case redial(DialTarget)
-    case idle(Connection)
+    case idle(FadingConnection)
     case invitation(InvitationID)
     case blockedAnswer(InvitationID?, Connection)
     case messages
@@ -59,4 +59,12 @@ enum NodeTimer: Sendable {
     /// A peer that has asked for a comparison has not revealed in time.
     case comparisonStep(PeerID, VerificationID)
     case trustExpiry(PeerID)
+}
+
+/// A connection that a timer is about: one that has ended meanwhile is not held for it. Strangers that come and go with fresh keys would
+/// cost what they had for as long as the timer lasts.
+struct FadingConnection: Sendable {
+    weak let connection: Connection?
+
+    init(_ connection: Connection) { self.connection = connection }
 }
