@@ -22,7 +22,7 @@ actor DataReceiver {
 
     init(_ content: IncomingContent) throws(EarshotError) {
         self.content = content
-        self.executor = try ThreadExecutor(name: "earshot-receive")
+        self.executor = try ThreadExecutor(name: "earshot-receive", isBulk: true)
     }
 
     deinit {

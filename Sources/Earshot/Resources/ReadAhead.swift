@@ -34,7 +34,7 @@ final class ReadAhead: Sendable {
         _ reader: DataSocketReader, _ take: (UnsafeRawBufferPointer) throws(EarshotError) -> Void
     ) throws(EarshotError) {
         let ahead = ReadAhead()
-        let thread = try ThreadExecutor(name: "earshot-read")
+        let thread = try ThreadExecutor(name: "earshot-read", isBulk: true)
         defer {
             // Where it still reads, nobody takes any more: the socket's end wakes it, or the block that is given back.
             ahead.isStopped.store(true, ordering: .releasing)

@@ -28,7 +28,7 @@ package actor SourceContent: OutgoingContent {
     /// Throws `unavailable` without memory or a thread.
     package init(_ source: any ResourceSource) throws(EarshotError) {
         self.isAlone = source.size >= EarshotLimits.dataThreshold
-        guard let executor = self.isAlone ? try ThreadExecutor(name: "earshot-send") : Self.executor else {
+        guard let executor = self.isAlone ? try ThreadExecutor(name: "earshot-send", isBulk: true) : Self.executor else {
             throw EarshotError(.unavailable, "cannot start a thread to read files")
         }
         self.executor = executor

@@ -17,13 +17,16 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
 
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let name: String
+    private let isBulk: Bool
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var queue: [Work] = []
     private var isStopped = false
 
-    /// Starts the thread; its name, at most 15 bytes, is what `top` and a debugger show.
-    package init(name: String) throws(EarshotError) {
+    /// Starts the thread; its name, at most 15 bytes, is what `top` and a debugger show. One that moves bulk lets everything that wakes up
+    /// come first: a message must not wait for the end of its turn.
+    package init(name: String, isBulk: Bool = false) throws(EarshotError) {
         self.name = name
+        self.isBulk = isBulk
         self.mutex = .allocate(capacity: 1)
         self.condition = .allocate(capacity: 1)
         pthread_mutex_init(self.mutex, nil)
@@ -84,6 +87,7 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
 
     private func work() {
         earshot_name_thread(self.name)
+        if self.isBulk { earshot_take_long_turns() }
         var jobs: [Work] = []
         while true {
             pthread_mutex_lock(self.mutex)

@@ -1,3 +1,4 @@
+internal import CLinux
 import EarshotWire
 import Logging
 import NIOCore
@@ -43,6 +44,7 @@ package final class Transport: Sendable {
         self.dataGroup = dataGroup
         self.logger = logger
         self.emit = { input.yield(.connection($0)) }
+        for loop in dataGroup.makeIterator() { loop.execute { earshot_take_long_turns() } }
         self.timers = configuration.timers ?? Timers(on: group.next())
         self.lookup = configuration.lookup ?? HostLookup()
     }
