@@ -215,6 +215,10 @@ package enum EarshotLimits {
     package static let streamWindowMinimum: UInt64 = 64 * 1024
     /// Bytes of one stream that may wait for the socket.
     package static let streamUnwrittenBytes = 512 * 1024
+    /// Bytes after which a stream asks for a data connection: for fewer it costs more than it brings.
+    package static let streamRerouteAfter: UInt64 = 1024 * 1024
+    /// Streams to one peer that ask for one at a time: with as many of the peer's own no connection that is not proven yet gives way.
+    package static let streamReroutes = 2
     /// Closed streams that stay listed.
     package static let closedStreams = 100
 

@@ -3,63 +3,31 @@ extension ConnectionStateMachine {
     ///
     /// A stream goes: open; accept (a window up to a limit, raised as the receiver's reader takes the bytes); data, never past the
     /// limit; end; done, once the reader has taken everything. Instead of accepting it the receiver may refuse it, and until done either
-    /// side may abort it. An accept of limit 0 says that the bytes come over a data connection; the end's size is then its to say.
-    /// Data that was under way when this side aborted is dropped, but held to the same window.
+    /// side may abort it. Data that was under way when this side aborted is dropped, but held to the same window.
+    ///
+    /// Once on its way the bytes may move to a data connection and back: ``StreamWindow`` knows where they are.
     struct StreamTable: Sendable {
         /// The most open streams from one peer; one more is refused as `busy`.
         static let incomingLimit = 64
         /// How many ended streams of each direction are remembered, for frames under way.
         static let remembered = 256
 
-        /// The bytes that may come next.
-        private struct Window: Sendable {
-            var next: UInt64 = 0
-            var limit: UInt64
-            /// Whether the first limit was 0: all bytes may come over a data connection, also when the limit has been raised meanwhile.
-            let mayBypass: Bool
-
-            init(first limit: UInt64) {
-                self.limit = limit
-                self.mayBypass = limit == 0
-            }
-
-            /// The window after `count` more bytes; `nil` where they are too many.
-            func moved(by count: UInt64) -> Window? {
-                let (end, overflow) = self.next.addingReportingOverflow(count)
-                guard !overflow, end <= self.limit else { return nil }
-                var moved = self
-                moved.next = end
-                return moved
-            }
-
-            /// The window with another limit; `nil` where it is lower.
-            func raised(to limit: UInt64) -> Window? {
-                guard limit >= self.limit else { return nil }
-                var raised = self
-                raised.limit = limit
-                return raised
-            }
-
-            /// Whether a stream of this size may end here.
-            func permits(end size: UInt64) -> Bool { self.next == size || (self.mayBypass && self.next == 0) }
-        }
-
         private enum Incoming: Sendable {
             case opened
-            case receiving(Window)
+            case receiving(StreamWindow)
             /// All bytes came; this side is to say `done` or abort.
-            case received
+            case received(StreamWindow)
             /// Over on this side, which the peer may not know yet. Where data may be under way, the window that holds for it.
-            case ended(Window?)
+            case ended(StreamWindow?)
             /// Over on both sides.
             case over
         }
 
         private enum Outgoing: Sendable {
             case opened
-            case sending(Window)
+            case sending(StreamWindow)
             /// The end was sent; the peer is to say `done` or abort.
-            case sent(limit: UInt64)
+            case sent(StreamWindow)
         }
 
         private var incoming: [StreamID: Incoming] = [:]
@@ -104,16 +72,100 @@ extension ConnectionStateMachine {
         }
 
         mutating func received(_ end: StreamEnd) -> ReceivedAction {
+            let wrong = ReceivedAction.violation(.outOfOrder(.streamEnd, why: "the stream is not where it could end so"))
             switch self.incoming[end.id] {
-            case .receiving(let window) where window.permits(end: end.size):
-                self.incoming[end.id] = .received
-                return .deliver
-            case .ended(.some(let window)) where window.permits(end: end.size):
-                self.incoming[end.id] = .ended(nil)
+            case .receiving(let window):
+                switch window.end(of: end.size) {
+                case .ends:
+                    self.incoming[end.id] = .received(window)
+                    return .deliver
+                case .late(let window):
+                    self.incoming[end.id] = .receiving(window)
+                    return .ignore
+                case .wrong: return wrong
+                }
+            case .ended(.some(let window)):
+                switch window.end(of: end.size) {
+                case .ends: self.incoming[end.id] = .ended(nil)
+                case .late(let window): self.incoming[end.id] = .ended(window)
+                case .wrong: return wrong
+                }
                 return .ignore
-            case .opened, .receiving, .received, .ended, .over, nil:
-                return .violation(.outOfOrder(.streamEnd, why: "the stream is not where it could end so"))
+            case .opened, .received, .ended(nil), .over, nil: return wrong
             }
+        }
+
+        /// The sender of a stream wants a data connection for it; or the receiver of one of this side's wants the bytes here again.
+        mutating func received(_ reroute: StreamReroute) -> ReceivedAction {
+            let wrong = ReceivedAction.violation(.outOfOrder(.streamReroute, why: "the stream is not where it could go another way"))
+            switch self.incoming[reroute.id] {
+            case .receiving(let window):
+                guard let asked = window.asked(at: reroute.offset) else { return wrong }
+                self.incoming[reroute.id] = .receiving(asked)
+                return .deliver
+            case .ended(.some(let window)):
+                guard let asked = window.asked(at: reroute.offset) else { return wrong }
+                self.incoming[reroute.id] = .ended(asked)
+                return .ignore
+            case .opened, .received, .ended(nil), .over: return wrong
+            case nil: break
+            }
+            switch self.outgoing[reroute.id] {
+            case .sending(let window):
+                guard let back = window.calledBack(to: reroute.offset, hasEnded: false) else { return wrong }
+                self.outgoing[reroute.id] = .sending(back)
+            case .sent(let window):
+                guard let back = window.calledBack(to: reroute.offset, hasEnded: true) else { return wrong }
+                self.outgoing[reroute.id] = .sending(back)
+            case .opened: return wrong
+            case nil: return self.endedOutgoing.contains(reroute.id) ? .ignore : wrong
+            }
+            return .deliver
+        }
+
+        mutating func received(rerouted: StreamReroute) -> ReceivedAction {
+            let wrong = ReceivedAction.violation(.outOfOrder(.streamRerouted, why: "nobody has asked for that"))
+            switch self.incoming[rerouted.id] {
+            case .receiving(let window):
+                guard let switched = window.switched(at: rerouted.offset) else { return wrong }
+                self.incoming[rerouted.id] = .receiving(switched)
+                return .deliver
+            case .ended(.some(let window)):
+                guard let switched = window.switched(at: rerouted.offset) else { return wrong }
+                self.incoming[rerouted.id] = .ended(switched)
+                return .ignore
+            case .opened, .received, .ended(nil), .over, nil: return wrong
+            }
+        }
+
+        /// This side wants a data connection for its stream; or, of a stream of the peer's, the bytes here again.
+        mutating func sent(_ reroute: StreamReroute) -> SentAction {
+            switch self.outgoing[reroute.id] {
+            case .sending(let window):
+                guard let asked = window.asked(at: reroute.offset) else { return .drop }
+                self.outgoing[reroute.id] = .sending(asked)
+                return .send
+            case .opened, .sent: return .drop
+            case nil: break
+            }
+            switch self.incoming[reroute.id] {
+            case .receiving(let window):
+                guard let back = window.calledBack(to: reroute.offset, hasEnded: false) else { return .drop }
+                self.incoming[reroute.id] = .receiving(back)
+            case .received(let window):
+                guard let back = window.calledBack(to: reroute.offset, hasEnded: true) else { return .drop }
+                self.incoming[reroute.id] = .receiving(back)
+            case .opened, .ended, .over, nil: return .drop
+            }
+            return .send
+        }
+
+        mutating func sent(rerouted: StreamReroute) -> SentAction {
+            guard case .sending(let window) = self.outgoing[rerouted.id], let switched = window.switched(at: rerouted.offset) else {
+                return .drop
+            }
+            self.outgoing[rerouted.id] = .sending(switched)
+            return .send
         }
 
         mutating func received(abort id: StreamID) -> ReceivedAction {
@@ -132,7 +184,7 @@ extension ConnectionStateMachine {
         mutating func sent(_ accept: StreamAccept) -> SentAction {
             switch self.incoming[accept.id] {
             case .opened:
-                self.incoming[accept.id] = .receiving(Window(first: accept.limit))
+                self.incoming[accept.id] = .receiving(StreamWindow(first: accept.limit))
                 return .send
             case .receiving(let window):
                 guard let raised = window.raised(to: accept.limit) else { return .drop }
@@ -178,13 +230,13 @@ extension ConnectionStateMachine {
         mutating func received(_ accept: StreamAccept) -> ReceivedAction {
             let lower = ReceivedAction.violation(.outOfOrder(.streamAccept, why: "its limit is below the one before"))
             switch self.outgoing[accept.id] {
-            case .opened: self.outgoing[accept.id] = .sending(Window(first: accept.limit))
+            case .opened: self.outgoing[accept.id] = .sending(StreamWindow(first: accept.limit))
             case .sending(let window):
                 guard let raised = window.raised(to: accept.limit) else { return lower }
                 self.outgoing[accept.id] = .sending(raised)
-            case .sent(let limit):
-                guard accept.limit >= limit else { return lower }
-                self.outgoing[accept.id] = .sent(limit: accept.limit)
+            case .sent(let window):
+                guard let raised = window.raised(to: accept.limit) else { return lower }
+                self.outgoing[accept.id] = .sent(raised)
             case nil:
                 return self.endedOutgoing.contains(accept.id)
                     ? .ignore : .violation(.outOfOrder(.streamAccept, why: "it accepts no stream"))
@@ -218,8 +270,8 @@ extension ConnectionStateMachine {
         }
 
         mutating func sent(_ end: StreamEnd) -> SentAction {
-            guard case .sending(let window) = self.outgoing[end.id], window.permits(end: end.size) else { return .drop }
-            self.outgoing[end.id] = .sent(limit: window.limit)
+            guard case .sending(let window) = self.outgoing[end.id], window.end(of: end.size) == .ends else { return .drop }
+            self.outgoing[end.id] = .sent(window)
             return .send
         }
 

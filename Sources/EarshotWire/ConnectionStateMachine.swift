@@ -111,6 +111,8 @@ package struct ConnectionStateMachine: Sendable {
         case .streamEnd(let end): return self.streams.received(end)
         case .streamDone(let id): return self.streams.received(done: id)
         case .streamAbort(let abort): return self.streams.received(abort: abort.id)
+        case .streamReroute(let reroute): return self.streams.received(reroute)
+        case .streamRerouted(let rerouted): return self.streams.received(rerouted: rerouted)
         }
     }
 
@@ -187,6 +189,8 @@ package struct ConnectionStateMachine: Sendable {
         case .streamEnd(let end): return self.streams.sent(end)
         case .streamDone(let id): return self.streams.sent(done: id)
         case .streamAbort(let abort): return self.streams.sent(abort: abort.id)
+        case .streamReroute(let reroute): return self.streams.sent(reroute)
+        case .streamRerouted(let rerouted): return self.streams.sent(rerouted: rerouted)
         }
     }
 }

@@ -60,3 +60,15 @@ package struct StreamEnd: Sendable, Hashable {
         self.size = size
     }
 }
+
+/// A stream is to go on, or goes on, over another connection from this byte on.
+package struct StreamReroute: Sendable, Hashable {
+    package var id: StreamID
+    /// From the beginning of the stream, in bytes.
+    package var offset: UInt64
+
+    package init(id: StreamID, offset: UInt64) {
+        self.id = id
+        self.offset = offset
+    }
+}

@@ -57,6 +57,8 @@ package enum Frame: Sendable, Hashable {
     case streamEnd(StreamEnd)
     case streamDone(StreamID)
     case streamAbort(StreamRefuse)
+    case streamReroute(StreamReroute)
+    case streamRerouted(StreamReroute)
     // Two persons comparing digits
     case verification(VerificationFrame)
 }
@@ -101,6 +103,8 @@ package struct HelloExtension: Sendable, Hashable {
 
     /// In an initiator's hello: this is a data connection. Its data is empty, and ignored.
     package static let dataConnection = HelloExtension(type: 1, data: [])
+    /// In either side's hello: it knows the frames by which a stream moves to a data connection. Its data is empty, and ignored.
+    package static let streamReroute = HelloExtension(type: 2, data: [])
 }
 
 /// How a proof is signed, by TLS's numbers (RFC 8446 section 4.2.3).

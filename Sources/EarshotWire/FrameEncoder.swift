@@ -117,6 +117,9 @@ package enum FrameEncoder {
             writer.identifier(end.id)
             writer.integer(end.size)
         case .streamDone(let id): writer.identifier(id)
+        case .streamReroute(let reroute), .streamRerouted(let reroute):
+            writer.identifier(reroute.id)
+            writer.integer(reroute.offset)
         case .verification(let frame): try self.verification(frame, into: &writer)
         }
         return nil

@@ -64,6 +64,8 @@ package enum FrameParser {
         case .streamEnd: .streamEnd(StreamEnd(id: try reader.identifier("stream"), size: try reader.integer("size")))
         case .streamDone: .streamDone(try reader.identifier("stream"))
         case .streamAbort: .streamAbort(StreamRefuse(id: try reader.identifier("stream"), refusal: try self.refusal(from: &reader)))
+        case .streamReroute: .streamReroute(try self.streamReroute(from: &reader))
+        case .streamRerouted: .streamRerouted(try self.streamReroute(from: &reader))
         case .verifyBegin, .verifyAnswer, .verifyReveal, .verifyEnd: .verification(try self.verification(type, from: &reader))
         }
     }
@@ -165,6 +167,10 @@ package enum FrameParser {
         let text = try reader.text("name", count: length)
         guard let name = try? StreamName(text) else { throw reader.malformed("name") }
         return StreamOpen(session: session, id: id, name: name)
+    }
+
+    private static func streamReroute(from reader: inout PayloadReader) throws(WireError) -> StreamReroute {
+        StreamReroute(id: try reader.identifier("stream"), offset: try reader.integer("offset"))
     }
 
     private static func streamData(from reader: inout PayloadReader) throws(WireError) -> StreamData {

@@ -34,6 +34,8 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     case streamEnd = 0x64
     case streamDone = 0x65
     case streamAbort = 0x66
+    case streamReroute = 0x67
+    case streamRerouted = 0x68
     case verifyBegin = 0x70
     case verifyAnswer = 0x71
     case verifyReveal = 0x72
@@ -70,7 +72,7 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .resourceHave: identifier + 8 + WireLimits.prefixDigest
         case .resourceFrom: identifier + 8
         case .streamOpen: 2 * identifier + 1 + StreamName.byteLimit
-        case .streamAccept, .streamEnd: identifier + 8
+        case .streamAccept, .streamEnd, .streamReroute, .streamRerouted: identifier + 8
         case .streamData: identifier + 4 + WireLimits.streamData
         case .verifyBegin, .verifyAnswer, .verifyReveal: identifier + WireLimits.verificationPart
         case .verifyEnd: identifier + 1
@@ -114,6 +116,8 @@ extension Frame {
         case .streamEnd: .streamEnd
         case .streamDone: .streamDone
         case .streamAbort: .streamAbort
+        case .streamReroute: .streamReroute
+        case .streamRerouted: .streamRerouted
         case .verification(let frame): frame.type
         }
     }

@@ -59,7 +59,7 @@ import Testing
             .pong, .invite, .inviteAnswer, .inviteWithdraw, .message, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk,
             .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
             .streamOpen, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone,
-            .streamAbort,
+            .streamAbort, .streamReroute, .streamRerouted,
         ]
         for kind in kinds {
             #expect(delivered[kind, default: 0] > 0, "seed \(seed) never delivered \(kind)")
@@ -69,7 +69,7 @@ import Testing
 
     private func randomStreamFrame(named names: Names, _ number: UInt64, using generator: inout SeededGenerator) throws -> Frame {
         let stream = StreamID(high: 0, low: names.streams - min(names.streams, generator.next() % 4))
-        switch generator.next() % 30 {
+        switch generator.next() % 38 {
         case 0:
             let id = StreamID(high: 0, low: names.streams + 1)
             return .streamOpen(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("a")))
@@ -78,6 +78,8 @@ import Testing
         case 17...20: return .streamEnd(StreamEnd(id: stream, size: number))
         case 21...26: return .streamDone(stream)
         case 27: return .streamRefuse(StreamRefuse(id: stream, refusal: Refusal(code: .busy)))
+        case 28...32: return .streamReroute(StreamReroute(id: stream, offset: number))
+        case 33...36: return .streamRerouted(StreamReroute(id: stream, offset: number))
         default: return .streamAbort(StreamRefuse(id: stream, refusal: Refusal(code: .cancelled)))
         }
     }

@@ -134,9 +134,6 @@ enum Fixtures {
                 frame: .streamOpen(StreamOpen(session: self.session, id: self.stream, name: try StreamName("backup")))),
             NamedFrame(
                 name: "stream accept", note: "up to 1048576", frame: .streamAccept(StreamAccept(id: self.stream, limit: 1_048_576))),
-            NamedFrame(
-                name: "stream accept over a data connection", note: "up to 0", frame: .streamAccept(StreamAccept(id: self.stream, limit: 0))
-            ),
             NamedFrame(name: "stream refuse", note: "busy with words", frame: .streamRefuse(busy)),
             NamedFrame(
                 name: "stream data", note: "four bytes 00ff00ff",
@@ -146,6 +143,10 @@ enum Fixtures {
             NamedFrame(
                 name: "stream abort", note: "cancelled, no words",
                 frame: .streamAbort(StreamRefuse(id: self.stream, refusal: Refusal(code: .cancelled)))),
+            NamedFrame(
+                name: "stream reroute", note: "at 1048576", frame: .streamReroute(StreamReroute(id: self.stream, offset: 1_048_576))),
+            NamedFrame(
+                name: "stream rerouted", note: "at 1048577", frame: .streamRerouted(StreamReroute(id: self.stream, offset: 1_048_577))),
             NamedFrame(
                 name: "verify begin", note: "commitment 00..1f",
                 frame: .verification(VerificationFrame(id: self.verification, .begin(commitment: [UInt8](0..<32))))),

@@ -226,6 +226,7 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
             .streamAccept(StreamAccept(id: id, limit: 1)), .streamRefuse(StreamRefuse(id: id, refusal: refusal)),
             .streamData(StreamData(id: id, data: ByteBuffer(repeating: 0, count: WireLimits.streamData))),
             .streamEnd(StreamEnd(id: id, size: 1)), .streamDone(id), .streamAbort(StreamRefuse(id: id, refusal: refusal)),
+            .streamReroute(StreamReroute(id: id, offset: 1)), .streamRerouted(StreamReroute(id: id, offset: 1)),
         ]
     }
 

@@ -79,29 +79,6 @@ import Testing
         self.violates(self.end(3))
     }
 
-    @Test mutating func overADataConnectionTheEndSaysTheSize() throws {
-        self.receive(try self.open())
-        self.send(self.accept(0))
-        self.receive(self.end(1_000_000))
-        self.send(self.done)
-    }
-
-    /// The end was under way when the limit was raised.
-    @Test mutating func theEndOverADataConnectionMayCrossAHigherLimit() throws {
-        self.receive(try self.open())
-        self.send(self.accept(0))
-        self.send(self.accept(9))
-        self.receive(self.end(1_000_000))
-    }
-
-    @Test mutating func bytesComeOnlyOneWay() throws {
-        self.receive(try self.open())
-        self.send(self.accept(0))
-        self.send(self.accept(9))
-        self.receive(self.data(2))
-        self.violates(self.end(1_000_000))
-    }
-
     @Test mutating func duplicateID() throws {
         self.receive(try self.open())
         self.violates(try self.open())

@@ -20,20 +20,33 @@ extension LAN {
                         try await Self.nft(laboratory, daemon.host, "add rule inet wall in \(rule)")
                     }
                     let began = ContinuousClock.now
-                    let commands = [
-                        try alice.begin(["file", "send", "bob", "north"]), try bob.begin(["file", "send", "alice", "south"]),
-                        try Self.pipe(laboratory, from: alice, to: bob), try Self.pipe(laboratory, from: bob, to: alice),
-                    ]
-                    for command in commands {
-                        let outcome = await command.outcome()
+                    let files = [try alice.begin(["file", "send", "bob", "north"]), try bob.begin(["file", "send", "alice", "south"])]
+                    let pipes = [try Self.pipe(laboratory, from: alice, to: bob), try Self.pipe(laboratory, from: bob, to: alice)]
+                    for file in files {
+                        let outcome = await file.outcome()
+                        #expect(outcome.status == 0, "\(outcome)")
+                    }
+                    try await eventually("what came through the pipes first is there") {
+                        let streams = try await alice.streams() + bob.streams()
+                        return streams.count == 4 && streams.allSatisfy { $0.transferred >= 2 << 20 }
+                    }
+                    if walled.count < 2 {
+                        let ports = [try await Self.port(alice), try await Self.port(bob)]
+                        try await eventually("each stream has a connection of its own") {
+                            try await Self.connections(laboratory, of: ports).count == 3
+                        }
+                    }
+                    for daemon in [alice, bob] { try Data().write(to: URL(fileURLWithPath: "\(daemon.place)/more")) }
+                    for pipe in pipes {
+                        let outcome = await pipe.outcome()
                         #expect(outcome.status == 0, "\(outcome)")
                     }
                     measured("files and streams both ways, walled: \(walled.joined(separator: " and "))", ContinuousClock.now - began)
                     for daemon in [alice, bob] {
-                        // Each has one file to receive and one to send: two data connections, or none at all.
+                        // Each has a file and a stream to receive and to send: four data connections, or none at all.
                         let counted = try await Self.dials(laboratory, daemon.host)
                         switch (walled.contains(daemon.name), walled.count) {
-                        case (false, _): #expect(counted == 2, "whoever can dial has dialled")
+                        case (false, _): #expect(counted == 4, "whoever can dial has dialled")
                         case (true, 2): #expect(counted >= 2, "both were tried")
                         case (true, _): break
                         }
@@ -151,17 +164,18 @@ extension LAN {
             return try #require(Int(words[place + 1]))
         }
 
-        /// Two mebibytes through a stream, compared at its end.
+        /// Two mebibytes through a stream, and once there is a file `more` two more, compared at its end.
         private static func pipe(_ laboratory: Laboratory, from: Daemon, to: Daemon) throws -> Running {
             let earshot = "\(Laboratory.binaries)/earshot"
             func command(_ daemon: Daemon) -> String {
                 "EARSHOT_SOCKET='\(daemon.socket)' '\(Laboratory.script)' host exec \(daemon.host) -- '\(earshot)' stream"
             }
             let script = """
-                set -e; cd '\(from.place)'; head -c 2M /dev/urandom > in
+                set -e; cd '\(from.place)'; head -c 4M /dev/urandom > in
                 \(command(to)) accept \(from.name) > out &
-                \(command(from)) open \(to.name) \(from.name) < in
-                wait $!; cmp in out
+                reader=$!
+                { head -c 2M in; until [ -e more ]; do sleep 0.1; done; tail -c 2M in; } | \(command(from)) open \(to.name) \(from.name)
+                wait $reader; cmp in out
                 """
             return try Running(["/bin/bash", "-c", script])
         }

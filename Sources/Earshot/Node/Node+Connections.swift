@@ -279,7 +279,7 @@ extension Node {
             case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
                 .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
                 .resourceFrom, .dataTicket, .dataUnavailable, .dataAttach, .streamAccept, .streamRefuse, .streamData, .streamEnd,
-                .streamDone, .streamAbort, .verification:
+                .streamDone, .streamAbort, .streamReroute, .streamRerouted, .verification:
                 break
             }
         }
@@ -346,6 +346,8 @@ extension Node {
             case .streamEnd(let end): self.received(end, from: id)
             case .streamDone(let stream): self.receivedDone(stream, from: id)
             case .streamAbort(let abort): self.receivedAbort(abort, from: id)
+            case .streamReroute(let reroute): self.received(reroute, from: id)
+            case .streamRerouted(let rerouted): self.receivedRerouted(rerouted, from: id)
             case .verification(let verification): self.received(verification, from: id)
             case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
             }

@@ -38,6 +38,9 @@ extension Node {
     /// Data connections, and attempts at them.
     var dataRouteCount: Int { self.dataRoutes.count }
 
+    /// A transfer's data connection, once it stands.
+    func dataConnection(_ transfer: TransferID) -> DataConnection? { self.dataRoutes[transfer]?.connection }
+
     /// Ends a transfer's data connection at once, and every attempt at one.
     func closeData(_ transfer: TransferID) {
         guard let route = self.dataRoutes.removeValue(forKey: transfer) else { return }

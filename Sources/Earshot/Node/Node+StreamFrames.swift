@@ -63,7 +63,7 @@ extension Node {
 
     func received(_ end: StreamEnd, from peer: PeerID) {
         guard let stream = self.streams[end.id], stream.row.peerID == peer, case .incoming(let flow?) = stream.flow else { return }
-        flow.finish()
+        flow.finish(at: end.size)
     }
 
     func receivedDone(_ id: StreamID, from peer: PeerID) {
@@ -104,6 +104,8 @@ extension Node {
         row.error = error?.code
         row.errorMessage = error?.message
         stream.expiry?.cancel()
+        self.closeData(TransferID(id))
+        self.streams[id]?.outlet = .settled
         self.streams[id]?.row = row
         self.streams[id]?.connection = nil
         self.streams[id]?.expiry = nil
@@ -114,6 +116,7 @@ extension Node {
         self.tell(.streamClosed(row))
         let closed = self.streams.values.filter { $0.row.state == .closed }.map(\.row.id)
         for old in closed.dropLast(EarshotLimits.closedStreams) { self.streams.removeValue(forKey: old) }
+        self.rerouteNext(to: row.peerID)
     }
 
     /// The connection is gone, and with it the streams that it carried; what nobody has accepted is opened again on the next one.

@@ -51,7 +51,7 @@ extension Node {
         let row = ByteStream(
             id: .random(), direction: .outgoing, peerID: peer, peerName: record?.name ?? peer.description, name: name.description,
             openedAt: Date())
-        let flow = OutgoingFlow()
+        let flow = OutgoingFlow(row.id) { [input] in input.yield(.streamIsLarge(row.id)) }
         self.streams[row.id] = StreamRecord(row: row, flow: .outgoing(flow))
         self.streams[row.id]?.expiry = self.schedule(.stream(row.id), after: EarshotLimits.streamOpenTime)
         self.tell(.streamOpened(row))
@@ -82,7 +82,7 @@ extension Node {
         await withTaskGroup(of: Step.self) { group in
             group.addTask {
                 do {
-                    try await flow.send(id, body)
+                    try await flow.send(body)
                     return .sent
                 } catch let error as EarshotError {
                     return .broken(error)

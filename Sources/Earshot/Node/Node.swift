@@ -275,6 +275,8 @@ public actor Node {
         case .dataDialFailed(let transfer, let attempt, let error): self.dataDialFailed(transfer, attempt, error)
         case .flush(let peer): self.flushOutbox(peer)
         case .streamAbandoned(let id): self.streamAbandoned(id)
+        case .streamIsLarge(let id): self.streamIsLarge(id)
+        case .streamDataEnded(let id, let error): self.streamDataEnded(id, error)
         case .streamAcceptorGone(let id): self.dismissStreamAcceptor(id, EarshotError(.cancelled, "whoever waited for a stream has gone"))
         case .streamsOver: self.endAllStreams()
         }

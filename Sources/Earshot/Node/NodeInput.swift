@@ -20,6 +20,10 @@ enum NodeInput: Sendable {
     case flush(PeerID)
     /// Nobody reads this stream any more.
     case streamAbandoned(StreamID)
+    /// So much has gone out of this stream that it is worth a data connection.
+    case streamIsLarge(StreamID)
+    /// A stream's data connection brings nothing any more, and why, where that is the peer's fault.
+    case streamDataEnded(StreamID, EarshotError?)
     /// Whoever waited for a stream has gone.
     case streamAcceptorGone(UInt64)
     /// The daemon is about to stop.

@@ -15,6 +15,21 @@ struct StreamRecord {
     /// The connection on which both sides have spoken of it.
     var connection: Connection?
     var expiry: Scheduled<Void>?
+    /// How far one that is received is on its way to a data connection.
+    var inlet = StreamInlet()
+    /// The same of one that is sent.
+    var outlet = Outlet.control
+
+    /// Where the bytes of a stream that is sent go.
+    enum Outlet: Equatable {
+        case control
+        /// A data connection is worth it; others come first.
+        case wanted
+        /// Both sides open one.
+        case opening
+        /// It stands, or will not.
+        case settled
+    }
 
     private var meter: StreamMeter? {
         switch self.flow {

@@ -14,7 +14,27 @@ final class IncomingFlow: Sendable {
         var lent = 0
         var taken: UInt64 = 0
         var limit: UInt64
+        /// Bytes that have come, over either connection.
+        var received: UInt64 = 0
+        /// How many there are, once the sender has said so.
+        var size: UInt64?
         var end: End?
+
+        mutating func append(_ data: ByteBuffer) {
+            self.received += UInt64(data.readableBytes)
+            if self.received == self.size { self.end = .whole }
+            if data.readableBytes <= IncomingFlow.smallPiece, var last = self.pieces.popLast() {
+                guard last.readableBytes + data.readableBytes <= IncomingFlow.joinedPiece else {
+                    self.pieces.append(last)
+                    self.pieces.append(data.compacted)
+                    return
+                }
+                last.writeImmutableBuffer(data)
+                self.pieces.append(last)
+            } else {
+                self.pieces.append(data.compacted)
+            }
+        }
     }
 
     private enum End {
@@ -44,24 +64,42 @@ final class IncomingFlow: Sendable {
 
     func append(_ data: ByteBuffer) {
         self.state.withLock { state in
-            guard state.end == nil else { return }
-            if data.readableBytes <= Self.smallPiece, var last = state.pieces.popLast() {
-                guard last.readableBytes + data.readableBytes <= Self.joinedPiece else {
-                    state.pieces.append(last)
-                    state.pieces.append(data.compacted)
-                    return
-                }
-                last.writeImmutableBuffer(data)
-                state.pieces.append(last)
-            } else {
-                state.pieces.append(data.compacted)
-            }
+            if state.end == nil { state.append(data) }
         }
         self.changed.yield()
     }
 
-    /// All bytes have come.
-    func finish() { self.end(.whole) }
+    /// The same over a data connection, where nobody else counts: `false` where it is more than the sender may send.
+    func appendCounted(_ data: ByteBuffer) -> Bool {
+        let isPermitted = self.state.withLock { state in
+            guard state.end == nil else { return false }
+            let (count, overflow) = state.received.addingReportingOverflow(UInt64(data.readableBytes))
+            guard !overflow, count <= min(state.limit, state.size ?? .max) else { return false }
+            state.append(data)
+            return true
+        }
+        self.changed.yield()
+        return isPermitted
+    }
+
+    /// The sender has sent all: so many bytes, of which some may still be on their way over a data connection.
+    func finish(at size: UInt64) {
+        self.state.withLock { state in
+            state.size = size
+            if state.received == size, state.end == nil { state.end = .whole }
+        }
+        self.changed.yield()
+    }
+
+    /// How many bytes have come, for the sender to go on there over the control connection; `nil` where it is over, as all have come. Nobody
+    /// appends meanwhile.
+    func callBack() -> UInt64? {
+        self.state.withLock { state in
+            guard state.end == nil else { return nil }
+            state.size = nil
+            return state.received
+        }
+    }
 
     /// No more will come, and what came and was not taken is of no use.
     func fail(_ error: EarshotError) {

@@ -139,7 +139,7 @@ extension Frame {
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .resourceOffer,
             .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom, .dataTicket,
             .dataUnavailable, .dataAttach, .streamOpen, .streamAccept, .streamRefuse, .streamEnd, .streamDone, .streamAbort,
-            .verification:
+            .streamReroute, .streamRerouted, .verification:
             Self.baseWeight
         }
     }

@@ -79,7 +79,7 @@ extension ConnectionHandler.Purpose {
     /// What the initiator's hello says of it.
     var helloExtensions: [HelloExtension] {
         switch self {
-        case .control: []
+        case .control: [.streamReroute]
         case .data: [.dataConnection]
         }
     }

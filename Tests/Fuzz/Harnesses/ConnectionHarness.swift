@@ -69,6 +69,7 @@ enum ConnectionHarness: Harness {
                 demand(!isOver || action == .drop, "nothing is said after the end")
                 if case .resourceAccept(let accept) = frame, action == .send { accepted[accept.id] = accept.limit }
                 if case .streamAccept(let accept) = frame, action == .send { windows[accept.id, default: (0, 0)].limit = accept.limit }
+                if case .streamReroute(let reroute) = frame, action == .send { windows[reroute.id]?.taken = reroute.offset }
                 continue
             }
             switch machine.received(frame) {
@@ -135,7 +136,7 @@ enum ConnectionHarness: Harness {
     private static func streamFrame(_ kind: UInt8, _ dice: inout Dice) -> Frame {
         let id = StreamID(high: 0, low: dice.number(below: 96))
         let refusal = StreamRefuse(id: id, refusal: Refusal(code: .cancelled))
-        switch kind % 8 {
+        switch kind % 10 {
         case 0:
             guard let name = try? StreamName("a") else { return .goodbye }
             return .streamOpen(StreamOpen(session: self.session, id: id, name: name))
@@ -144,6 +145,8 @@ enum ConnectionHarness: Harness {
         case 4: return .streamEnd(StreamEnd(id: id, size: dice.number(below: 8)))
         case 5: return .streamDone(id)
         case 6: return .streamRefuse(refusal)
+        case 7: return .streamReroute(StreamReroute(id: id, offset: dice.number(below: 8)))
+        case 8: return .streamRerouted(StreamReroute(id: id, offset: dice.number(below: 8)))
         default: return .streamAbort(refusal)
         }
     }
