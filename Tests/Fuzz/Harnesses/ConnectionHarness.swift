@@ -136,7 +136,7 @@ enum ConnectionHarness: Harness {
     private static func streamFrame(_ kind: UInt8, _ dice: inout Dice) -> Frame {
         let id = StreamID(high: 0, low: dice.number(below: 96))
         let refusal = StreamRefuse(id: id, refusal: Refusal(code: .cancelled))
-        switch kind % 10 {
+        switch kind % 8 {
         case 0:
             guard let name = try? StreamName("a") else { return .goodbye }
             return .streamOpen(StreamOpen(session: self.session, id: id, name: name))
@@ -145,9 +145,12 @@ enum ConnectionHarness: Harness {
         case 4: return .streamEnd(StreamEnd(id: id, size: dice.number(below: 8)))
         case 5: return .streamDone(id)
         case 6: return .streamRefuse(refusal)
-        case 7: return .streamReroute(StreamReroute(id: id, offset: dice.number(below: 8)))
-        case 8: return .streamRerouted(StreamReroute(id: id, offset: dice.number(below: 8)))
-        default: return .streamAbort(refusal)
+        default:
+            switch kind & 24 {
+            case 8: return .streamReroute(StreamReroute(id: id, offset: dice.number(below: 8)))
+            case 16: return .streamRerouted(StreamReroute(id: id, offset: dice.number(below: 8)))
+            default: return .streamAbort(refusal)
+            }
         }
     }
 }
