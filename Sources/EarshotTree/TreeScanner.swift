@@ -49,13 +49,16 @@ package struct TreeScanner {
         self.root = root
     }
 
-    private func shown(_ path: [UInt8]) -> String {
-        path.isEmpty ? self.root.directory.path : "\(self.root.directory.path)/\(String(decoding: path, as: UTF8.self))"
+    private func shown(_ path: [UInt8]) -> String { Self.shown(path, below: self.root) }
+
+    private static func shown(_ path: [UInt8], below root: TreeRoot) -> String {
+        path.isEmpty ? root.directory.path : "\(root.directory.path)/\(String(decoding: path, as: UTF8.self))"
     }
 
     private mutating func append(_ entry: TreeEntry, _ status: EntryStatus, _ path: [UInt8]) throws(TreeError) {
-        let shown = self.shown
-        try self.builder.append(entry, path: shown(path))
+        // Not by a copy of this scanner: that would share its arrays, and have each entry copy all that came before.
+        let root = self.root
+        try self.builder.append(entry, path: Self.shown(path, below: root))
         self.identities.append(Identity(inode: status.inode, device: status.device))
     }
 
