@@ -11,23 +11,6 @@ import Testing
     private let bytes = Array("0123456789".utf8)
     private let id = ResourceID.random()
 
-    private func back(_ raw: RawPeer, to bob: TestNode, in session: SessionID) async throws -> RawPeer {
-        let again = try await RawPeer(to: bob, as: raw.identity)
-        try await again.prove()
-        try await again.send(.sessionResume(session))
-        try await again.roundTrip()
-        return again
-    }
-
-    private func answer(_ raw: RawPeer) async throws -> Frame {
-        try await raw.next { frame in
-            switch frame {
-            case .resourceAccept, .resourceHave, .resourceRefuse, .resourceCancel, .resourceDone: frame
-            default: nil
-            }
-        }
-    }
-
     /// Bob in a session with a peer whose every frame is the test's, and that has offered ten bytes.
     private func offered() async throws -> (raw: RawPeer, bob: TestNode, session: SessionID) {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
@@ -35,7 +18,7 @@ import Testing
         try await raw.prove()
         let session = try await raw.join()
         try await raw.send(self.offer(raw, session))
-        #expect(try await self.answer(raw) == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
+        #expect(try await raw.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
         return (raw, bob, session)
     }
 
@@ -47,7 +30,7 @@ import Testing
         try await raw.send(
             .resourceChunk(ResourceChunk(id: self.id, offset: 0, data: ByteBuffer(bytes: self.bytes))),
             .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: hash.digest())))
-        #expect(try await self.answer(raw) == .resourceDone(self.id))
+        #expect(try await raw.resourceAnswer() == .resourceDone(self.id))
     }
 
     private func delete(from bob: TestNode) async throws {
@@ -60,22 +43,22 @@ import Testing
         try await self.complete(raw)
         await raw.close()
         try await self.delete(from: bob)
-        let second = try await self.back(raw, to: bob, in: session)
+        let second = try await raw.attached(to: bob, in: session)
         try await second.send(self.offer(raw, session))
-        #expect(try await self.answer(second) == .resourceDone(self.id))
+        #expect(try await second.resourceAnswer() == .resourceDone(self.id))
         #expect(await bob.node.resources() == [])
         await second.close()
         await bob.stop()
         // It is known on disk.
         let bob2 = try await TestNode("bob", in: bob.state)
-        let third = try await self.back(raw, to: bob2, in: session)
+        let third = try await raw.attached(to: bob2, in: session)
         try await third.send(self.offer(raw, session))
-        #expect(try await self.answer(third) == .resourceDone(self.id))
+        #expect(try await third.resourceAnswer() == .resourceDone(self.id))
         #expect(await bob2.node.resources() == [])
         #expect(try bob2.spoolNames() == [])
         // Another resource of the same name is another one.
         try await third.send(raw.offer("x", size: 10, in: session))
-        guard case .resourceAccept = try await self.answer(third) else { throw EarshotError(.notFound, "not accepted") }
+        guard case .resourceAccept = try await third.resourceAnswer() else { throw EarshotError(.notFound, "not accepted") }
         await third.close()
         await bob2.stop()
     }
@@ -86,9 +69,9 @@ import Testing
         try await eventually("it is paused") { try await bob.node.resource(self.id).state == .paused }
         #expect(try await bob.node.removeResource(self.id)?.state == .cancelled)
         try await self.delete(from: bob)
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(self.offer(raw, session))
-        guard case .resourceRefuse(let refuse) = try await self.answer(again) else { throw EarshotError(.notFound, "not refused") }
+        guard case .resourceRefuse(let refuse) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         #expect(refuse.refusal.code == .cancelled)
         await again.close()
         await bob.stop()
@@ -99,13 +82,13 @@ import Testing
         try await raw.send(
             .resourceChunk(ResourceChunk(id: self.id, offset: 0, data: ByteBuffer(bytes: self.bytes))),
             .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: [UInt8](repeating: 0, count: 16))))
-        guard case .resourceRefuse = try await self.answer(raw) else { throw EarshotError(.notFound, "not refused") }
+        guard case .resourceRefuse = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         try await eventually("it has failed") { try await bob.node.resource(self.id).state == .failed }
         try await self.delete(from: bob)
         await raw.close()
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(self.offer(raw, session))
-        #expect(try await self.answer(again) == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
+        #expect(try await again.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
         await again.close()
         await bob.stop()
     }
@@ -129,9 +112,9 @@ import Testing
         await bob.node.addFinished(EarshotLimits.finishedTransfers, of: raw.id)
         await #expect(throws: EarshotError.self) { try await bob.node.resource(self.id) }
         await raw.close()
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(self.offer(raw, session))
-        #expect(try await self.answer(again) == .resourceDone(self.id))
+        #expect(try await again.resourceAnswer() == .resourceDone(self.id))
         await again.close()
         await bob.stop()
     }

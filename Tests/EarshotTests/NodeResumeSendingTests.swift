@@ -15,13 +15,6 @@ import Testing
         return (raw, alice, try await raw.join())
     }
 
-    private func back(_ raw: RawPeer, to alice: TestNode, in session: SessionID) async throws -> RawPeer {
-        let again = try await RawPeer(to: alice, as: raw.identity)
-        try await again.prove()
-        try await again.send(.sessionResume(session))
-        return again
-    }
-
     private func write(_ text: String, at node: TestNode) throws -> String {
         let path = node.directory + "/source"
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
@@ -72,7 +65,7 @@ import Testing
         await alice.stop()
         let alice2 = try await TestNode("alice", in: alice.state)
         #expect(try await alice2.node.resource(id).state == .paused)
-        let again = try await self.back(raw, to: alice2, in: session)
+        let again = try await raw.back(to: alice2, in: session)
         let offer = try await self.offer(again)
         #expect(offer.id == id && offer.size == 10 && offer.name == "source")
         try await again.send(.resourceHave(ResourceHave(id: id, offset: 4, digest: try self.digest("0123"))))
@@ -90,7 +83,7 @@ import Testing
     @Test func whatTheReceiverHasMayBeSomethingElse() async throws {
         let (raw, alice, session) = try await self.joined()
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
-        let again = try await self.back(raw, to: alice, in: session)
+        let again = try await raw.back(to: alice, in: session)
         _ = try await self.offer(again)
         try await again.send(.resourceHave(ResourceHave(id: id, offset: 4, digest: try self.digest("012x"))))
         #expect(try await self.from(again) == 0)
@@ -108,7 +101,7 @@ import Testing
         try FileManager.default.setAttributes([.modificationDate: old], ofItemAtPath: path)
         let id = try await self.interrupted(raw, alice, path: path)
         _ = try self.write(changed, at: alice)
-        let again = try await self.back(raw, to: alice, in: session)
+        let again = try await raw.back(to: alice, in: session)
         #expect(try await self.offer(again).size == UInt64(changed.utf8.count))
         #expect(try await alice.node.resource(id).size == UInt64(changed.utf8.count))
         // The beginning is the same, but nobody should have to trust in that.
@@ -126,7 +119,7 @@ import Testing
         let path = try self.write("0123456789", at: alice)
         let id = try await self.interrupted(raw, alice, path: path)
         try FileManager.default.removeItem(atPath: path)
-        let again = try await self.back(raw, to: alice, in: session)
+        let again = try await raw.back(to: alice, in: session)
         // The receiver is told, so that it drops what it has.
         #expect(try await self.offer(again).id == id)
         let told = try await again.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
@@ -139,7 +132,7 @@ import Testing
     @Test func theWordThatItArrivedWasLost() async throws {
         let (raw, alice, session) = try await self.joined()
         let id = try await self.interrupted(raw, alice, path: try self.write("0123456789", at: alice))
-        let again = try await self.back(raw, to: alice, in: session)
+        let again = try await raw.back(to: alice, in: session)
         _ = try await self.offer(again)
         try await again.send(.resourceDone(id))
         try await eventually("it is complete") { try await alice.node.resource(id).state == .completed }
@@ -154,12 +147,12 @@ import Testing
         // Told also after a restart, and once.
         await alice.stop()
         let alice2 = try await TestNode("alice", in: alice.state)
-        let again = try await self.back(raw, to: alice2, in: session)
+        let again = try await raw.back(to: alice2, in: session)
         #expect(try await self.offer(again).id == id)
         let told = try await again.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
         #expect(told.id == id && told.refusal.code == .cancelled)
         await again.close()
-        let third = try await self.back(raw, to: alice2, in: session)
+        let third = try await raw.back(to: alice2, in: session)
         try await third.roundTrip()
         #expect(await alice2.node.untold() == 0)
         await third.close()
@@ -179,7 +172,7 @@ import Testing
         await raw.close()
         let error = await #expect(throws: EarshotError.self) { try await sending.value }
         #expect(error?.code == .unavailable)
-        let again = try await self.back(raw, to: alice, in: session)
+        let again = try await raw.back(to: alice, in: session)
         #expect(try await self.offer(again).id == id)
         let told = try await again.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
         #expect(told.id == id)

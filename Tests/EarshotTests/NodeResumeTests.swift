@@ -24,15 +24,6 @@ import Testing
         return (raw, bob, try await raw.join())
     }
 
-    /// The same peer on a new connection, attached to the session.
-    private func back(_ raw: RawPeer, to bob: TestNode, in session: SessionID) async throws -> RawPeer {
-        let again = try await RawPeer(to: bob, as: raw.identity)
-        try await again.prove()
-        try await again.send(.sessionResume(session))
-        try await again.roundTrip()
-        return again
-    }
-
     private func chunk(_ range: Range<Int>) -> Frame {
         .resourceChunk(ResourceChunk(id: self.id, offset: UInt64(range.lowerBound), data: ByteBuffer(bytes: self.bytes[range])))
     }
@@ -45,19 +36,10 @@ import Testing
 
     private func end() throws -> Frame { .resourceEnd(ResourceEnd(id: self.id, algorithm: .xxh3, digest: try self.digest(10))) }
 
-    private func answer(_ raw: RawPeer) async throws -> Frame {
-        try await raw.next { frame in
-            switch frame {
-            case .resourceAccept, .resourceHave, .resourceRefuse, .resourceCancel, .resourceDone: frame
-            default: nil
-            }
-        }
-    }
-
     /// Ten bytes offered, four of them sent and written, and then the connection lost.
     private func interrupted(_ raw: RawPeer, _ bob: TestNode, _ session: SessionID) async throws {
         try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
-        #expect(try await self.answer(raw) == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
+        #expect(try await raw.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 10)))
         try await raw.send(self.chunk(0..<4))
         try await eventually("four bytes are written") { try await bob.node.resource(self.id).transferred == 4 }
         await raw.close()
@@ -77,9 +59,9 @@ import Testing
     }
 
     private func finish(_ raw: RawPeer, _ bob: TestNode, from offset: Int) async throws {
-        #expect(try await self.answer(raw) == .resourceAccept(ResourceAccept(id: self.id, offset: UInt64(offset), limit: 10)))
+        #expect(try await raw.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: UInt64(offset), limit: 10)))
         try await raw.send(self.chunk(offset..<10), self.end())
-        #expect(try await self.answer(raw) == .resourceDone(self.id))
+        #expect(try await raw.resourceAnswer() == .resourceDone(self.id))
         let row = try await bob.node.resource(self.id)
         #expect(row.state == .completed && row.transferred == 10)
         #expect(row.digest == "xxh3:" + (try self.digest(10)).hexadecimal)
@@ -91,9 +73,9 @@ import Testing
     @Test func itGoesOnWhereItWas() async throws {
         let (raw, bob, session) = try await self.joined()
         try await self.interrupted(raw, bob, session)
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
-        #expect(try await self.answer(again) == self.have)
+        #expect(try await again.resourceAnswer() == self.have)
         try await again.send(.resourceFrom(ResourceFrom(id: self.id, offset: 4)))
         try await self.finish(again, bob, from: 4)
         await again.close()
@@ -104,9 +86,9 @@ import Testing
         let (raw, bob, session) = try await self.joined()
         try await self.interrupted(raw, bob, session)
         // Lost again while the two compare.
-        let second = try await self.back(raw, to: bob, in: session)
+        let second = try await raw.attached(to: bob, in: session)
         try await second.send(raw.offer("x", size: 10, in: session, id: self.id))
-        #expect(try await self.answer(second) == self.have)
+        #expect(try await second.resourceAnswer() == self.have)
         await second.close()
         try await self.paused(bob)
         await bob.stop()
@@ -114,9 +96,9 @@ import Testing
         #expect(try await bob2.node.resource(self.id).state == .paused)
         #expect(try await bob2.node.resource(self.id).transferred == 4)
         #expect(await bob2.node.spool.heldBytes() == 10, "its whole size stays reserved")
-        let third = try await self.back(raw, to: bob2, in: session)
+        let third = try await raw.attached(to: bob2, in: session)
         try await third.send(raw.offer("x", size: 10, in: session, id: self.id))
-        #expect(try await self.answer(third) == self.have)
+        #expect(try await third.resourceAnswer() == self.have)
         try await third.send(.resourceFrom(ResourceFrom(id: self.id, offset: 4)))
         try await self.finish(third, bob2, from: 4)
         await third.close()
@@ -126,9 +108,9 @@ import Testing
     @Test func aSourceThatBeginsOtherwiseIsReceivedAnew() async throws {
         let (raw, bob, session) = try await self.joined()
         try await self.interrupted(raw, bob, session)
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
-        #expect(try await self.answer(again) == self.have)
+        #expect(try await again.resourceAnswer() == self.have)
         try await again.send(.resourceFrom(ResourceFrom(id: self.id, offset: 0)))
         try await self.finish(again, bob, from: 0)
         await again.close()
@@ -138,9 +120,9 @@ import Testing
     @Test func aSourceOfAnotherSizeIsReceivedAnew() async throws {
         let (raw, bob, session) = try await self.joined()
         try await self.interrupted(raw, bob, session)
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 12, in: session, id: self.id))
-        #expect(try await self.answer(again) == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 12)))
+        #expect(try await again.resourceAnswer() == .resourceAccept(ResourceAccept(id: self.id, offset: 0, limit: 12)))
         #expect(try await bob.node.resource(self.id).size == 12)
         #expect(await bob.node.spool.heldBytes() == 12)
         await again.close()
@@ -150,17 +132,17 @@ import Testing
     @Test func whatIsHereAlreadyIsSaidSo() async throws {
         let (raw, bob, session) = try await self.joined()
         try await raw.send(raw.offer("x", size: 10, in: session, id: self.id))
-        _ = try await self.answer(raw)
+        _ = try await raw.resourceAnswer()
         try await raw.send(self.chunk(0..<10), self.end())
-        #expect(try await self.answer(raw) == .resourceDone(self.id))
+        #expect(try await raw.resourceAnswer() == .resourceDone(self.id))
         await raw.close()
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
-        #expect(try await self.answer(again) == .resourceDone(self.id))
+        #expect(try await again.resourceAnswer() == .resourceDone(self.id))
         // Under another name it is something else, and the id is taken.
-        let other = try await self.back(raw, to: bob, in: session)
+        let other = try await raw.attached(to: bob, in: session)
         try await other.send(raw.offer("y", size: 10, in: session, id: self.id))
-        guard case .resourceRefuse(let refuse) = try await self.answer(other) else { throw EarshotError(.notFound, "not refused") }
+        guard case .resourceRefuse(let refuse) = try await other.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         #expect(refuse.refusal.code == .conflict)
         await other.close()
         await bob.stop()
@@ -171,9 +153,9 @@ import Testing
         try await self.interrupted(raw, bob, session)
         #expect(try await bob.node.removeResource(self.id)?.state == .cancelled)
         try await eventually("nothing is left") { try await bob.node.spool.heldBytes() == 0 && bob.spoolNames() == [] }
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
-        guard case .resourceRefuse(let refuse) = try await self.answer(again) else { throw EarshotError(.notFound, "not refused") }
+        guard case .resourceRefuse(let refuse) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         #expect(refuse.refusal.code == .cancelled)
         await again.close()
         await bob.stop()
@@ -182,7 +164,7 @@ import Testing
     @Test func cancelledThereMeanwhile() async throws {
         let (raw, bob, session) = try await self.joined()
         try await self.interrupted(raw, bob, session)
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(
             raw.offer("x", size: 10, in: session, id: self.id),
             .resourceCancel(ResourceRefuse(id: self.id, refusal: Refusal(code: .cancelled))))
@@ -208,12 +190,12 @@ import Testing
             $0.reserve = 0
         }
         try await self.interrupted(raw, bob, session)
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         try await again.send(raw.offer("y", size: 6, in: session))
-        guard case .resourceRefuse(let refuse) = try await self.answer(again) else { throw EarshotError(.notFound, "not refused") }
+        guard case .resourceRefuse(let refuse) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         #expect(refuse.refusal.code == .noSpace)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
-        #expect(try await self.answer(again) == self.have)
+        #expect(try await again.resourceAnswer() == self.have)
         await again.close()
         await bob.stop()
     }
@@ -223,7 +205,7 @@ import Testing
         let (raw, bob, session) = try await self.joined { $0.timers = Timers(on: loop) }
         try await self.interrupted(raw, bob, session)
         await loop.advanceTime(by: TimeAmount(EarshotLimits.resourceResumeTime) - .seconds(50))
-        let again = try await self.back(raw, to: bob, in: session)
+        let again = try await raw.attached(to: bob, in: session)
         #expect(try await bob.node.resource(self.id).state == .paused)
         await loop.advanceTime(by: .seconds(50))
         try await eventually("it has expired") { try await bob.node.resource(self.id).error == .timedOut && bob.spoolNames() == [] }
@@ -245,7 +227,7 @@ import Testing
         #expect(try await bob.node.respond(to: self.id, .accept).state == .paused)
         await bob.stop()
         let bob2 = try await TestNode("bob", in: bob.state) { $0.acceptResources = .ask }
-        let again = try await self.back(raw, to: bob2, in: session)
+        let again = try await raw.attached(to: bob2, in: session)
         try await again.send(raw.offer("x", size: 10, in: session, id: self.id))
         try await self.finish(again, bob2, from: 0)
         await again.close()

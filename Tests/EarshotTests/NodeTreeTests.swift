@@ -45,17 +45,8 @@ import Testing
             ResourceOffer(session: session, id: id ?? self.id, kind: .directory, size: UInt64(self.bytes.readableBytes), name: "tr"))
     }
 
-    private func answer(_ raw: RawPeer) async throws -> Frame {
-        try await raw.next { frame in
-            switch frame {
-            case .resourceAccept, .resourceHave, .resourceRefuse, .resourceCancel, .resourceDone: frame
-            default: nil
-            }
-        }
-    }
-
     private func refusal(_ raw: RawPeer) async throws -> Refusal {
-        guard case .resourceRefuse(let refuse) = try await self.answer(raw) else { throw EarshotError(.notFound, "not refused") }
+        guard case .resourceRefuse(let refuse) = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not refused") }
         return refuse.refusal
     }
 
@@ -85,10 +76,10 @@ import Testing
     private func deliver(_ raw: RawPeer, _ session: SessionID) async throws -> Frame {
         let id = ResourceID.random()
         try await raw.send(self.offer(session, id: id))
-        let first = try await self.answer(raw)
+        let first = try await raw.resourceAnswer()
         guard case .resourceAccept = first else { return first }
         for frame in try self.rest(from: 0, id: id) { try await raw.send(frame) }
-        return try await self.answer(raw)
+        return try await raw.resourceAnswer()
     }
 
     private func expectEqual(_ directory: String) throws {
@@ -104,7 +95,7 @@ import Testing
         let received = try StateDirectory()
         let (raw, bob, session) = try await self.joined { $0.receiveDirectory = received.path }
         try await raw.send(self.offer(session))
-        #expect(try await self.answer(raw) == self.accept(from: 0))
+        #expect(try await raw.resourceAnswer() == self.accept(from: 0))
         try await raw.send(self.chunk(0..<part))
         try await eventually("a part is written") { try await bob.node.resource(self.id).transferred == UInt64(part) }
         await raw.close()
@@ -115,19 +106,16 @@ import Testing
             $0.reserve = 0
             $0.receiveDirectory = received.path
         }
-        let again = try await RawPeer(to: bob2, as: raw.identity)
-        try await again.prove()
-        try await again.send(.sessionResume(session))
-        try await again.roundTrip()
+        let again = try await raw.attached(to: bob2, in: session)
         try await again.send(self.offer(session))
-        guard case .resourceHave(let have) = try await self.answer(again) else { throw EarshotError(.notFound, "nothing was kept") }
+        guard case .resourceHave(let have) = try await again.resourceAnswer() else { throw EarshotError(.notFound, "nothing was kept") }
         let held = Int(have.offset)
         #expect(held > 0 && held <= part)
         #expect(have.digest == (try self.digest(held)))
         try await again.send(.resourceFrom(ResourceFrom(id: self.id, offset: have.offset)))
-        #expect(try await self.answer(again) == self.accept(from: held))
+        #expect(try await again.resourceAnswer() == self.accept(from: held))
         for frame in try self.rest(from: held) { try await again.send(frame) }
-        #expect(try await self.answer(again) == .resourceDone(self.id))
+        #expect(try await again.resourceAnswer() == .resourceDone(self.id))
         try self.expectEqual("\(received.path)/tr")
         #expect(try bob2.spoolNames() == [])
         await again.close()
@@ -185,7 +173,7 @@ import Testing
         let received = try StateDirectory()
         let (raw, bob, session) = try await self.joined { $0.receiveDirectory = received.path }
         try await raw.send(self.offer(session))
-        #expect(try await self.answer(raw) == self.accept(from: 0))
+        #expect(try await raw.resourceAnswer() == self.accept(from: 0))
         let junk = ByteBuffer(repeating: 0x41, count: self.bytes.readableBytes)
         try await raw.send(.resourceChunk(ResourceChunk(id: self.id, offset: 0, data: junk)))
         #expect(try await self.refusal(raw).code == .protocolViolation)

@@ -171,6 +171,31 @@ final class RawPeer: Sendable {
         }
     }
 
+    /// The same peer on a new connection, which has named the session.
+    func back(to node: TestNode, in session: SessionID) async throws -> RawPeer {
+        let again = try await RawPeer(to: node, as: self.identity)
+        try await again.prove()
+        try await again.send(.sessionResume(session))
+        return again
+    }
+
+    /// The same, attached to the session.
+    func attached(to node: TestNode, in session: SessionID) async throws -> RawPeer {
+        let again = try await self.back(to: node, in: session)
+        try await again.roundTrip()
+        return again
+    }
+
+    /// What the node says to a resource of this peer's.
+    func resourceAnswer() async throws -> Frame {
+        try await self.next { frame in
+            switch frame {
+            case .resourceAccept, .resourceHave, .resourceRefuse, .resourceCancel, .resourceDone: frame
+            default: nil
+            }
+        }
+    }
+
     /// One question that the node itself answers, not only its handler: everything sent before has been dealt with.
     func roundTrip() async throws {
         let unknown = SessionID.random()

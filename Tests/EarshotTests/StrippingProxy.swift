@@ -52,65 +52,33 @@ final class StrippingProxy: Sendable {
     private static func join(_ dialler: any Channel, to port: UInt16, _ lie: Lie, _ seen: Box<Seen>) throws {
         let there = dialler.eventLoop.makePromise(of: (any Channel).self)
         try dialler.pipeline.syncOperations.addHandler(
-            Relay(to: there.futureResult, saying: lie == .theDiallersPreference || lie == .both ? EncryptionPreference.none : nil, seen))
+            Self.relay(
+                to: there.futureResult, saying: lie == .theDiallersPreference || lie == .both ? EncryptionPreference.none : nil, seen))
         let preference = lie == .theListenersPreference || lie == .both ? EncryptionPreference.none : nil
         let back = dialler.eventLoop.makeSucceededFuture(dialler)
         there.completeWith(
             ClientBootstrap(group: dialler.eventLoop)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(Relay(to: back, saying: preference, seen))
+                        try channel.pipeline.syncOperations.addHandler(Self.relay(to: back, saying: preference, seen))
                     }
                 }
                 .connect(host: "127.0.0.1", port: Int(port)))
     }
 
-    /// One direction.
-    private final class Relay: ChannelInboundHandler {
-        typealias InboundIn = ByteBuffer
-
-        private let other: EventLoopFuture<any Channel>
-        private let preference: EncryptionPreference?
-        private let seen: Box<Seen>
-        private var preamble = PreambleDecoder()
-        private var decoder = FrameDecoder()
-
-        init(to other: EventLoopFuture<any Channel>, saying preference: EncryptionPreference?, _ seen: Box<Seen>) {
-            self.other = other
-            self.preference = preference
-            self.seen = seen
-            self.decoder.phase = .proven
-        }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            var buffer = self.unwrapInboundIn(data)
-            var out = ByteBuffer()
-            guard (try? self.preamble.consume(&buffer)) == true else { return }
-            self.decoder.feed(buffer)
-            while let frame = try? self.decoder.next() {
-                switch frame {
-                case .hello(var hello):
-                    hello.encryption = self.preference ?? hello.encryption
-                    out.writeBytes(WireLimits.preamble)
-                    try? FrameEncoder.encode(.hello(hello), into: &out)
-                case .refusal(let refusal):
-                    // A refusal may be a side's first word; twice the preamble would be noise to a side that had it.
-                    if self.isFirst { out.writeBytes(WireLimits.preamble) }
-                    try? FrameEncoder.encode(.refusal(refusal), into: &out)
-                case .invite:
-                    self.seen.withLock { $0.invitation = true }
-                    fallthrough
-                default: try? FrameEncoder.encode(frame, into: &out)
-                }
-                self.isFirst = false
+    private static func relay(
+        to other: EventLoopFuture<any Channel>, saying preference: EncryptionPreference?, _ seen: Box<Seen>
+    ) -> FrameRelay {
+        FrameRelay(to: other) { frame in
+            switch frame {
+            case .hello(var hello):
+                hello.encryption = preference ?? hello.encryption
+                return .hello(hello)
+            case .invite:
+                seen.withLock { $0.invitation = true }
+                return frame
+            default: return frame
             }
-            let bytes = out
-            self.other.whenSuccess { $0.writeAndFlush(bytes, promise: nil) }
         }
-
-        private var isFirst = true
-
-        func channelInactive(context: ChannelHandlerContext) { self.other.whenSuccess { $0.close(promise: nil) } }
-        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     }
 }

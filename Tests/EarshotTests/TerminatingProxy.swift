@@ -23,21 +23,25 @@ final class TerminatingProxy: Sendable {
         let contexts = try identity.map { try TLSContexts($0) }
         let invitations = Box(0)
         self.invitations = invitations
+        @Sendable func relay(to other: EventLoopFuture<any Channel>, isFromDialler: Bool) -> FrameRelay {
+            FrameRelay(to: other) { frame in
+                if case .invite = frame { invitations.withLock { $0 += 1 } }
+                return rewrite(frame, isFromDialler)
+            }
+        }
         self.listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { dialler in
                 dialler.eventLoop.makeCompletedFuture {
                     let there = dialler.eventLoop.makePromise(of: (any Channel).self)
                     if let contexts { try dialler.pipeline.syncOperations.addHandler(contexts.serverHandler()) }
-                    try dialler.pipeline.syncOperations.addHandler(
-                        Relay(to: there.futureResult, isFromDialler: true, rewrite, invitations))
+                    try dialler.pipeline.syncOperations.addHandler(relay(to: there.futureResult, isFromDialler: true))
                     let back = dialler.eventLoop.makeSucceededFuture(dialler)
                     there.completeWith(
                         ClientBootstrap(group: dialler.eventLoop)
                             .channelInitializer { channel in
                                 channel.eventLoop.makeCompletedFuture {
                                     if let contexts { try channel.pipeline.syncOperations.addHandler(try contexts.clientHandler()) }
-                                    try channel.pipeline.syncOperations.addHandler(
-                                        Relay(to: back, isFromDialler: false, rewrite, invitations))
+                                    try channel.pipeline.syncOperations.addHandler(relay(to: back, isFromDialler: false))
                                 }
                             }
                             .connect(host: "127.0.0.1", port: Int(port)))
@@ -48,43 +52,4 @@ final class TerminatingProxy: Sendable {
     }
 
     func stop() async { try? await self.listener.close().get() }
-
-    /// One direction.
-    private final class Relay: ChannelInboundHandler {
-        typealias InboundIn = ByteBuffer
-
-        private let other: EventLoopFuture<any Channel>
-        private let isFromDialler: Bool
-        private let rewrite: Rewrite
-        private let invitations: Box<Int>
-        private var preamble = PreambleDecoder()
-        private var decoder = FrameDecoder()
-        private var isFirst = true
-
-        init(to other: EventLoopFuture<any Channel>, isFromDialler: Bool, _ rewrite: @escaping Rewrite, _ invitations: Box<Int>) {
-            self.other = other
-            self.isFromDialler = isFromDialler
-            self.rewrite = rewrite
-            self.invitations = invitations
-            self.decoder.phase = .proven
-        }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            var buffer = self.unwrapInboundIn(data)
-            var out = ByteBuffer()
-            guard (try? self.preamble.consume(&buffer)) == true else { return }
-            self.decoder.feed(buffer)
-            while let frame = try? self.decoder.next() {
-                if self.isFirst { out.writeBytes(WireLimits.preamble) }
-                self.isFirst = false
-                if case .invite = frame { self.invitations.withLock { $0 += 1 } }
-                try? FrameEncoder.encode(self.rewrite(frame, self.isFromDialler), into: &out)
-            }
-            let bytes = out
-            self.other.whenSuccess { $0.writeAndFlush(bytes, promise: nil) }
-        }
-
-        func channelInactive(context: ChannelHandlerContext) { self.other.whenSuccess { $0.close(promise: nil) } }
-        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
-    }
 }

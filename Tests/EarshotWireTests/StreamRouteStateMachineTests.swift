@@ -3,43 +3,17 @@ import NIOCore
 import Testing
 
 /// A stream that moves to a data connection, and back: what is legal when, from both sides.
-@Suite struct StreamRouteStateMachineTests {
-    private var machine = ConnectionStateMachine(
-        localID: PeerID(subjectPublicKeyInfo: [1]), peerID: PeerID(subjectPublicKeyInfo: [2]))
-    private let id = Fixtures.stream
+@Suite struct StreamRouteStateMachineTests: StreamMachineSuite {
+    var machine = Self.newMachine
 
-    private var open: Frame {
-        get throws { .streamOpen(StreamOpen(session: Fixtures.session, id: self.id, name: try StreamName("backup"))) }
-    }
-    private func accept(_ limit: UInt64) -> Frame { .streamAccept(StreamAccept(id: self.id, limit: limit)) }
-    private func data(_ count: Int) -> Frame { .streamData(StreamData(id: self.id, data: ByteBuffer(repeating: 1, count: count))) }
-    private func end(_ size: UInt64) -> Frame { .streamEnd(StreamEnd(id: self.id, size: size)) }
     private func reroute(_ offset: UInt64) -> Frame { .streamReroute(StreamReroute(id: self.id, offset: offset)) }
     private func rerouted(_ offset: UInt64) -> Frame { .streamRerouted(StreamReroute(id: self.id, offset: offset)) }
-    private var done: Frame { .streamDone(self.id) }
-    private var abort: Frame { .streamAbort(StreamRefuse(id: self.id, refusal: Refusal(code: .cancelled))) }
-
-    private mutating func receive(_ frame: Frame, _ action: ConnectionStateMachine.ReceivedAction = .deliver) {
-        #expect(self.machine.received(frame) == action, "\(frame.type)")
-    }
-
-    private mutating func violates(_ frame: Frame) {
-        guard case .violation(let error) = self.machine.received(frame) else {
-            Issue.record("a \(frame.type) was taken")
-            return
-        }
-        #expect(error.code == .protocolViolation)
-    }
-
-    private mutating func send(_ frame: Frame, _ action: ConnectionStateMachine.SentAction = .send) {
-        #expect(self.machine.sent(frame) == action, "\(frame.type)")
-    }
 
     // MARK: Receiving
 
     /// Four bytes have come, and the next ones are to come over a data connection.
     private mutating func receiveOnData() throws {
-        self.receive(try self.open)
+        self.receive(try self.open())
         self.send(self.accept(8))
         self.receive(self.data(3))
         self.receive(self.reroute(3))
@@ -72,24 +46,24 @@ import Testing
     }
 
     @Test mutating func askedForSomewhereElse() throws {
-        self.receive(try self.open)
+        self.receive(try self.open())
         self.send(self.accept(8))
         self.violates(self.reroute(1))
     }
 
     @Test mutating func askedForBeforeAccept() throws {
-        self.receive(try self.open)
+        self.receive(try self.open())
         self.violates(self.reroute(0))
     }
 
     @Test mutating func movedUnasked() throws {
-        self.receive(try self.open)
+        self.receive(try self.open())
         self.send(self.accept(8))
         self.violates(self.rerouted(0))
     }
 
     @Test mutating func movedElsewhere() throws {
-        self.receive(try self.open)
+        self.receive(try self.open())
         self.send(self.accept(8))
         self.receive(self.reroute(0))
         self.violates(self.rerouted(1))
@@ -101,7 +75,7 @@ import Testing
     }
 
     @Test mutating func incomingThatNeverMoves() throws {
-        self.receive(try self.open)
+        self.receive(try self.open())
         self.send(self.accept(8))
         self.receive(self.reroute(0))
         self.receive(self.data(2))
@@ -174,7 +148,7 @@ import Testing
     }
 
     @Test mutating func lateFramesAfterOurAbort() throws {
-        self.receive(try self.open)
+        self.receive(try self.open())
         self.send(self.accept(8))
         self.send(self.abort)
         self.receive(self.reroute(0), .ignore)
@@ -197,7 +171,7 @@ import Testing
     // MARK: Sending
 
     private mutating func sendOnData() throws {
-        self.send(try self.open)
+        self.send(try self.open())
         self.send(self.reroute(0), .drop)
         self.receive(self.accept(8))
         self.send(self.rerouted(0), .drop)
@@ -254,7 +228,7 @@ import Testing
     /// Not from a data connection, before where it began, behind what was said to be taken, beyond what was permitted, twice.
     @Test(arguments: ["control", "before", "taken", "beyond", "twice"]) mutating func calledBackWrongly(_ how: String) throws {
         if how == "control" {
-            self.send(try self.open)
+            self.send(try self.open())
             self.receive(self.accept(8))
             self.send(self.data(4))
             return self.violates(self.reroute(4))

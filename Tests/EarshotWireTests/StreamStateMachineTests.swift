@@ -3,36 +3,8 @@ import NIOCore
 import Testing
 
 /// The streams of a connection: what is legal when, from both sides.
-@Suite struct StreamStateMachineTests {
-    private var machine = ConnectionStateMachine(
-        localID: PeerID(subjectPublicKeyInfo: [1]), peerID: PeerID(subjectPublicKeyInfo: [2]))
-    private let id = Fixtures.stream
-
-    private func open(_ id: StreamID? = nil) throws -> Frame {
-        .streamOpen(StreamOpen(session: Fixtures.session, id: id ?? self.id, name: try StreamName("backup")))
-    }
-    private func accept(_ limit: UInt64) -> Frame { .streamAccept(StreamAccept(id: self.id, limit: limit)) }
-    private func data(_ count: Int) -> Frame { .streamData(StreamData(id: self.id, data: ByteBuffer(repeating: 1, count: count))) }
-    private func end(_ size: UInt64) -> Frame { .streamEnd(StreamEnd(id: self.id, size: size)) }
-    private var done: Frame { .streamDone(self.id) }
-    private var refuse: Frame { .streamRefuse(StreamRefuse(id: self.id, refusal: Refusal(code: .busy))) }
-    private var abort: Frame { .streamAbort(StreamRefuse(id: self.id, refusal: Refusal(code: .cancelled))) }
-
-    private mutating func receive(_ frame: Frame, _ action: ConnectionStateMachine.ReceivedAction = .deliver) {
-        #expect(self.machine.received(frame) == action, "\(frame.type)")
-    }
-
-    private mutating func violates(_ frame: Frame) {
-        guard case .violation(let error) = self.machine.received(frame) else {
-            Issue.record("a \(frame.type) was taken")
-            return
-        }
-        #expect(error.code == .protocolViolation)
-    }
-
-    private mutating func send(_ frame: Frame, _ action: ConnectionStateMachine.SentAction = .send) {
-        #expect(self.machine.sent(frame) == action, "\(frame.type)")
-    }
+@Suite struct StreamStateMachineTests: StreamMachineSuite {
+    var machine = Self.newMachine
 
     // MARK: Receiving
 

@@ -72,27 +72,24 @@ public final class EventLog: Sendable {
     package func append(
         _ kinds: some Collection<NodeEvent.Kind>, at time: Date, cost: (NodeEvent.Kind) -> Int, isLive: Bool = false
     ) {
-        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard !isLive || state.readers > 0 else { return [] }
-            for kind in kinds {
-                state.lastSequence += 1
-                let event = NodeEvent(sequence: state.lastSequence, time: time, kind: kind)
-                state.append(Entry(event: event, cost: cost(kind), isLive: isLive))
-            }
-            defer { state.waiters.removeAll() }
-            return Array(state.waiters.values)
-        }
-        for waiter in waiters { waiter.resume() }
+        self.append(kinds, at: time, isLive: isLive) { ($0, cost($0)) }
     }
 
     /// Adds events that happened together, for those who read now alone; dropped where nobody does.
     func append(live events: [Live], at time: Date) {
+        self.append(events, at: time, isLive: true) { ($0.kind, $0.cost) }
+    }
+
+    private func append<News>(
+        _ news: some Collection<News>, at time: Date, isLive: Bool, _ read: (News) -> (kind: NodeEvent.Kind, cost: Int)
+    ) {
         let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard state.readers > 0 else { return [] }
-            for live in events {
+            guard !isLive || state.readers > 0 else { return [] }
+            for one in news {
+                let (kind, cost) = read(one)
                 state.lastSequence += 1
-                state.append(
-                    Entry(event: NodeEvent(sequence: state.lastSequence, time: time, kind: live.kind), cost: live.cost, isLive: true))
+                let event = NodeEvent(sequence: state.lastSequence, time: time, kind: kind)
+                state.append(Entry(event: event, cost: cost, isLive: isLive))
             }
             defer { state.waiters.removeAll() }
             return Array(state.waiters.values)
@@ -171,8 +168,8 @@ public final class EventLog: Sendable {
             }
         }
 
-        /// The next events, as many as there are and at most `limit`, once there is one; none when the log has ended or the reader's task is
-        /// cancelled.
+        /// The next events, as many as there are and at most `limit`, once there is one; none when the log has ended or the reader's task
+        /// is cancelled.
         public mutating func next(upTo limit: Int) async -> [NodeEvent] {
             guard let first = await self.next() else { return [] }
             return [first] + self.more(upTo: limit - 1)

@@ -20,6 +20,13 @@ public final class MessageBatch: Sendable {
         /// Messages of which nothing is known yet.
         var open: Int
         var waiters: [CheckedContinuation<Void, Never>] = []
+
+        /// The first word counts.
+        mutating func settle(_ index: Int, _ outcome: Outcome) {
+            guard self.outcomes[index] == nil else { return }
+            self.outcomes[index] = outcome
+            self.open -= 1
+        }
     }
 
     private let state: Mutex<State>
@@ -29,25 +36,22 @@ public final class MessageBatch: Sendable {
     }
 
     private func settle(_ index: Int, _ outcome: Outcome) {
-        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard state.outcomes[index] == nil else { return [] }
-            state.outcomes[index] = outcome
-            state.open -= 1
-            guard state.open == 0 else { return [] }
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
+        self.settle { $0.settle(index, outcome) }
     }
 
     /// Takes what is known at once of messages of the batch: by their index, `nil` where it is still to come.
     func settle(_ outcomes: [Outcome?]) {
-        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard state.open > 0 else { return [] }
-            for (index, outcome) in outcomes.enumerated() where outcome != nil && state.outcomes[index] == nil {
-                state.outcomes[index] = outcome
-                state.open -= 1
+        self.settle { state in
+            for (index, outcome) in outcomes.enumerated() {
+                if let outcome { state.settle(index, outcome) }
             }
+        }
+    }
+
+    /// Wakes those who wait where nothing is open any more.
+    private func settle(_ change: (inout State) -> Void) {
+        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            change(&state)
             guard state.open == 0 else { return [] }
             defer { state.waiters = [] }
             return state.waiters

@@ -18,9 +18,9 @@ extension Node {
         if let ended = EndedTransfer(row) { self.records[row.peerID]?.remember(ended) }
     }
 
-    /// Whether an offer is of a transfer that ended here; its sender is told again that it is complete.
+    /// Tells the sender of a transfer that ended here once more that it is complete; `false` where the offer is of no such transfer.
     /// - Throws: why it was ended otherwise.
-    func isEnded(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
+    func answerEnded(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
         guard let ended = record.endedTransfers[offer.id] else { return false }
         if let error = ended.error { throw EarshotError(error, ended.message) }
         record.connection?.send([.resourceDone(offer.id)])

@@ -37,7 +37,7 @@ extension Node {
     /// Whether to take it as a new one; `false` where it is known, and has been answered or goes on.
     private func check(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
         guard record.session?.id == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
-        if try self.isEnded(offer, from: record) { return false }
+        if try self.answerEnded(offer, from: record) { return false }
         guard (try? SafeName(offer.name)) != nil else { throw EarshotError(.nameRejected, "the name is not that of a file") }
         if let maximum = self.configuration.maximumResourceSize, offer.size > maximum {
             let error = EarshotError(.tooLarge, "it is larger than \(maximum) bytes")

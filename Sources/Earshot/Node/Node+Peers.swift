@@ -47,8 +47,8 @@ extension Node {
     /// Sets what this machine thinks of a peer; the decision is on disk when this returns.
     ///
     /// `blocked` also ends its sessions, declines its invitation and stops listening to it. `unknown` ends its sessions where it
-    /// was trusted or in one, and forgets that it has spoken TLS, and what came of a comparison of digits, here or by the peer's word. `trusted` while digits are shown says
-    /// that they were equal.
+    /// was trusted or in one, and forgets that it has spoken TLS, and what came of a comparison of digits, here or by the peer's word.
+    /// `trusted` while digits are shown says that they were equal.
     ///
     /// Trust ends by itself at `until`, and is for good where that is `nil`.
     /// - Throws: `unknown-peer`, `ambiguous-peer`; `invalid-parameter` for a key that is not proven and not named by its full id, and for

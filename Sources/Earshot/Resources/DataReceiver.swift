@@ -4,8 +4,7 @@ import NIOCore
 /// Receives the bytes of one transfer from its data connections, and writes and hashes them, on a thread of its own.
 ///
 /// In plaintext a second thread has the socket and reads a few blocks ahead (``ReadAhead``): they are still in a cache when they are
-/// hashed and written. Over TLS the event loop decrypts, and this thread waits for
-/// what is there and takes it.
+/// hashed and written. Over TLS the event loop decrypts, and this thread waits for what is there and takes it.
 actor DataReceiver {
     /// How a data connection has ended.
     enum Outcome: Sendable {

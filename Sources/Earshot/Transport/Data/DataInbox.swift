@@ -56,8 +56,8 @@ final class DataInbox: Sendable {
         return hasRoom
     }
 
-    /// Where the next bytes go: behind the last ones where there is room; else a block that was given back, or a new one. What it takes from
-    /// the queue, its caller puts back.
+    /// Where the next bytes go: behind the last ones where there is room; else a block that was given back, or a new one. What it takes
+    /// from the queue, its caller puts back.
     private func block(for count: Int) -> ByteBuffer {
         let block = self.state.withLock { state -> ByteBuffer? in
             if let last = state.pieces.last, last.writableBytes > 0 { return state.pieces.popLast() }
@@ -98,48 +98,40 @@ final class DataInbox: Sendable {
     /// The next bytes; `nil` at the end. `hasRoom` is called where reading was held up and need not be any more.
     func next(hasRoom: () -> Void) async throws(EarshotError) -> ByteBuffer? {
         while true {
-            switch self.take(hasRoom) {
-            case .bytes(let piece): return piece
-            case .end(let end):
-                try end.get()
-                return nil
-            case .nothingYet: await withCheckedContinuation { continuation in self.wait { continuation.resume() } }
-            }
+            if let next = try self.take(hasRoom) { return next.bytes }
+            await withCheckedContinuation { continuation in self.wait { continuation.resume() } }
         }
     }
 
     /// The same for a thread of its own, which waits here: to be suspended and resumed costs two more changes of thread.
     func nextBlocking(hasRoom: () -> Void) throws(EarshotError) -> ByteBuffer? {
         while true {
-            switch self.take(hasRoom) {
-            case .bytes(let piece): return piece
-            case .end(let end):
-                try end.get()
-                return nil
-            case .nothingYet:
-                let semaphore = DispatchSemaphore(value: 0)
-                self.wait { semaphore.signal() }
-                semaphore.wait()
-            }
+            if let next = try self.take(hasRoom) { return next.bytes }
+            let semaphore = DispatchSemaphore(value: 0)
+            self.wait { semaphore.signal() }
+            semaphore.wait()
         }
     }
 
-    private enum Taken {
-        case bytes(ByteBuffer)
-        case end(Result<Void, EarshotError>)
-        case nothingYet
+    /// What comes next: bytes, or `nil` for the end.
+    private struct Next {
+        let bytes: ByteBuffer?
     }
 
-    private func take(_ hasRoom: () -> Void) -> Taken {
-        let (taken, isRelieved) = self.state.withLock { state -> (Taken, Bool) in
-            guard let piece = state.pieces.popFirst() else { return (state.end.map(Taken.end) ?? .nothingYet, false) }
+    /// What comes next, where it is here already.
+    private func take(_ hasRoom: () -> Void) throws(EarshotError) -> Next? {
+        let (piece, end, isRelieved) = self.state.withLock { state in
+            guard let piece = state.pieces.popFirst() else { return (ByteBuffer?.none, state.end, false) }
             state.bytes -= piece.readableBytes
             let isRelieved = state.isFull && state.bytes < self.limit / 2
             if isRelieved { state.isFull = false }
-            return (.bytes(piece), isRelieved)
+            return (piece, nil, isRelieved)
         }
         if isRelieved { hasRoom() }
-        return taken
+        if let piece { return Next(bytes: piece) }
+        guard let end else { return nil }
+        try end.get()
+        return Next(bytes: nil)
     }
 
     /// Has `wake` called once there is something to take, which may be at once.

@@ -1,0 +1,42 @@
+import EarshotWire
+import NIOCore
+import Testing
+
+/// What the suites about streams share: a machine, the frames of one stream, and what is to become of them.
+protocol StreamMachineSuite {
+    var machine: ConnectionStateMachine { get set }
+}
+
+extension StreamMachineSuite {
+    static var newMachine: ConnectionStateMachine {
+        ConnectionStateMachine(localID: PeerID(subjectPublicKeyInfo: [1]), peerID: PeerID(subjectPublicKeyInfo: [2]))
+    }
+
+    var id: StreamID { Fixtures.stream }
+
+    func open(_ id: StreamID? = nil) throws -> Frame {
+        .streamOpen(StreamOpen(session: Fixtures.session, id: id ?? self.id, name: try StreamName("backup")))
+    }
+    func accept(_ limit: UInt64) -> Frame { .streamAccept(StreamAccept(id: self.id, limit: limit)) }
+    func data(_ count: Int) -> Frame { .streamData(StreamData(id: self.id, data: ByteBuffer(repeating: 1, count: count))) }
+    func end(_ size: UInt64) -> Frame { .streamEnd(StreamEnd(id: self.id, size: size)) }
+    var done: Frame { .streamDone(self.id) }
+    var refuse: Frame { .streamRefuse(StreamRefuse(id: self.id, refusal: Refusal(code: .busy))) }
+    var abort: Frame { .streamAbort(StreamRefuse(id: self.id, refusal: Refusal(code: .cancelled))) }
+
+    mutating func receive(_ frame: Frame, _ action: ConnectionStateMachine.ReceivedAction = .deliver) {
+        #expect(self.machine.received(frame) == action, "\(frame.type)")
+    }
+
+    mutating func violates(_ frame: Frame) {
+        guard case .violation(let error) = self.machine.received(frame) else {
+            Issue.record("a \(frame.type) was taken")
+            return
+        }
+        #expect(error.code == .protocolViolation)
+    }
+
+    mutating func send(_ frame: Frame, _ action: ConnectionStateMachine.SentAction = .send) {
+        #expect(self.machine.sent(frame) == action, "\(frame.type)")
+    }
+}
