@@ -104,13 +104,34 @@ import X509
         #expect(path.hasSuffix("identity-20231114T221320Z.pem"))
         #expect(try directory.mode("identity-20231114T221320Z.pem") == 0o600 && directory.mode(Identity.fileName) == 0o600)
         #expect(try Identity.pem(certificate: path, privateKey: path).contains("PRIVATE KEY"))
-        // At the same second the old one would be lost: nothing is done.
-        #expect(throws: EarshotError.self) { try Identity.replace(in: directory.path, now: Date(timeIntervalSince1970: 1_700_000_000)) }
-        #expect(try Identity.load(from: directory.path).id == new.id)
         // What is exported is what can be put back.
         let pem = try #require(try Identity.pem(in: directory.path))
         let other = try StateDirectory()
         try write(pem, to: other.path + "/" + Identity.fileName, mode: 0o600)
         #expect(try Identity.load(from: other.path).id == new.id)
+    }
+
+    /// Typed twice within a second, and by several at once: each old key is kept, each under a name of its own.
+    @Test func rotationsOfOneSecondLoseNoKey() async throws {
+        let directory = try StateDirectory()
+        let first = try Identity.load(from: directory.path).id
+        let second = Date(timeIntervalSince1970: 1_700_000_000)
+        let place = directory.path
+        let made = try await withThrowingTaskGroup(of: PeerID.self) { group in
+            for _ in 0..<8 { group.addTask { try Identity.replace(in: place, now: second).identity.id } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        let kept = try directory.names("").filter { $0.hasPrefix("identity-") }.sorted()
+        #expect(kept == (["identity-20231114T221320Z.pem"] + (2...8).map { "identity-20231114T221320Z-\($0).pem" }).sorted())
+        let current = try Identity.load(from: place).id
+        var all = [current]
+        for name in kept {
+            #expect(try directory.mode(name) == 0o600)
+            let other = try StateDirectory()
+            let pem = try String(contentsOfFile: "\(place)/\(name)", encoding: .utf8)
+            try write(pem, to: other.path + "/" + Identity.fileName, mode: 0o600)
+            all.append(try Identity.load(from: other.path).id)
+        }
+        #expect(Set(all) == Set(made + [first]) && all.count == 9)
     }
 }

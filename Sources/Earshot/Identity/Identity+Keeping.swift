@@ -8,7 +8,11 @@ package import struct FoundationEssentials.Date
 
 /// Looking after the key: replacing it, and taking it out of the state directory.
 extension Identity {
-    /// Makes a new identity in a state directory. The one that was there is kept beside it, 0600, under the time at which it ended.
+    /// How many identities that ended in one second are kept under names of their own.
+    private static let keptInOneSecond = 1000
+
+    /// Makes a new identity in a state directory. The one that was there is kept beside it, 0600, under the time at which it ended, with
+    /// `-2`, `-3` and so on for the next ones of the same second. Whoever does the same at the same time waits: neither's key is lost.
     ///
     /// - Returns: the new one, and the path of the old one where there was any.
     /// - Throws: `storage`.
@@ -18,17 +22,18 @@ extension Identity {
             throw EarshotError(.storage, "there is no state directory \(directory.escapedForDisplay); give --state-directory")
         }
         let pem = try Self.make()
-        var kept: String?
-        if FileStatus(path: path) != nil {
-            let old = directory + "/identity-\(Self.stamp(now)).pem"
-            // A second name for the same file, and it fails where there is such a file: at no moment is the key under no name.
-            guard link(path, old) == 0, chmod(old, 0o600) == 0 else {
-                throw EarshotError(
-                    .storage,
-                    "cannot keep the old identity as \(old.escapedForDisplay): \(String(cString: strerror(errno))); nothing was changed")
-            }
-            kept = old
+        // On the directory itself, which the daemon's own lock, a file in it, leaves alone; it ends with the descriptor.
+        let turn = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard turn >= 0 else {
+            throw EarshotError(.storage, "cannot open \(directory.escapedForDisplay): \(String(cString: strerror(errno)))")
         }
+        defer { close(turn) }
+        var locked = flock(turn, LOCK_EX)
+        while locked != 0, errno == EINTR { locked = flock(turn, LOCK_EX) }
+        guard locked == 0 else {
+            throw EarshotError(.storage, "cannot lock \(directory.escapedForDisplay): \(String(cString: strerror(errno)))")
+        }
+        let kept = FileStatus(path: path) == nil ? nil : try Self.keep(path, in: directory, now: now)
         do {
             try DurableFile.write(Array(pem.utf8), to: path)
         } catch {
@@ -37,6 +42,26 @@ extension Identity {
         // Root may do this for a service whose user reads the directory.
         if geteuid() == 0, owner.owner != 0 { _ = lchown(path, owner.owner, owner.group) }
         return (try Self.load(from: directory), kept)
+    }
+
+    /// Gives the identity that is about to end a second name, and returns that: at no moment is the key under no name.
+    private static func keep(_ path: String, in directory: String, now: Date) throws(EarshotError) -> String {
+        let first = directory + "/identity-\(Self.stamp(now))"
+        var old = first + ".pem"
+        var number = 1
+        // A link, unlike a rename, replaces nothing.
+        while link(path, old) != 0 {
+            guard errno == EEXIST, number < Self.keptInOneSecond else { throw Self.cannotKeep(old) }
+            number += 1
+            old = first + "-\(number).pem"
+        }
+        guard chmod(old, 0o600) == 0 else { throw Self.cannotKeep(old) }
+        return old
+    }
+
+    private static func cannotKeep(_ old: String) -> EarshotError {
+        EarshotError(
+            .storage, "cannot keep the old identity as \(old.escapedForDisplay): \(String(cString: strerror(errno))); nothing was changed")
     }
 
     /// The key and certificates of a state directory as PEM; `nil` where no identity was made.
