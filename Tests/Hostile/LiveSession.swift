@@ -1,3 +1,4 @@
+import Crypto
 import EarshotWire
 import Foundation
 import Testing
@@ -7,6 +8,8 @@ enum Scale {
     static let factor = max(1, ProcessInfo.processInfo.environment["EARSHOT_HOSTILE_SCALE"].flatMap { Int($0) } ?? 1)
     /// A tenth of the whole figure, times the factor.
     static func of(_ whole: Int) -> Int { whole / 10 * min(10, self.factor) }
+    /// Whether it strikes as often as threats.md says.
+    static var isFull: Bool { self.factor >= 10 }
 }
 
 /// A session that goes on through an attack: messages are sent and acknowledged all the while, and the time of each is taken.
@@ -15,18 +18,20 @@ final class LiveSession {
     private let session: SessionID
     private var sequence: UInt64 = 0
 
+    /// A friend, whom the daemon's own user trusts: whatever the policy says of strangers, its session stands.
     init(with daemon: VictimDaemon, from: String = "127.9.9.9") throws {
-        self.peer = try WirePeer(port: daemon.port, name: "friend", from: from)
+        let key = P256.Signing.PrivateKey()
+        let id = PeerID(subjectPublicKeyInfo: key.publicKey.derRepresentation)
+        try #require(try daemon.call("PUT", "/v1/peers/\(id)/trust", json: #"{"trust":"trusted"}"#).status == 200)
+        self.peer = try WirePeer(port: daemon.port, key: key, name: "friend", from: from)
         try self.peer.prove()
         self.session = try self.peer.join()
     }
 
-    /// Asks for a sign of life; milliseconds to the answer.
+    /// Asks for a sign of life, of the node itself and not only of the connection; milliseconds to the answer.
     func ping() throws -> Double {
-        let value = UInt64.random(in: .min ... .max)
         let began = ContinuousClock.now
-        try self.peer.send(.ping(value))
-        try self.peer.next { $0 == .pong(value) ? () : nil }
+        try self.peer.roundTrip()
         return Self.milliseconds(since: began)
     }
 
@@ -55,18 +60,21 @@ struct Attack {
     /// What the daemon may grow by, in bytes.
     var memoryLimit = 16 << 20
 
+    /// Whether the attackers are strangers, who change nothing that is stored.
+    var isByStrangers = true
+
     /// Runs the attack against a daemon with a live session, and holds the daemon to what threats.md says of all of them: the same process,
-    /// bounded memory, the live session answers within 100 ms all the while (the median of its answers; the worst are reported), and its
-    /// messages are taken afterwards.
+    /// bounded memory, a store that is byte for byte what it was, the live session answers within 100 ms all the while, and its messages
+    /// are taken afterwards. At full scale 99 of 100 answers have to come in that time; on a machine that does other things too, half.
     ///
     /// `strike` is called with a number that rises, `count` times.
     func run(_ name: String, count: Int, _ strike: (Int) throws -> Void) throws {
         let live = try LiveSession(with: self.daemon)
         for _ in 0..<20 { _ = try live.message() }
-        let before = self.daemon.memory
+        let (before, store) = (self.daemon.memory, self.daemon.store)
         var peak = before
         var times: [Double] = []
-        // About a hundred looks at it, spread over the attack.
+        // A hundred looks at it, or a few more, spread over the attack.
         let step = max(1, count / 100)
         for number in 0..<count {
             try strike(number)
@@ -75,14 +83,16 @@ struct Attack {
             peak = max(peak, self.daemon.memory)
         }
         #expect(self.daemon.isAlive, "the same process")
-        #expect(try live.message() < 10_000, "the session lives on")
+        #expect(!self.isByStrangers || self.daemon.store == store, "the store is what it was, byte for byte")
+        let last = try live.message()
+        #expect(last < 10_000, "the session lives on")
         times.sort()
         let (median, worst) = (times[times.count / 2], times[times.count * 99 / 100])
-        #expect(median < 100, "the live session answers in \(median) ms")
+        #expect((Scale.isFull ? worst : median) < 100, "the live session answers in \(median) ms, 99 % within \(worst) ms")
         #expect(peak - before < self.memoryLimit, "memory grew from \(before) to \(peak)")
         print(
-            "measured: \(name): \(count) times, live session \(Self.rounded(median)) ms, 99 % within \(Self.rounded(worst)) ms, memory +\((peak - before) >> 10) KiB"
-        )
+            "measured: \(name): \(count) times, live session \(Self.rounded(median)) ms, 99 % within \(Self.rounded(worst)) ms,"
+                + " a message on disk in \(Self.rounded(last)) ms, memory +\((peak - before) >> 10) KiB")
     }
 
     private static func rounded(_ value: Double) -> String { "\((value * 10).rounded() / 10)" }
