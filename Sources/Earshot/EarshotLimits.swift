@@ -190,6 +190,8 @@ package enum EarshotLimits {
     package static let resourceDoneRate: UInt64 = 4 * 1024 * 1024
     /// Received files that may lie in the spool: empty ones cost no quota, but are not free.
     package static let spooledResources = 10_000
+    /// How long it is remembered that something half made may lie in a directory that cannot be found: a disk that is not mounted.
+    package static let partNoteAge: Duration = .seconds(30 * 86_400)
     /// Time between two progress events of one transfer.
     package static let progressInterval: Duration = .milliseconds(250)
     /// Finished transfers without content that stay listed.

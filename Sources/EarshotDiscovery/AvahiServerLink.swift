@@ -199,11 +199,16 @@ final class AvahiServerLink: AvahiLink {
     /// It lives in this process: where we do, it does.
     func ping() throws(AvahiFailure) {}
 
+    /// The addresses that are published; of too many always the same, since whatever came and went would be announced every time.
+    static func published(of interfaces: [Int32: NetworkInterface]) -> Set<NetworkInterface.LocalAddress> {
+        let usable = interfaces.values.filter(\.isUsable).sorted { $0.index < $1.index }.flatMap(\.addresses)
+        return Set(usable.prefix(DiscoveryLimits.localAddresses))
+    }
+
     /// Publishes the addresses that are new and withdraws those that are gone.
     func refresh() {
         guard let server = self.server else { return }
-        let usable = NetworkInterface.all().values.filter(\.isUsable).flatMap(\.addresses)
-        let current = Set(usable.prefix(DiscoveryLimits.localAddresses))
+        let current = Self.published(of: NetworkInterface.all())
         for (address, group) in self.addresses where !current.contains(address) {
             self.avahi.s_entry_group_free(group)
             self.addresses[address] = nil

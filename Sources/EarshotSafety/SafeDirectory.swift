@@ -116,6 +116,16 @@ package final class SafeDirectory: Sendable {
         return false
     }
 
+    /// The user to whom the entry of that name belongs, a link itself and not what it leads to; `nil` when there is none.
+    package func owner(of name: SafeName) throws(FileError) -> UInt32? {
+        var status = stat()
+        guard fstatat(self.descriptor, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            guard errno == ENOENT else { throw FileError("look at", self.subject(name)) }
+            return nil
+        }
+        return UInt32(status.st_uid)
+    }
+
     /// What the kernel knows of the directory itself.
     package func status() throws(FileError) -> FileStatus {
         guard let status = FileStatus(descriptor: self.descriptor) else { throw FileError("look at", self.path) }

@@ -23,10 +23,15 @@ package final class TemporaryFile: Sendable {
     /// The directory in which it will appear.
     package let directory: SafeDirectory
     private let source: Source
+    /// What it is called where it cannot do without a name; `nil` for a random one.
+    private let part: SafeName?
 
     /// A new file in the directory, readable and writable as `mode` and the process's umask say once it is published.
-    package init(in directory: SafeDirectory, mode: UInt32 = 0o666, named: Bool = false) throws(FileError) {
+    ///
+    /// `part` is its name for as long as it needs one that is not its own, for a caller that has to remember it.
+    package init(in directory: SafeDirectory, mode: UInt32 = 0o666, named: Bool = false, part: SafeName? = nil) throws(FileError) {
         self.directory = directory
+        self.part = part
         // Without /proc an unnamed file could not be given its name.
         if !named, access("/proc/self/fd", X_OK) == 0 {
             let descriptor = earshot_open_unnamed(directory.descriptor, mode)
@@ -37,7 +42,8 @@ package final class TemporaryFile: Sendable {
             }
             guard [EOPNOTSUPP, EISDIR, ENOENT, EINVAL].contains(errno) else { throw FileError("make a file in", directory.path) }
         }
-        let name = try PartName.random()
+        // Not by `??`: a typed error does not pass through its closure.
+        let name = if let part { part } else { try PartName.random() }
         self.file = try directory.open(name, flags: O_RDWR | O_CREAT | O_EXCL, mode: mode)
         self.source = .name(name)
         PartName.lock(self.file.descriptor)
@@ -45,8 +51,11 @@ package final class TemporaryFile: Sendable {
 
     /// The content of `name` in `other`, which stays there too: publishing makes a hard link. It fails with one of `linkFailures` where
     /// the two directories' file systems have no such thing.
-    package init(in directory: SafeDirectory, linking name: SafeName, of other: SafeDirectory) throws(FileError) {
+    package init(
+        in directory: SafeDirectory, linking name: SafeName, of other: SafeDirectory, part: SafeName? = nil
+    ) throws(FileError) {
         self.directory = directory
+        self.part = part
         self.file = try other.open(name, flags: O_RDWR)
         self.source = .elsewhere(other, name)
     }
@@ -107,7 +116,7 @@ package final class TemporaryFile: Sendable {
         case .name(let name): source = name
         case .nothing, .elsewhere:
             // A link cannot replace: it goes in under a random name, and that is renamed over the target.
-            source = try PartName.random()
+            source = if let part = self.part { part } else { try PartName.random() }
             guard try self.tryPlace(source) else { throw FileError("create", self.directory.subject(target), code: EEXIST) }
         }
         guard renameat(directory, source.description, directory, target.description) == 0 else {

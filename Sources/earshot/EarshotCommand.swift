@@ -1,5 +1,6 @@
 import ArgumentParser
 import EarshotControl
+import EarshotSafety
 import Glibc
 
 /// The command line: `earshot VERB`, a client of the daemon's control API (design section 8).
@@ -29,6 +30,7 @@ struct EarshotCommand: AsyncParsableCommand {
     }
 
     static func main() async {
+        StandardDescriptors.fill()
         Interrupts.install()
         do {
             var command = try await Self.asyncParseAsRoot(ArgumentOrder.verbFirst(Array(CommandLine.arguments.dropFirst())))

@@ -39,6 +39,7 @@ struct EarshotDaemon: AsyncParsableCommand {
     }
 
     static func main() async {
+        StandardDescriptors.fill()
         do {
             var command = try Self.parseAsRoot()
             guard let daemon = command as? EarshotDaemon else {

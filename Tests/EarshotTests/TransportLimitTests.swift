@@ -96,7 +96,7 @@ private final class Token: Sendable {}
 }
 
 /// A responder's handler in a channel whose time the test moves, and an initiator made by hand.
-private final class HandlerBench {
+final class HandlerBench {
     /// Counts the reads that reach the socket.
     final class ReadCounter: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer

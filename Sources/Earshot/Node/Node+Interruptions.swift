@@ -177,6 +177,16 @@ extension Node {
         if transfer.row.direction == .incoming { transfer.row.transferred = held ?? 0 }
     }
 
+    /// What a run that was killed was putting into the directory of received files goes; that directory may be slow, so beside the rest.
+    func removeLeftParts() {
+        self.spawn { [spool, logger] in
+            let removed = await spool.publisher.removeLeftParts()
+            if removed > 0 {
+                logger.info("removed what an earlier run had not put in place", metadata: ["parts": "\(removed)"])
+            }
+        }
+    }
+
     /// The limits of what was loaded, once there is somebody to hear of them.
     func limitLoadedTransfers() {
         for transfer in self.transfers.values where !transfer.row.state.isFinal && transfer.limit == nil && !transfer.hasJob {

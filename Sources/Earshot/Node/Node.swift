@@ -224,6 +224,7 @@ public actor Node {
         }
         self.expireMessages()
         self.limitLoadedTransfers()
+        self.removeLeftParts()
         self.inviteForQueues()
         self.schedulePruning(after: EarshotLimits.firstPruning)
     }

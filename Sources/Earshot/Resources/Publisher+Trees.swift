@@ -14,8 +14,9 @@ extension Publisher {
     func publishTree(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         do {
             let directory = try SafeDirectory(path: destination.directory)
-            return try Confinement.reaching([content.directory, directory]) {
-                try Self.putTree(content, as: name, in: directory, destination.conflict)
+            let notes = self.notes
+            return try Confinement.reaching([content.directory, notes.directory, directory]) {
+                try Self.putTree(content, as: name, in: directory, destination.conflict, notes)
             }
         } catch {
             throw Self.error(error)
@@ -23,14 +24,14 @@ extension Publisher {
     }
 
     private static func putTree(
-        _ content: Content, as name: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict
+        _ content: Content, as name: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict, _ notes: PartNotes
     ) throws -> String? {
         let tree = try SpooledTree(content.name, in: content.directory)
         let outer = try content.directory.subdirectory(content.name)
         let inner = try SafeName(SpooledTree.Part.tree)
         let published =
             try Self.move(inner, of: outer, to: directory, as: name, conflict)
-            ?? Self.copy(tree, as: name, content.name, to: directory, conflict, noting: outer)
+            ?? Self.copy(tree, as: name, to: directory, conflict, noting: outer, notes)
         guard case .placed(let published) = published else { return nil }
         let placed = try directory.subdirectory(published)
         try TreePermissions.apply(tree.manifest, to: placed)
@@ -58,15 +59,19 @@ extension Publisher {
     }
 
     private static func copy(
-        _ tree: SpooledTree, as name: SafeName, _ id: SafeName, to directory: SafeDirectory, _ conflict: SafeDirectory.Conflict,
-        noting notes: SafeDirectory
+        _ tree: SpooledTree, as name: SafeName, to directory: SafeDirectory, _ conflict: SafeDirectory.Conflict,
+        noting target: SafeDirectory, _ notes: PartNotes
     ) throws -> Placing {
-        let copy = try SafeName(".earshot-\(id).part")
-        // Left by a run that was killed; and in the end what was replaced, or not wanted.
-        try TreeRemoval.remove(copy, from: directory)
-        defer { _ = try? TreeRemoval.remove(copy, from: directory) }
-        try Self.copy(tree, to: directory.subdirectory(copy, create: 0o700))
-        return try Self.place(copy, of: directory, as: name, in: directory, conflict, noting: notes)
+        let copy = try notes.add(in: directory)
+        defer {
+            // What was replaced, or not wanted.
+            _ = try? TreeRemoval.remove(copy, from: directory)
+            notes.settle(copy, in: directory)
+        }
+        let root = try directory.subdirectory(copy, create: 0o700)
+        PartName.lock(root.descriptor)
+        try Self.copy(tree, to: root)
+        return try Self.place(copy, of: directory, as: name, in: directory, conflict, noting: target)
     }
 
     private static func copy(_ tree: SpooledTree, to directory: SafeDirectory) throws {

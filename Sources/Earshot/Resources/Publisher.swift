@@ -43,13 +43,16 @@ package actor Publisher {
     /// How much is copied at once, in bytes.
     private static let copySize = 1024 * 1024
 
+    /// What it has in the making in other directories than the spool.
+    let notes: PartNotes
     private let executor: ThreadExecutor
 
     /// The publisher's own thread.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// Starts the thread.
-    package init() throws(EarshotError) {
+    /// Starts the thread; what it has in the making elsewhere is noted in `notes`, a directory of the spool.
+    package init(notes: SafeDirectory) throws(EarshotError) {
+        self.notes = PartNotes(directory: notes)
         self.executor = try ThreadExecutor(name: "earshot-publish")
     }
 
@@ -97,14 +100,14 @@ package actor Publisher {
     private func publishFile(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         do {
             let directory = try SafeDirectory(path: destination.directory)
-            let published = try Confinement.reaching([content.directory, directory]) { () throws(FileError) -> SafeName? in
+            let notes = self.notes
+            let published = try Confinement.reaching([content.directory, notes.directory, directory]) { () throws(FileError) -> SafeName? in
                 do throws(FileError) {
-                    let file = try TemporaryFile(in: directory, linking: content.name, of: content.directory)
-                    try Self.prepare(file.file, for: directory)
-                    return try file.publish(as: name, onConflict: destination.conflict)
+                    return try Self.link(content, as: name, in: directory, destination.conflict, notes)
                 } catch let error where TemporaryFile.linkFailures.contains(error.code) {
-                    let file = try Self.copy(content, into: directory)
-                    return try file.publish(as: name, onConflict: destination.conflict)
+                    let part = try notes.add(in: directory)
+                    defer { notes.settle(part, in: directory) }
+                    return try Self.copy(content, as: name, in: directory, destination.conflict, part: part)
                 }
             }
             return published.map(directory.subject)
@@ -113,9 +116,27 @@ package actor Publisher {
         }
     }
 
-    private static func copy(_ content: Content, into directory: SafeDirectory) throws(FileError) -> TemporaryFile {
+    /// Removes what a run that was killed had in the making elsewhere, and returns how much that was.
+    package func removeLeftParts() -> Int { self.notes.removeParts() }
+
+    private static func link(
+        _ content: Content, as name: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict, _ notes: PartNotes
+    ) throws(FileError) -> SafeName? {
+        let isElsewhere = try directory.status().device != content.directory.status().device
+        guard !isElsewhere else { throw FileError("link", directory.subject(name), code: EXDEV) }
+        // Replacing takes a name of its own for a moment.
+        let part = conflict == .overwrite ? try notes.add(in: directory) : nil
+        defer { if let part { notes.settle(part, in: directory) } }
+        let file = try TemporaryFile(in: directory, linking: content.name, of: content.directory, part: part)
+        try Self.prepare(file.file, for: directory)
+        return try file.publish(as: name, onConflict: conflict)
+    }
+
+    private static func copy(
+        _ content: Content, as name: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict, part: SafeName
+    ) throws(FileError) -> SafeName? {
         let source = try content.directory.open(content.name)
-        let copy = try TemporaryFile(in: directory, mode: 0o600)
+        let copy = try TemporaryFile(in: directory, mode: 0o600, part: part)
         try copy.file.reserve(content.size)
         var offset: UInt64 = 0
         while offset < content.size {
@@ -125,7 +146,7 @@ package actor Publisher {
             offset += UInt64(bytes.count)
         }
         try Self.prepare(copy.file, for: directory)
-        return copy
+        return try copy.publish(as: name, onConflict: conflict)
     }
 
     private static func prepare(_ file: OpenFile, for directory: SafeDirectory) throws(FileError) {

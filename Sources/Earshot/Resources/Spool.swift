@@ -52,8 +52,10 @@ package actor Spool {
     ///
     /// Call `sweep` before anything else.
     package init(directory: String) throws(EarshotError) {
+        let notes: SafeDirectory
         do {
             let spool = try SafeDirectory(path: "\(directory)/spool", create: 0o700)
+            notes = try SafeDirectory(path: "\(spool.path)/publishing", create: 0o700)
             self.partial = try SafeDirectory(path: "\(spool.path)/partial", create: 0o700)
             self.complete = try SafeDirectory(path: "\(spool.path)/complete", create: 0o700)
             self.outgoing = try SafeDirectory(path: "\(spool.path)/outgoing", create: 0o700)
@@ -61,7 +63,7 @@ package actor Spool {
         } catch {
             throw Self.error(error)
         }
-        self.publisher = try Publisher()
+        self.publisher = try Publisher(notes: notes)
         self.executor = try ThreadExecutor(name: "earshot-spool")
     }
 

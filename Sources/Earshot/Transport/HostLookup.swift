@@ -68,14 +68,19 @@ package final class HostLookup: Sendable {
         guard code == 0 else {
             return .failure(EarshotError(.unavailable, "the name \(peer.host) does not resolve: \(String(cString: gai_strerror(code)))"))
         }
+        return .success(self.addresses(list, port: peer.port))
+    }
+
+    /// The first addresses of a resolver's answer, each once.
+    static func addresses(_ list: UnsafeMutablePointer<addrinfo>?, port: UInt16) -> [PeerAddress] {
         var addresses: [PeerAddress] = []
         var item = list
         while let current = item?.pointee, addresses.count < EarshotLimits.addressesPerHost {
             item = current.ai_next
-            guard let address = self.address(current, port: peer.port), !addresses.contains(address) else { continue }
+            guard let address = self.address(current, port: port), !addresses.contains(address) else { continue }
             addresses.append(address)
         }
-        return .success(addresses)
+        return addresses
     }
 
     private static func address(_ info: addrinfo, port: UInt16) -> PeerAddress? {

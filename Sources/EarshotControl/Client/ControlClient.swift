@@ -54,6 +54,7 @@ package struct ControlClient: Sendable {
     func open(
         _ method: HTTPMethod, _ path: String, body: Body = .none, accept: String = "application/json", prefer: String? = nil
     ) async throws(ControlError) -> HTTPClientResponse {
+        try Self.check(path)
         var request = HTTPClientRequest(url: "http+unix://\(ControlPath.encode(self.socketPath))\(path)")
         request.method = method
         // Of a Unix socket's address the library would make a Host that the daemon rightly refuses.
@@ -81,6 +82,17 @@ package struct ControlClient: Sendable {
         }
         guard (200..<300).contains(response.status.code) else { throw try await self.problem(response) }
         return response
+    }
+
+    /// An empty name in a path would make it that of another call: every peer's instead of one's.
+    private static func check(_ path: String) throws(ControlError) {
+        let route = path.prefix { $0 != "?" }
+        guard !route.hasSuffix("/"), !route.contains("//") else {
+            throw .problem(
+                ControlAPI.Problem(
+                    title: "Bad Request", status: 400, detail: "the name is empty; give a name, an id or its first 8 characters",
+                    code: "invalid-parameter"))
+        }
     }
 
     /// Sends a request and decodes its answer.

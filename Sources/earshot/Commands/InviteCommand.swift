@@ -1,7 +1,7 @@
 import ArgumentParser
 import EarshotControl
 import EarshotSafety
-import Synchronization
+import FoundationEssentials
 
 struct InviteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -33,15 +33,23 @@ struct InviteCommand: AsyncParsableCommand {
     ) async throws -> ControlReply<ControlAPI.Invitation> {
         // Subscribed first, so that a decision is seen however soon it comes.
         let events = try await client.events()
-        let pending = PendingInvitation()
+        let asked = Asked<ControlReply<ControlAPI.Invitation>>()
         return try await Interrupts.takingBack {
-            guard let id = pending.id.withLock({ $0 }) else { return }
-            try? await client.withdraw(id)
+            guard let made = await asked.answer()?.value, made.state == .pending else { return }
+            try? await client.withdraw(made.id)
         } _: {
-            let made = try await client.invite(request, wait: false)
+            // As exact as the API tells times.
+            let began = Date().addingTimeInterval(-0.001)
+            let made: ControlReply<ControlAPI.Invitation>
+            do {
+                made = try await asked.ask { try await client.invite(request, wait: false) }
+            } catch let error as ControlError {
+                // Whether the daemon had it is not known; nobody here waits for an answer any more.
+                if error.leavesOpen { await Self.withdraw(client, to: request.peer, since: began) }
+                throw error
+            }
             guard made.value.state == .pending else { return made }
             let id = made.value.id
-            pending.id.withLock { $0 = id }
             Standard.note("waiting for \(made.value.peerName.escapedForDisplay) to answer")
             try await events.forEach { event in
                 switch event.value.type {
@@ -52,6 +60,15 @@ struct InviteCommand: AsyncParsableCommand {
                 }
             }
             return try await client.invitation(id)
+        }
+    }
+
+    /// Takes back what was made for a question whose answer was lost, where there is a daemon again.
+    private static func withdraw(_ client: ControlClient, to peer: String, since: Date) async {
+        let invitations = (try? await client.invitations().value.invitations) ?? []
+        for invitation in invitations where invitation.direction == .outgoing && invitation.createdAt >= since {
+            let isMeant = invitation.peerName == peer || invitation.peerID.hasPrefix(peer.uppercased())
+            if isMeant { try? await client.withdraw(invitation.id) }
         }
     }
 
@@ -77,7 +94,12 @@ struct InviteCommand: AsyncParsableCommand {
     }
 }
 
-/// The id of the invitation that is to be withdrawn when a signal comes.
-private final class PendingInvitation: Sendable {
-    let id = Mutex<String?>(nil)
+extension ControlError {
+    /// Whether the daemon may have done what it was asked to do.
+    fileprivate var leavesOpen: Bool {
+        switch self {
+        case .lost, .malformed: true
+        case .unreachable, .problem, .source, .cancelled: false
+        }
+    }
 }

@@ -26,6 +26,7 @@ struct ReceiveCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
+        guard self.from != "" else { throw ValidationError("the peer's name is empty") }
         if let count = self.count, count < 1 { throw ValidationError("--count is 1 or more") }
         if self.raw, self.options.json { throw ValidationError("give either --raw or --json, not both") }
     }

@@ -37,6 +37,7 @@ extension [ControlAPI.Resource] {
 
     /// The one of that id, name, or beginning of an id, in this order; more than one of a kind is an error.
     func named(_ text: String) throws(CommandFailure) -> ControlAPI.Resource? {
+        guard !text.isEmpty else { throw CommandFailure(.usage, "the name of the file is empty") }
         let id = text.lowercased()
         if let exact = self.first(where: { $0.id == id }) { return exact }
         let named = self.filter { $0.name == text }

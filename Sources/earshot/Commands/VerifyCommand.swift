@@ -38,10 +38,12 @@ struct VerifyCommand: AsyncParsableCommand {
     ) async throws -> ControlReply<ControlAPI.Verification> {
         // Subscribed first, so that the digits are seen however soon they come.
         let events = try await client.events()
+        let asked = Asked<ControlReply<ControlAPI.Verification>>()
         return try await Interrupts.takingBack {
-            _ = try? await client.endVerification(of: name, mismatch: false)
+            guard let started = await asked.answer() else { return }
+            _ = try? await client.endVerification(of: started.value.peerID, mismatch: false)
         } _: {
-            let started = try await client.verify(name, timeoutSeconds: timeout)
+            let started = try await asked.ask { try await client.verify(name, timeoutSeconds: timeout) }
             guard started.value.state == .waiting else { return started }
             let id = started.value.peerID
             Standard.note("waiting for earshot verify to be typed on \(started.value.peerName.escapedForDisplay) too")

@@ -1,0 +1,50 @@
+import EarshotControl
+import Testing
+
+extension LAN {
+    /// Started by a parent that has closed standard input, output or error (cron and init scripts do), neither program takes the sockets
+    /// that it opens for them.
+    @Suite struct ClosedDescriptors {
+        private func run(_ script: String, _ daemon: Daemon) async throws -> Outcome {
+            try await Running(
+                [Laboratory.script, "host", "exec", daemon.host, "--", "/bin/sh", "-c", script],
+                environment: ["EARSHOT_SOCKET": daemon.socket, "earshot": "\(Laboratory.binaries)/earshot"], directory: daemon.place
+            ).outcome()
+        }
+
+        @Test func theCommandLine() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await bob.expect(0, "send", "alice", "one")
+                let cases: [(script: String, status: Int32)] = [
+                    ("$earshot status >&-", 74), ("$earshot receive >&-", 74), ("$earshot send bob - <&-", 66),
+                    ("$earshot stream open bob s <&-", 74), ("$earshot send bob hello <&- >&-", 0),
+                ]
+                for (script, status) in cases {
+                    let outcome = try await self.run(script, alice)
+                    #expect(outcome.status == status && outcome.output.isEmpty, "\(script): \(outcome)")
+                    if status != 0 { #expect(outcome.errors.contains("bad file descriptor"), "\(script): \(outcome)") }
+                }
+                #expect(try await self.run("$earshot send bob there <&- >&- 2>&-", alice).status == 0)
+                #expect(try await bob.receive(2).map { String(decoding: $0.body, as: UTF8.self) } == ["hello", "there"])
+                let read = try await alice.receive(1).map { String(decoding: $0.body, as: UTF8.self) }
+                #expect(read == ["one"], "what could not be written is not read")
+            }
+        }
+
+        @Test func theDaemon() async throws {
+            try await Laboratory.run { laboratory in
+                let alice = try await laboratory.daemon("alice")
+                #expect(try await alice.stop() == 0)
+                let daemon = "\(Laboratory.binaries)/earshotd --name alice --discovery none --state-directory state --socket socket"
+                let process = try laboratory.start(on: "alice", ["/bin/sh", "-c", "cd \(alice.place) && exec \(daemon) <&- >&- 2>&-"])
+                try await eventually("it answers") { try await alice.earshot("status").status == 0 }
+                for number in 0...2 {
+                    let leads = try await self.run("readlink /proc/\(process.pid)/fd/\(number)", alice).output
+                    #expect(leads == "/dev/null\n")
+                }
+                try await alice.expect(0, "peers")
+            }
+        }
+    }
+}

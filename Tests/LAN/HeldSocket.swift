@@ -1,0 +1,96 @@
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+/// A socket before a daemon's own that passes everything on at once, but keeps the answers of one call until it is told what to do with
+/// them: the daemon has done what it was asked, and the command line does not know yet.
+final class HeldSocket: Sendable {
+    /// What becomes of the answers.
+    enum Fate: Sendable {
+        case kept, passed, dropped
+    }
+
+    private struct State {
+        var fate = Fate.kept
+        /// Answers that are kept, or were.
+        var held = 0
+    }
+
+    /// Where it listens.
+    let path: String
+    private let target: String
+    /// How the request begins whose answer is kept.
+    private let call: [UInt8]
+    private let listener: CInt
+    private let state = Mutex(State())
+
+    /// `call` is a method and a path, such as `POST /v1/invitations`.
+    init(before daemon: Daemon, holding call: String) throws {
+        self.path = "\(daemon.place)/held"
+        self.target = daemon.socket
+        self.call = Array(call.utf8)
+        self.listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        try #require(Self.with(self.path) { bind(self.listener, $0, $1) } == 0 && listen(self.listener, 16) == 0)
+        Thread.detachNewThread { self.accept() }
+    }
+
+    /// Whether an answer has come and is kept.
+    var holds: Bool { self.state.withLock { $0.held > 0 } }
+
+    /// Decides about what is kept, and about what comes.
+    func decide(_ fate: Fate) { self.state.withLock { $0.fate = fate } }
+
+    /// Ends it; what is connected stays so until either side leaves.
+    func close() { shutdown(self.listener, Int32(SHUT_RDWR)) }
+
+    private func accept() {
+        while case let client = Glibc.accept(self.listener, nil, nil), client >= 0 {
+            let server = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            _ = Self.with(self.target) { connect(server, $0, $1) }
+            let held = Flag()
+            Thread.detachNewThread { self.copy(from: client, to: server) { if $0.starts(with: self.call) { held.raise() } } }
+            Thread.detachNewThread { self.copy(from: server, to: client) { _ in if held.isRaised { self.hold(client) } } }
+        }
+        Glibc.close(self.listener)
+    }
+
+    private func hold(_ client: CInt) {
+        self.state.withLock { $0.held += 1 }
+        while true {
+            switch self.state.withLock({ $0.fate }) {
+            case .kept: usleep(5000)
+            case .passed: return
+            case .dropped:
+                shutdown(client, Int32(SHUT_RDWR))
+                return
+            }
+        }
+    }
+
+    private func copy(from: CInt, to: CInt, _ before: ([UInt8]) -> Void) {
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        while case let count = recv(from, &bytes, bytes.count, 0), count > 0 {
+            before(Array(bytes[..<count]))
+            guard send(to, bytes, count, Int32(MSG_NOSIGNAL)) == count else { break }
+        }
+        // Neither is closed: the other thread may still use it. A test's few descriptors go with its process.
+        shutdown(to, Int32(SHUT_WR))
+    }
+
+    private static func with(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+        }
+    }
+}
+
+/// Something that has happened.
+private final class Flag: Sendable {
+    private let value = Mutex(false)
+    var isRaised: Bool { self.value.withLock { $0 } }
+    func raise() { self.value.withLock { $0 = true } }
+}

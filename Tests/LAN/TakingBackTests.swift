@@ -1,0 +1,68 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    /// What a command has asked for is taken back with Ctrl-C even where the daemon has made it and the command does not know yet.
+    @Suite struct TakingBack {
+        private func pair(_ laboratory: Laboratory) async throws -> (alice: Daemon, bob: Daemon) {
+            let (alice, bob) = (try await laboratory.daemon("alice"), try await laboratory.daemon("bob"))
+            try await alice.awaitPeer(bob)
+            return (alice, bob)
+        }
+
+        @Test func anInvitationWhoseAnswerIsUnderWay() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await self.pair(laboratory)
+                let held = try HeldSocket(before: alice, holding: "POST /v1/invitations")
+                let asked = try alice.begin(["invite", "bob", "--socket", held.path])
+                try await bob.awaitInvitation(from: alice)
+                try await eventually("the answer is kept") { held.holds }
+                asked.signal(SIGINT)
+                held.decide(.passed)
+                let outcome = await asked.outcome()
+                #expect(outcome.status == 130, "\(outcome)")
+                #expect(try await alice.invitations().isEmpty)
+                try await bob.awaitNoInvitation()
+                held.close()
+            }
+        }
+
+        /// There is nobody who waits any more, so the invitation must not wait either.
+        @Test func anInvitationWhoseAnswerIsLost() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await self.pair(laboratory)
+                let held = try HeldSocket(before: alice, holding: "POST /v1/invitations")
+                let asked = try alice.begin(["invite", "bob", "--socket", held.path])
+                try await bob.awaitInvitation(from: alice)
+                try await eventually("the answer is kept") { held.holds }
+                held.decide(.dropped)
+                let outcome = await asked.outcome()
+                #expect(outcome.status == 69, "\(outcome)")
+                #expect(try await alice.invitations().isEmpty)
+                try await bob.awaitNoInvitation()
+                held.close()
+            }
+        }
+
+        @Test func aComparisonWhoseAnswerIsUnderWay() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await self.pair(laboratory)
+                let call = "POST /v1/peers/bob/verification"
+                let held = try HeldSocket(before: alice, holding: call)
+                let asked = try alice.begin(["verify", "bob", "--socket", held.path])
+                try await eventually("the answer is kept") { held.holds }
+                asked.signal(SIGINT)
+                held.decide(.passed)
+                let outcome = await asked.outcome()
+                #expect(outcome.status == 130, "\(outcome)")
+                // Nothing waits for bob's person any more: asked there, it waits for alice's.
+                let curl = "curl -sS --unix-socket socket http://localhost/v1/peers/bob/verification"
+                let now = try await Running(["/bin/sh", "-c", curl], directory: alice.place).outcome()
+                #expect(try ControlJSON.decode(ControlAPI.Verification.self, from: now.output.utf8).state != .waiting, "\(now)")
+                _ = bob
+                held.close()
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+import ArgumentParser
+import EarshotControl
+import Testing
+
+@testable import earshot
+
+/// A variable that a script has forgotten to set names nobody and nothing, rather than everybody and everything.
+@Suite struct EmptyNameTests {
+    @Test(arguments: [
+        ["receive", "--from", ""], ["stream", "accept", ""], ["stream", "accept", "--from", ""], ["stream", "open", "bob", ""],
+        ["file", "send", "bob", ""], ["status", "--socket", ""],
+    ]) func anArgument(_ arguments: [String]) {
+        #expect(throws: (any Error).self) { try EarshotCommand.parseAsRoot(arguments) }
+    }
+
+    @Test func theNameOfAFile() {
+        #expect(throws: CommandFailure(.usage, "the name of the file is empty")) { try [ControlAPI.Resource]().named("") }
+        #expect(throws: CommandFailure(.usage, "the name of the file is empty")) { try [ControlAPI.Resource]().offer("") }
+    }
+}
