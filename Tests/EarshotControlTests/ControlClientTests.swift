@@ -1,8 +1,10 @@
+import Foundation
+import Glibc
 import Testing
 
 @testable import EarshotControl
 
-/// What the client says of a name that is none.
+/// What the client says of a name that is none, and of a server that is not ours.
 @Suite struct ControlClientTests {
     private func failure(_ socket: String, _ call: @Sendable (ControlClient) async throws -> Void) async throws -> ControlError? {
         try await ControlClient.with(socketPath: socket) { client in
@@ -29,5 +31,31 @@ import Testing
             }
             #expect(problem.code == "invalid-parameter")
         }
+    }
+
+    @Test func whatSpeaksNoHTTPIsNoDaemon() async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("c-\(UInt32.random(in: 0 ... .max))").path
+        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer {
+            close(listener)
+            unlink(path)
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+        }
+        try #require(bound == 0 && listen(listener, 1) == 0)
+        Thread.detachNewThread {
+            let client = accept(listener, nil, nil)
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            _ = recv(client, &bytes, bytes.count, 0)
+            let banner = Array("SSH-2.0-OpenSSH_9.2p1\r\n".utf8)
+            _ = send(client, banner, banner.count, Int32(MSG_NOSIGNAL))
+            close(client)
+        }
+        let failure = try await self.failure(path) { _ = try await $0.status() }
+        #expect(failure == .malformed("what listens at \(path) speaks no HTTP"))
     }
 }

@@ -144,6 +144,9 @@ package struct ControlClient: Sendable {
         case let error as IOError: return .lost(path: self.socketPath, reason: SystemError.reason(error.errnoCode))
         case is SocketAddressError:
             return .unreachable(path: self.socketPath, reason: "the path is too long for a socket", code: nil)
+        // One that breaks off is a daemon that was killed in the middle of its answer.
+        case let error as HTTPParserError where !answered && error != .invalidEOFState:
+            return .malformed("what listens at \(self.socketPath) speaks no HTTP")
         case let error as HTTPClientError where error == .remoteConnectionClosed:
             return .lost(path: self.socketPath, reason: "it closed the connection")
         default:
