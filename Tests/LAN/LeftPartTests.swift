@@ -1,0 +1,55 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    /// What a daemon that is killed leaves in the directory of received files.
+    @Suite struct LeftParts {
+        /// Kills the daemon as soon as a part is there.
+        private static let killer = """
+            while :; do for part in "$1"/.earshot-*.part; do if [[ -e $part ]]; then kill -KILL "$2"; exit; fi; done; done
+            """
+
+        @Test func killedWhileCopyingADirectory() async throws {
+            try await Laboratory.run { laboratory in
+                try await laboratory.host("bob")
+                let disk = "\(laboratory.place)/disk"
+                try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+                try await laboratory.lab("host", "exec", "bob", "--", "mount", "-t", "tmpfs", "-o", "size=128m", "none", disk)
+                let onBob = { (script: String) in
+                    try await Running([Laboratory.script, "host", "exec", "bob", "--", "/bin/sh", "-c", script]).outcome().output
+                }
+                let alice = try await laboratory.daemon("alice")
+                let bob = try await laboratory.daemon(
+                    "bob", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept", "EARSHOT_RESOURCES_DIRECTORY": disk])
+                try await alice.awaitPeer(bob)
+                try await alice.expect(0, "invite", bob.id())
+                try await bob.awaitConnected(to: alice)
+                let make = "mkdir tree; cd tree; seq 60000 | split -l 20 -a 4 - f"
+                try #require(try await Running(["/bin/sh", "-c", make], directory: alice.place).outcome().status == 0)
+                // The disk may be quicker than the killer: it is tried until it was caught.
+                var left = ""
+                for _ in 0..<8 where left.isEmpty {
+                    let killer = try laboratory.start(
+                        on: "bob", ["/usr/bin/timeout", "60", "/bin/bash", "-c", Self.killer, "bash", disk, "\(try #require(bob.pid))"])
+                    let sending = try alice.begin(["file", "send", "bob", "tree"])
+                    _ = await killer.status()
+                    await bob.kill()
+                    left = try await onBob("cd \(disk); ls -d .earshot-*.part 2>/dev/null")
+                    // Somebody's own, which only looks like one.
+                    let own = ".earshot-0123456789abcdef.part"
+                    _ = try await onBob("touch \(disk)/\(own)")
+                    try await bob.start()
+                    try await eventually("only somebody's own is there") { try await onBob("cd \(disk); ls -d .earshot-*") == "\(own)\n" }
+                    _ = try await onBob("rm \(disk)/\(own)")
+                    #expect(await sending.outcome().status == 0)
+                }
+                #expect(!left.isEmpty, "it was never killed in the middle")
+                #expect(try await onBob("ls \(bob.place)/state/spool/publishing").isEmpty)
+                #expect(try await onBob("cd \(disk); find . -maxdepth 1 -mindepth 1 ! -name 'tree*'").isEmpty)
+                await bob.kill()
+                _ = try await onBob("umount -l \(disk)")
+            }
+        }
+    }
+}
