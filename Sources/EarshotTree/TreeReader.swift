@@ -57,6 +57,8 @@ package final class TreeReader {
 
     /// The same as an array.
     package func bytes(at offset: UInt64, count: Int) throws(TreeError) -> [UInt8] {
+        // Of no capacity it would be the empty array that all threads share, and its count would be written.
+        guard count > 0 else { return [] }
         var failure: TreeError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             do throws(TreeError) {

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import NIOEmbedded
 import NIOPosix
+import OrderedCollections
 import Synchronization
 import Testing
 
@@ -111,6 +112,32 @@ import Testing
             }
         }
         #expect(await alice.node.peers().map(\.id) == [bob.node.id])
+        await alice.stop()
+        await bob.stop()
+    }
+
+    /// Named without its id, a peer that has connected meanwhile proves itself without a new connection: the one that stands, and the
+    /// streams on it, are left alone.
+    @Test(arguments: [EncryptionPreference.required, .none]) func whoeverIsConnectedIsFoundWithoutANewConnection(
+        encryption: EncryptionPreference
+    ) async throws {
+        let names = Names()
+        let peer = try ConfiguredPeer("bob.test:1")
+        let alice = try await self.node([peer.description], names: names) { $0.encryption = encryption }
+        let bob = try await TestNode("bob") { $0.encryption = encryption }
+        alice.sees(bob)
+        bob.sees(alice)
+        try await alice.found(bob)
+        try await bob.found(alice)
+        try await agree(alice, bob)
+        let standing = try #require(await alice.node.records[bob.node.id]?.connection).provenAt
+        names.set("bob.test", bob.port)
+        await alice.node.dialConfigured(peer)
+        try await eventually("it is one row") { try await alice.node.peer("bob").addresses.contains("bob.test:1") }
+        #expect(await alice.node.records[bob.node.id]?.connection?.provenAt == standing)
+        #expect(await bob.node.peers().map(\.id) == [alice.node.id])
+        #expect(try await alice.send("still here", to: bob).recipients.map(\.status) == [.delivered])
+        #expect(await alice.node.records[bob.node.id]?.connection?.provenAt == standing)
         await alice.stop()
         await bob.stop()
     }

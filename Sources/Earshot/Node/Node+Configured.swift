@@ -43,7 +43,7 @@ extension Node {
                 let addresses = try await transport.lookup.addresses(of: peer)
                 // Before the connection is proven, so that it is known whose it is.
                 input.yield(.resolved(peer, addresses))
-                try await transport.dial(addresses, expecting: peer.id)
+                if let id = try await transport.dial(addresses, expecting: peer.id) { input.yield(.alreadyConnected(peer, id)) }
                 input.yield(.dialled(.configured(peer), nil))
             } catch {
                 input.yield(.dialled(.configured(peer), error))
@@ -94,11 +94,17 @@ extension Node {
     func noteConfigured(_ id: PeerID, _ connection: Connection) {
         guard connection.isInitiator, let address = connection.dialledAddress else { return }
         for (peer, dial) in self.configuredDials where dial.redial.isDialling && dial.addresses.contains(address) {
-            // Another key answers there now.
-            if let last = dial.peer, last != id { self.forget(peer, of: last) }
-            self.configuredDials[peer]?.peer = id
-            self.note(peer, of: id)
+            self.configuredAnswered(peer, id)
         }
+    }
+
+    /// This peer answers where the settings say.
+    func configuredAnswered(_ peer: ConfiguredPeer, _ id: PeerID) {
+        guard let dial = self.configuredDials[peer] else { return }
+        // Another key answers there now.
+        if let last = dial.peer, last != id { self.forget(peer, of: last) }
+        self.configuredDials[peer]?.peer = id
+        self.note(peer, of: id)
     }
 
     /// The peer's connection is gone: its addresses in the settings are dialled anew, first by the lower id.

@@ -270,6 +270,7 @@ public actor Node {
             connection.processed(weight)
         case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)
         case .resolved(let peer, let addresses): self.configuredResolved(peer, addresses)
+        case .alreadyConnected(let peer, let id): self.configuredAnswered(peer, id)
         case .dialled(let target, let error): self.dialFinished(target, error)
         case .timer(let timer): self.timerFired(timer)
         case .dataAttached(let connection, let attempt): self.dataAttached(connection, attempt)

@@ -10,6 +10,8 @@ enum NodeInput: Sendable {
     case connection(ConnectionEvent)
     /// Where the dial of a configured peer goes.
     case resolved(ConfiguredPeer, [PeerAddress])
+    /// At a configured peer's address a peer has answered with which a connection stands.
+    case alreadyConnected(ConfiguredPeer, PeerID)
     /// A dial ended; without an error its connection has been reported as proven before.
     case dialled(DialTarget, EarshotError?)
     case timer(NodeTimer)

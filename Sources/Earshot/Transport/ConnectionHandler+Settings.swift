@@ -20,6 +20,8 @@ extension ConnectionHandler {
         package let dialledAddress: PeerAddress?
         /// Who is not taken in plaintext, and where a peer that proves itself over TLS is noted.
         package let spokenTLS: SpokenTLS
+        /// With whom there is a connection already.
+        package let standing: StandingPeers
         package let sign: @Sendable ([UInt8]) throws -> [UInt8]
         package let emit: @Sendable (ConnectionEvent) -> Void
         /// Called once, when the peer is proven or the connection has ended before.
@@ -27,7 +29,7 @@ extension ConnectionHandler {
 
         package init(
             role: HandshakeRole, purpose: Purpose = .control, tickets: DataTickets, hello: Hello, expectedPeer: PeerID?,
-            dialledAddress: PeerAddress?, spokenTLS: SpokenTLS,
+            dialledAddress: PeerAddress?, spokenTLS: SpokenTLS, standing: StandingPeers = StandingPeers(),
             sign: @escaping @Sendable ([UInt8]) throws -> [UInt8], emit: @escaping @Sendable (ConnectionEvent) -> Void,
             settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
         ) {
@@ -38,9 +40,18 @@ extension ConnectionHandler {
             self.expectedPeer = expectedPeer
             self.dialledAddress = dialledAddress
             self.spokenTLS = spokenTLS
+            self.standing = standing
             self.sign = sign
             self.emit = emit
             self.settled = settled
         }
+    }
+    /// The peer that has just proven itself, where this side dialled without knowing whom, and has a connection with it: by a proof of its
+    /// own it would supersede that one.
+    func standingPeer(_ outcome: Handshake.Outcome) -> PeerID? {
+        guard self.settings.role == .initiator, self.settings.expectedPeer == nil, case .proven(let peer, _) = outcome,
+            self.settings.standing.contains(peer.id)
+        else { return nil }
+        return peer.id
     }
 }

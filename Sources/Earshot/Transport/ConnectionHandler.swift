@@ -137,6 +137,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             case .handshaking(var handshake):
                 let outcome = handshake.received(frame)
                 self.state = .handshaking(handshake)
+                if let id = self.standingPeer(outcome) {
+                    let why = EarshotError(.conflict, "a connection with the peer stands", underlying: StandingPeers.Already(id: id))
+                    return self.fail(why, context: context)
+                }
                 self.perform(outcome, context: context)
             case .proven:
                 switch self.machine?.received(frame) ?? .ignore {

@@ -6,15 +6,18 @@ import NIOPosix
 extension Transport {
     /// Dials until one address has proven to be the peer, or any peer where none is expected; the node hears of that first.
     ///
+    /// - Returns: where none is expected, the peer that answered and with which a connection stands already; no other is made then.
     /// - Throws: why the last address failed; a peer's own refusal before anything else.
-    func dial(_ addresses: [PeerAddress], expecting peer: PeerID?) async throws(EarshotError) {
+    @discardableResult
+    func dial(_ addresses: [PeerAddress], expecting peer: PeerID?) async throws(EarshotError) -> PeerID? {
         var failure: EarshotError?
         for address in addresses {
             guard let socketAddress = address.socketAddress else { continue }
             do {
                 try await self.dial(expecting: peer, address: address) { $0.connect(to: socketAddress) }
-                return
+                return nil
             } catch {
+                if let already = error.underlying as? StandingPeers.Already { return already.id }
                 if failure == nil || error.code != .unavailable { failure = error }
             }
         }

@@ -16,6 +16,8 @@ package final class Transport: Sendable {
     package let lookup: HostLookup
     /// Which peers have spoken TLS with this node.
     let spokenTLS = SpokenTLS()
+    /// With which peers there is a connection.
+    let standing: StandingPeers
     /// Which data connections may come in.
     let tickets = DataTickets()
     let contexts: TLSContexts
@@ -43,7 +45,12 @@ package final class Transport: Sendable {
         self.group = group
         self.dataGroup = dataGroup
         self.logger = logger
-        self.emit = { input.yield(.connection($0)) }
+        let standing = StandingPeers()
+        self.standing = standing
+        self.emit = { event in
+            standing.note(event)
+            input.yield(.connection(event))
+        }
         for loop in dataGroup.makeIterator() { loop.execute { earshot_take_long_turns() } }
         self.timers = configuration.timers ?? Timers(on: group.next())
         self.lookup = configuration.lookup ?? HostLookup()
@@ -170,10 +177,10 @@ package final class Transport: Sendable {
         let failures = self.handshakeFailures
         return ConnectionHandler.Settings(
             role: role, purpose: purpose, tickets: self.tickets, hello: hello, expectedPeer: expected, dialledAddress: dialled,
-            spokenTLS: self.spokenTLS,
+            spokenTLS: self.spokenTLS, standing: self.standing,
             sign: { try identity.sign($0) }, emit: self.emit,
             settled: { result in
-                if case .failure(let error) = result { failures.count(error.code) }
+                if case .failure(let error) = result, !(error.underlying is StandingPeers.Already) { failures.count(error.code) }
                 settled(result)
             })
     }
