@@ -74,6 +74,8 @@ package final class OpenFile: Sendable {
 
     /// Reads up to `count` bytes at the offset; fewer only at the end of the file.
     package func bytes(at offset: UInt64, count: Int) throws(FileError) -> [UInt8] {
+        // Of no capacity it would be the empty array that all threads share, and its count would be written.
+        guard count > 0 else { return [] }
         var failure: FileError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             do throws(FileError) {
