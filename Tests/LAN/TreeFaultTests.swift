@@ -85,11 +85,11 @@ extension LAN {
                 try await alice.expect(0, "invite", bob.id())
                 try await bob.awaitConnected(to: alice)
                 _ = try await Self.shell(Self.make, at: alice)
-                // Enough for what the daemon itself has to write.
+                // Enough stays for what the daemon itself has to write, also where what was under way has filled the disk meanwhile.
                 let fill =
                     disk == .bytes
-                    ? "n=$(($(stat -f -c %a $1) * 4096 - 2000000)); head -c $n /dev/zero > $1/filler"
-                    : "n=$(($(stat -f -c %d $1) - 60)); mkdir $1/filler; cd $1/filler; seq $n | xargs touch"
+                    ? "n=$(($(stat -f -c %a $1) * 4096 - 2000000)); head -c $n /dev/zero > $1/filler || truncate -s -2000000 $1/filler"
+                    : "n=$(($(stat -f -c %d $1) - 60)); mkdir $1/filler; cd $1/filler; seq $n | xargs touch || ls | head -n 60 | xargs rm"
                 try await LAN.slowly(laboratory) {
                     let sending = try alice.begin(["file", "send", "bob", "tree"])
                     try await eventually("some is there") { try await bob.files().contains { $0.transferred > 1 << 20 } }
