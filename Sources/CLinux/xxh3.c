@@ -1,4 +1,5 @@
 #include "xxh3.h"
+#include "xxh3_avx2.h"
 
 #include <string.h>
 
@@ -16,9 +17,14 @@ earshot_xxh3 *earshot_xxh3_create(void) {
 }
 
 void earshot_xxh3_update(earshot_xxh3 *state, const void *bytes, size_t length) {
-    if (length > 0) {
-        XXH3_128bits_update((XXH3_state_t *)state, bytes, length);
+    if (length == 0) return;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        earshot_xxh3_update_avx2(state, bytes, length);
+        return;
     }
+#endif
+    XXH3_128bits_update((XXH3_state_t *)state, bytes, length);
 }
 
 void earshot_xxh3_digest(const earshot_xxh3 *state, uint8_t *digest) {

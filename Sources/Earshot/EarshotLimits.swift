@@ -70,6 +70,11 @@ package enum EarshotLimits {
     package static let dataExtent: UInt64 = 1024 * 1024
     /// How much is read, hashed and written at once: it stays in a core's cache.
     package static let dataBlock = 256 * 1024
+    /// How much is read ahead at once from a plaintext data connection (``ReadAhead``): each block costs two threads a wake-up.
+    static let readAheadBlock = 1024 * 1024
+    /// Bytes that must have come before the kernel wakes the thread that waits for a plaintext data connection (`SO_RCVLOWAT`, socket(7)):
+    /// else it wakes for every segment, and acknowledges as often.
+    static let dataWake = 256 * 1024
 
     // Discovery
     /// Peers in the list; discovery adds no more. One that we deal with, or that connects, is listed beyond it.

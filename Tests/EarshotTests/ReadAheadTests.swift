@@ -13,8 +13,8 @@ import Testing
     private static func feed(_ descriptor: CInt, _ blocks: Int, _ sent: Box<Int>) {
         Thread.detachNewThread {
             var frame = ByteBuffer()
-            DataFrame.data(count: EarshotLimits.dataBlock).encode(into: &frame)
-            frame.writeRepeatingByte(7, count: EarshotLimits.dataBlock)
+            DataFrame.data(count: EarshotLimits.readAheadBlock).encode(into: &frame)
+            frame.writeRepeatingByte(7, count: EarshotLimits.readAheadBlock)
             let bytes = Array(frame.readableBytesView)
             for _ in 0..<blocks {
                 var at = 0
@@ -46,7 +46,7 @@ import Testing
             guard ioctl(reading, UInt(FIONREAD), &waiting) == 0, sent.value == before else { return 0 }
             return before - Int(waiting)
         }
-        let whole = ReadAhead.blocks * (EarshotLimits.dataBlock + WireLimits.frameHeaderLength)
+        let whole = ReadAhead.blocks * (EarshotLimits.readAheadBlock + WireLimits.frameHeaderLength)
         var most = 0
         let deadline = ContinuousClock.now + .seconds(30)
         #expect(throws: EarshotError.self) {
@@ -58,5 +58,63 @@ import Testing
             }
         }
         #expect(most == whole)
+    }
+
+    /// Two ends of a TCP connection of this machine.
+    private static func connected() throws -> (reading: CInt, writing: CInt) {
+        let kind = Int32(SOCK_STREAM.rawValue)
+        let listener = socket(AF_INET, kind, 0)
+        defer { close(listener) }
+        var name = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        try #require(SocketAddress(ipAddress: "127.0.0.1", port: 0).withSockAddr { bind(listener, $0, socklen_t($1)) } == 0)
+        try #require(listen(listener, 1) == 0)
+        let port = withUnsafeMutableBytes(of: &name) { bytes -> Int in
+            guard let base = bytes.baseAddress else { return 0 }
+            guard getsockname(listener, base.assumingMemoryBound(to: sockaddr.self), &length) == 0 else { return 0 }
+            return Int(bytes[2]) << 8 | Int(bytes[3])
+        }
+        let writing = socket(AF_INET, kind, 0)
+        try #require(SocketAddress(ipAddress: "127.0.0.1", port: port).withSockAddr { connect(writing, $0, socklen_t($1)) } == 0)
+        let reading = accept(listener, nil, nil)
+        try #require(reading >= 0)
+        return (reading, writing)
+    }
+
+    /// The kernel wakes the reading thread for `EarshotLimits.dataWake` bytes, and for fewer where the frame has no more: nothing waits for
+    /// what is not owed. Each frame is sent once the one before has been taken.
+    @Test func everyFrameArrivesAlone() throws {
+        let (reading, writing) = try Self.connected()
+        defer { close(writing) }
+        let wake = EarshotLimits.dataWake
+        let block = EarshotLimits.readAheadBlock
+        let counts = [1, wake - 1, wake, wake + 1, 1, 2 * wake, 2, block - 1, block, 1]
+        func send(_ frame: DataFrame, _ count: Int) {
+            var bytes = ByteBuffer()
+            frame.encode(into: &bytes)
+            bytes.writeRepeatingByte(7, count: count)
+            let whole = Array(bytes.readableBytesView)
+            Thread.detachNewThread {
+                var at = 0
+                while at < whole.count {
+                    let sent = whole[at...].withUnsafeBytes { Glibc.send(writing, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+                    guard sent > 0 else { return }
+                    at += sent
+                }
+            }
+        }
+        let reader = DataSocketReader(socket: DataSocket(descriptor: reading), decoder: DataFrameDecoder(), pieces: [], end: nil)
+        var frame = 0
+        var taken = 0
+        send(.data(count: counts[0]), counts[0])
+        try ReadAhead.read(reader) { bytes throws(EarshotError) in
+            taken += bytes.count
+            guard taken == counts[frame] else { return }
+            frame += 1
+            taken = 0
+            // The end too, and nothing behind it: no shutdown wakes the thread.
+            if frame < counts.count { send(.data(count: counts[frame]), counts[frame]) } else { send(.end, 0) }
+        }
+        #expect(frame == counts.count)
     }
 }

@@ -19,7 +19,7 @@ final class ReadAhead: Sendable {
     private let isStopped = Atomic(false)
 
     private init() {
-        self.memory = .allocate(byteCount: Self.blocks * EarshotLimits.dataBlock, alignment: 4096)
+        self.memory = .allocate(byteCount: Self.blocks * EarshotLimits.readAheadBlock, alignment: 4096)
         self.counts = Mutex(Array(repeating: .success(0), count: Self.blocks))
         for _ in 0..<Self.blocks { self.empty.signal() }
     }
@@ -56,7 +56,7 @@ final class ReadAhead: Sendable {
     }
 
     private func block(_ place: Int) -> UnsafeMutableRawBufferPointer {
-        UnsafeMutableRawBufferPointer(rebasing: self.memory[(place * EarshotLimits.dataBlock)...].prefix(EarshotLimits.dataBlock))
+        UnsafeMutableRawBufferPointer(rebasing: self.memory[(place * EarshotLimits.readAheadBlock)...].prefix(EarshotLimits.readAheadBlock))
     }
 
     private func fill(from reader: DataSocketReader) {

@@ -57,11 +57,8 @@ package actor SourceContent: OutgoingContent {
         return buffer
     }
 
-    /// Reads and hashes what was not hashed yet, up to an offset.
-    func hash(upTo end: UInt64) throws(EarshotError) {
-        guard self.hashed < end else { return }
-        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: EarshotLimits.dataBlock, alignment: 4096)
-        defer { block.deallocate() }
+    /// Reads and hashes what was not hashed yet, up to an offset, through the caller's memory: one block for a whole transfer.
+    func hash(upTo end: UInt64, through block: UnsafeMutableRawBufferPointer) throws(EarshotError) {
         while self.hashed < end {
             let wanted = min(UInt64(block.count), end - self.hashed)
             let count = try self.bytes.read(into: UnsafeMutableRawBufferPointer(rebasing: block[..<Int(wanted)]), at: self.hashed)

@@ -3,6 +3,7 @@ import DequeModule
 import EarshotSafety
 import EarshotWire
 import NIOCore
+import Synchronization
 
 #if canImport(Glibc)
     import Glibc
@@ -13,6 +14,8 @@ import NIOCore
 /// One thread at a time sends or receives; ``interrupt()`` comes from anywhere.
 package final class DataSocket: Sendable {
     private let descriptor: CInt
+    /// What the kernel was last told about waking up; only the receiving thread changes it.
+    private let wakesAfter = Atomic(1)
 
     /// Takes ownership of the descriptor.
     init(descriptor: CInt) {
@@ -88,11 +91,21 @@ package final class DataSocket: Sendable {
     func receive(into space: UnsafeMutableRawBufferPointer) throws(EarshotError) {
         var filled = 0
         while filled < space.count {
+            self.wake(after: min(space.count - filled, EarshotLimits.dataWake))
             let count = recv(self.descriptor, space.baseAddress?.advanced(by: filled), space.count - filled, 0)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw DataConnection.lost }
             filled += count
         }
+    }
+
+    /// Has a thread that waits woken once so much has come, or the connection has ended: never more than it waits for. Where the kernel
+    /// refuses, it is woken more often.
+    private func wake(after count: Int) {
+        guard self.wakesAfter.load(ordering: .relaxed) != count else { return }
+        var value = CInt(clamping: count)
+        setsockopt(self.descriptor, SOL_SOCKET, SO_RCVLOWAT, &value, socklen_t(MemoryLayout<CInt>.size))
+        self.wakesAfter.store(count, ordering: .relaxed)
     }
 }
 
