@@ -89,6 +89,7 @@ let package = Package(
         .target(
             name: "EarshotControl",
             dependencies: [
+                "CLinux", "EarshotSafety",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),

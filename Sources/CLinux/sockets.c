@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 void earshot_socket_block(int socket) {
     int flags = fcntl(socket, F_GETFL);
@@ -29,4 +30,19 @@ ssize_t earshot_send(int socket, const void *bytes, size_t count, int more) {
         sent = send(socket, bytes, count, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
     } while (sent < 0 && errno == EINTR);
     return sent;
+}
+
+ssize_t earshot_splice(int from, int to, size_t count, int more) {
+    ssize_t moved;
+    do {
+        moved = splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | (more ? SPLICE_F_MORE : 0));
+    } while (moved < 0 && errno == EINTR);
+    return moved;
+}
+
+int earshot_pipe(int ends[2], int capacity) {
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    // Beyond what one user may have of it a pipe keeps its usual size, and is only slower.
+    int size = fcntl(ends[1], F_SETPIPE_SZ, capacity);
+    return size > 0 ? size : fcntl(ends[1], F_GETPIPE_SZ);
 }

@@ -173,14 +173,6 @@ extension ControlClient {
         try await self.perform(.DELETE, ControlPath.path(["resources", id]))
     }
 
-    /// `POST /v1/streams` with the stream as the body; answers when the far reader has taken everything.
-    package func openStream(
-        to peer: String, name: String, content: AsyncStreamOfBytes
-    ) async throws(ControlError) -> ControlReply<ControlAPI.Stream> {
-        let path = ControlPath.path(["streams"], query: [("to", peer), ("name", name)])
-        return try await self.call(.POST, path, body: .stream(content, length: nil), as: ControlAPI.Stream.self)
-    }
-
     /// `GET /v1/streams`
     package func streams() async throws(ControlError) -> ControlReply<ControlAPI.StreamList> {
         try await self.call(.GET, ControlPath.path(["streams"]), as: ControlAPI.StreamList.self)
@@ -189,13 +181,6 @@ extension ControlClient {
     /// `GET /v1/streams/{id}`
     package func stream(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.Stream> {
         try await self.call(.GET, ControlPath.path(["streams", id]), as: ControlAPI.Stream.self)
-    }
-
-    /// `GET /v1/streams/next/content`: waits for the next stream of this name and from this peer, or any, and takes it.
-    package func nextStream(name: String?, from peer: String?, timeoutSeconds: UInt64?) async throws(ControlError) -> ControlContent {
-        let query = [("name", name), ("from", peer), ("timeout_seconds", timeoutSeconds.map { "\($0)" })]
-        let path = ControlPath.path(["streams", "next", "content"], query: query)
-        return ControlContent(response: try await self.open(.GET, path, accept: "*/*"), client: self)
     }
 
     /// `GET /v1/events`: from now on, or from after event `since` as far as the daemon still has it.

@@ -2,18 +2,15 @@ import AsyncHTTPClient
 package import NIOCore
 import NIOHTTP1
 
-/// The content of a resource, or a stream, on its way from the daemon: read as fast as the reader wants, no faster.
+/// The content of a resource on its way from the daemon: read as fast as the reader wants, no faster.
 package struct ControlContent: Sendable {
     /// Bytes, as the daemon announced it.
     package let length: UInt64?
-    /// With a stream: which one it is.
-    package let streamID: String?
     private let response: HTTPClientResponse
     private let client: ControlClient
 
     init(response: HTTPClientResponse, client: ControlClient) {
         self.length = response.headers.first(name: "Content-Length").flatMap { UInt64($0) }
-        self.streamID = response.headers.first(name: "Earshot-Stream")
         self.response = response
         self.client = client
     }

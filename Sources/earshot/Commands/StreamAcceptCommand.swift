@@ -28,11 +28,11 @@ struct StreamAcceptCommand: AsyncParsableCommand {
         StandardPipe.enlarge(STDOUT_FILENO)
         try await self.options.withClient { client in
             do {
-                let content = try await client.nextStream(name: name, from: from, timeoutSeconds: seconds)
+                let stream = try await client.nextStream(name: name, from: from, timeoutSeconds: seconds)
                 do {
-                    try await content.forEach { piece in try Standard.write(buffer: piece) }
+                    try Standard.check(try await stream.move(to: STDOUT_FILENO))
                 } catch let error as ControlError {
-                    throw await Self.reason(content, client) ?? error
+                    throw await Self.reason(stream, client) ?? error
                 }
             } catch let error as ControlError {
                 throw CommandFailure(error, peer: from)
@@ -41,8 +41,8 @@ struct StreamAcceptCommand: AsyncParsableCommand {
     }
 
     /// Why a stream broke off: the daemon knows.
-    private static func reason(_ content: ControlContent, _ client: ControlClient) async -> (any Error)? {
-        guard let id = content.streamID else { return nil }
+    private static func reason(_ stream: ControlStream, _ client: ControlClient) async -> (any Error)? {
+        guard let id = stream.id else { return nil }
         do throws(ControlError) {
             guard let failure = try await client.stream(id).value.error else { return nil }
             return CommandFailure(code: failure.code, message: failure.message)

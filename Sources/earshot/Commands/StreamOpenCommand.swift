@@ -1,6 +1,7 @@
 import ArgumentParser
 import EarshotControl
 import EarshotSafety
+import Glibc
 
 struct StreamOpenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -22,12 +23,13 @@ struct StreamOpenCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (options, peer, name) = (self.options, self.peer, self.name)
+        StandardPipe.enlarge(STDIN_FILENO)
         try await options.withClient { client in
             await ProtectionWarning(client: client).tell(of: [peer])
             let answer = try await withThrowingTaskGroup(of: ControlReply<ControlAPI.Stream>?.self) { group in
                 group.addTask {
                     do throws(ControlError) {
-                        return try await client.openStream(to: peer, name: name, content: StandardInput.bytes())
+                        return try await client.openStream(to: peer, name: name, from: STDIN_FILENO)
                     } catch {
                         throw CommandFailure(error, peer: peer)
                     }

@@ -14,11 +14,6 @@ enum Standard {
         try Self.check(Self.put(bytes))
     }
 
-    /// Writes the readable bytes of a buffer to standard output as they are.
-    static func write(buffer: ByteBuffer) throws(CommandFailure) {
-        try Self.check(buffer.withUnsafeReadableBytes { Self.write($0, to: STDOUT_FILENO) })
-    }
-
     /// Writes bytes to standard output as they are, and returns 0 or the errno: for who has something to do before `check`.
     static func put(_ bytes: [UInt8]) -> CInt {
         bytes.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) }

@@ -1,0 +1,230 @@
+internal import CLinux
+import EarshotSafety
+import Glibc
+import NIOCore
+
+/// One request on a connection to the daemon of its own, for a thread that waits on it: a body without end goes between the socket and this
+/// process's input or output within the kernel, and what is small is read and written here.
+///
+/// The HTTP/1.1 that it speaks is what it needs: one request, whose body is chunked (RFC 9112 section 7.1), and its answer.
+final class StreamConnection {
+    /// The most bytes of a head.
+    private static let lineLimit = 16 * 1024
+
+    private let path: String
+    private let descriptor: CInt
+    /// What was read and not used yet.
+    private var buffer = ByteBuffer()
+
+    /// Connects.
+    /// - Throws: `unreachable`.
+    init(socketPath: String) throws(ControlError) {
+        // A daemon that goes away is an error; splice(2) has no flag for that.
+        signal(SIGPIPE, SIG_IGN)
+        self.path = socketPath
+        self.descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        guard self.descriptor >= 0 else { throw Self.unreachable(socketPath, errno) }
+        let result: CInt
+        do {
+            result = try SocketAddress(unixDomainSocketPath: socketPath).withSockAddr { address, length in
+                connect(self.descriptor, address, socklen_t(length))
+            }
+        } catch {
+            close(self.descriptor)
+            throw .unreachable(path: socketPath, reason: "the path is too long for a socket", code: nil)
+        }
+        guard result == 0 else {
+            let code = errno
+            close(self.descriptor)
+            throw Self.unreachable(socketPath, code)
+        }
+        // Asked for rather than waited for, so that an answer is seen while a body is written.
+        _ = fcntl(self.descriptor, F_SETFL, fcntl(self.descriptor, F_GETFL) | O_NONBLOCK)
+        // As much as the kernel gives to anybody; it doubles what it is asked for.
+        var size: CInt = 1024 * 1024
+        setsockopt(self.descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+
+    private static func unreachable(_ path: String, _ code: CInt) -> ControlError {
+        .unreachable(path: path, reason: SystemError.reason(code), code: code)
+    }
+
+    private static func pipe() throws(ControlError) -> BytePipe {
+        do {
+            return try BytePipe()
+        } catch {
+            throw .source(error.description)
+        }
+    }
+
+    private func lost(_ reason: String) -> ControlError { .lost(path: self.path, reason: reason) }
+
+    // MARK: Sending
+
+    /// Writes a request's head; with `chunks`, a chunked body follows.
+    /// - Throws: `lost`.
+    func send(_ method: String, _ path: String, chunks: Bool) throws(ControlError) {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nUser-Agent: earshot/\(EarshotVersion.current)\r\nConnection: close\r\n"
+        if chunks { head += "Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n" }
+        guard try self.write("\(head)\r\n", more: false) else { throw self.lost("it closed the connection") }
+    }
+
+    /// Sends all that `input` has as the body, to its end or until the daemon answers.
+    /// - Throws: `source` where it cannot be read, `lost`.
+    func sendBody(from input: CInt) throws(ControlError) {
+        let pipe = try Self.pipe()
+        var ending = ""
+        while true {
+            guard self.waits(for: input, POLLIN) else { return }
+            let count = pipe.fill(from: input)
+            if count < 0 {
+                if errno == EAGAIN { continue }
+                throw .source("cannot read standard input: \(SystemError.reason(errno))")
+            }
+            guard count > 0 else {
+                _ = try self.write("\(ending)0\r\n\r\n", more: false)
+                return
+            }
+            guard try self.write("\(ending)\(String(count, radix: 16))\r\n", more: true) else { return }
+            ending = "\r\n"
+            var left = count
+            while left > 0 {
+                let moved = pipe.drain(left, to: self.descriptor)
+                if moved > 0 {
+                    left -= moved
+                } else if moved == 0 || errno != EAGAIN {
+                    // Gone; it may have said why.
+                    return
+                } else if !self.waits(for: self.descriptor, POLLOUT) {
+                    return
+                }
+            }
+        }
+    }
+
+    /// Writes all of it; `false` where the daemon answers or is gone.
+    private func write(_ text: String, more: Bool) throws(ControlError) -> Bool {
+        let bytes = Array(text.utf8)
+        var written = 0
+        while written < bytes.count {
+            let count = bytes[written...].withUnsafeBytes { earshot_send(self.descriptor, $0.baseAddress, $0.count, more ? 1 : 0) }
+            if count >= 0 {
+                written += count
+            } else if errno != EAGAIN || !self.waits(for: self.descriptor, POLLOUT) {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Waits until the descriptor is ready; `false` where the daemon answers before, or is gone.
+    private func waits(for descriptor: CInt, _ events: Int32) -> Bool {
+        while true {
+            var waiting = [
+                pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0), pollfd(fd: descriptor, events: Int16(events), revents: 0),
+            ]
+            guard poll(&waiting, 2, -1) > 0 else { continue }
+            if waiting[0].revents != 0 { return false }
+            if waiting[1].revents != 0 { return true }
+        }
+    }
+
+    // MARK: Receiving
+
+    /// The answer's status and fields, as soon as they are there.
+    /// - Throws: `lost`, `malformed`.
+    func receiveHead() throws(ControlError) -> StreamAnswer {
+        while true {
+            // Nothing beyond the head is taken: a body is for the kernel.
+            try self.receiveHead { StreamAnswer.length(of: $0) }
+            guard let answer = StreamAnswer(self.buffer) else { throw .malformed("the daemon's answer is not HTTP") }
+            self.buffer.clear()
+            if answer.status != 100 { return answer }
+        }
+    }
+
+    /// The body of an answer that is no stream.
+    /// - Throws: `lost`, `malformed`.
+    func receiveAll(of answer: StreamAnswer) throws(ControlError) -> [UInt8] {
+        guard let length = answer.contentLength, length <= ControlClient.answerLimit else {
+            throw .malformed("the daemon's answer does not say how long it is")
+        }
+        while self.buffer.readableBytes < length { try self.receive(min(length - self.buffer.readableBytes, Self.lineLimit), flags: 0) }
+        return self.buffer.readBytes(length: length) ?? []
+    }
+
+    /// Moves the answer's chunked body to `output`, to its end, and gives 0, or the errno of what `output` refused.
+    /// - Throws: `lost`, `malformed`.
+    func receiveBody(to output: CInt) throws(ControlError) -> CInt {
+        let pipe = try Self.pipe()
+        var isFirst = true
+        while case let count = try self.receiveChunkHead(isFirst: isFirst), count > 0 {
+            isFirst = false
+            var left = count
+            while left > 0 {
+                let taken = pipe.fill(from: self.descriptor, upTo: left)
+                if taken == 0 { throw self.lost("it closed the connection") }
+                if taken < 0 {
+                    guard errno == EAGAIN else { throw self.lost(SystemError.reason(errno)) }
+                    self.waitForAnswer()
+                    continue
+                }
+                let code = pipe.drain(all: taken, to: output)
+                if code != 0 { return code }
+                left -= taken
+            }
+        }
+        return 0
+    }
+
+    /// A chunk's length, behind the end of the one before; 0 at the end of the body.
+    private func receiveChunkHead(isFirst: Bool) throws(ControlError) -> Int {
+        try self.receiveHead { ChunkHead.length(of: $0, isFirst: isFirst) }
+        guard let count = ChunkHead.chunk(self.buffer.readableBytesView, isFirst: isFirst) else {
+            throw .malformed("the daemon's answer is not chunked")
+        }
+        self.buffer.clear()
+        return count
+    }
+
+    /// Reads exactly so many bytes as are a head by `length`, which gives `nil` while some are missing.
+    private func receiveHead(_ length: (ByteBufferView) -> Int?) throws(ControlError) {
+        while self.buffer.readableBytes < Self.lineLimit {
+            let before = self.buffer.readableBytes
+            try self.receive(Self.lineLimit, flags: CInt(MSG_PEEK))
+            let found = length(self.buffer.readableBytesView)
+            let end = found ?? self.buffer.readableBytes
+            self.buffer.moveWriterIndex(to: self.buffer.readerIndex + before)
+            while self.buffer.readableBytes < end { try self.receive(end - self.buffer.readableBytes, flags: 0) }
+            if found != nil { return }
+        }
+        throw .malformed("the daemon's answer has a head without an end")
+    }
+
+    /// Reads at most `limit` bytes, at least one.
+    private func receive(_ limit: Int, flags: CInt) throws(ControlError) {
+        while true {
+            var count = 0
+            self.buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: limit) { space in
+                count = recv(self.descriptor, space.baseAddress, limit, flags)
+                return max(count, 0)
+            }
+            if count > 0 { return }
+            if count == 0 { throw self.lost("it closed the connection") }
+            switch errno {
+            case EAGAIN: self.waitForAnswer()
+            case EINTR: break
+            default: throw self.lost(SystemError.reason(errno))
+            }
+        }
+    }
+
+    private func waitForAnswer() {
+        var waiting = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
+        _ = poll(&waiting, 1, -1)
+    }
+}

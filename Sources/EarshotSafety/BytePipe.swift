@@ -1,0 +1,125 @@
+internal import CLinux
+import Glibc
+
+/// Moves bytes from one descriptor to another through a pipe, within the kernel (splice(2)): this process sees none of them. Through memory
+/// where a descriptor knows no such thing: an old kind of terminal, or a file that is only appended to.
+///
+/// One thread uses it. A lost connection is SIGPIPE where the process does not ignore that.
+package final class BytePipe {
+    /// How many bytes it is to hold: as many as the kernel gives to anybody.
+    private static let size: CInt = 1024 * 1024
+    /// How many go at once through memory.
+    private static let copied = 256 * 1024
+
+    /// How many bytes it holds, and so how many go at once at most.
+    package let capacity: Int
+    private let input: CInt
+    private let output: CInt
+    private var canFill = true
+    private var canDrain = true
+    private var copy: UnsafeMutableRawBufferPointer?
+
+    /// - Throws: where the process, or the system, has too many descriptors.
+    package init() throws(FileError) {
+        var ends: [CInt] = [-1, -1]
+        let capacity = earshot_pipe(&ends, Self.size)
+        guard capacity > 0 else { throw FileError("make", "a pipe") }
+        (self.input, self.output, self.capacity) = (ends[1], ends[0], Int(capacity))
+    }
+
+    deinit {
+        close(self.input)
+        close(self.output)
+        self.copy?.deallocate()
+    }
+
+    /// Takes what the descriptor has, into the empty pipe: how many bytes, 0 at its end, or -1 with errno.
+    package func fill(from descriptor: CInt, upTo limit: Int = .max) -> Int {
+        if self.canFill {
+            let count = earshot_splice(descriptor, self.input, min(limit, self.capacity), 0)
+            guard count < 0, errno == EINVAL else { return count }
+            self.canFill = false
+        }
+        // Into the pipe too, so that what comes behind need not know.
+        let space = self.memory()
+        var count = Glibc.read(descriptor, space.baseAddress, min(limit, space.count))
+        while count < 0, errno == EINTR { count = Glibc.read(descriptor, space.baseAddress, min(limit, space.count)) }
+        guard count > 0 else { return count }
+        return self.fill(with: UnsafeRawBufferPointer(rebasing: space[..<count])) ? count : -1
+    }
+
+    /// Takes bytes, at most `capacity`, into the empty pipe; `false` with errno.
+    package func fill(with bytes: UnsafeRawBufferPointer) -> Bool {
+        var written = 0
+        while written < bytes.count {
+            let count = Glibc.write(self.input, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+            if count >= 0 { written += count } else if errno != EINTR { return false }
+        }
+        return true
+    }
+
+    /// Hands on at most `count` bytes: how many, or -1 with errno.
+    package func drain(_ count: Int, to descriptor: CInt) -> Int { earshot_splice(self.output, descriptor, count, 0) }
+
+    /// Hands on `count` bytes, however long it takes, and gives 0, or the errno.
+    package func drain(all count: Int, to descriptor: CInt) -> CInt {
+        var left = count
+        while left > 0 {
+            guard self.canDrain else { return self.copy(left, to: descriptor) }
+            let moved = earshot_splice(self.output, descriptor, left, 0)
+            if moved > 0 {
+                left -= moved
+                continue
+            }
+            switch errno {
+            case EAGAIN: Self.waitForRoom(descriptor)
+            case EINVAL: self.canDrain = false
+            case let code: return code
+            }
+        }
+        return 0
+    }
+
+    private func copy(_ count: Int, to descriptor: CInt) -> CInt {
+        let space = self.memory()
+        var left = count
+        while left > 0 {
+            let taken = Glibc.read(self.output, space.baseAddress, min(left, space.count))
+            guard taken > 0 else { return taken < 0 ? errno : EIO }
+            let code = Self.write(UnsafeRawBufferPointer(rebasing: space[..<taken]), to: descriptor)
+            guard code == 0 else { return code }
+            left -= taken
+        }
+        return 0
+    }
+
+    /// Writes all the bytes, however long it takes, and gives 0, or the errno.
+    package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt {
+        var written = 0
+        while written < bytes.count {
+            let count = Glibc.write(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+            if count >= 0 {
+                written += count
+                continue
+            }
+            switch errno {
+            case EINTR: break
+            case EAGAIN: Self.waitForRoom(descriptor)
+            case let code: return code
+            }
+        }
+        return 0
+    }
+
+    private static func waitForRoom(_ descriptor: CInt) {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        _ = poll(&waiting, 1, -1)
+    }
+
+    private func memory() -> UnsafeMutableRawBufferPointer {
+        if let copy { return copy }
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: min(Self.copied, self.capacity), alignment: 4096)
+        self.copy = copy
+        return copy
+    }
+}
