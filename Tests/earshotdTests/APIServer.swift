@@ -75,9 +75,17 @@ final class APIServer: Sendable {
     }
 
     /// Runs a test against two servers whose nodes see each other; bob accepts every invitation, alice is asked about every file.
-    static func pair(_ body: (_ alice: APIServer, _ bob: APIServer) async throws -> Void) async throws {
-        let alice = try await APIServer("alice") { $0.acceptResources = .ask }
-        let bob = try await APIServer("bob", peers: ["127.0.0.1:\(alice.port)"]) { $0.fromUnknown = .accept }
+    static func pair(
+        encryption: EncryptionPreference = .required, _ body: (_ alice: APIServer, _ bob: APIServer) async throws -> Void
+    ) async throws {
+        let alice = try await APIServer("alice") {
+            $0.acceptResources = .ask
+            $0.encryption = encryption
+        }
+        let bob = try await APIServer("bob", peers: ["127.0.0.1:\(alice.port)"]) {
+            $0.fromUnknown = .accept
+            $0.encryption = encryption
+        }
         try await Self.ending([alice, bob]) {
             let events = alice.node.events.subscribe(since: 0)
             // The configured peer's connection makes bob known to alice.

@@ -59,6 +59,9 @@ extension Node {
         self.step(id) { $0.lost() }
     }
 
+    /// The same of one that its reader has taken.
+    nonisolated func streamMoved(_ id: StreamID, _ error: EarshotError?) { self.input.yield(.streamDataEnded(id, error)) }
+
     private func step(_ id: StreamID, _ event: (inout StreamInlet) -> StreamInlet.Action) {
         guard let stream = self.streams[id], stream.row.state != .closed, case .incoming(let flow?) = stream.flow else { return }
         var inlet = stream.inlet
@@ -68,6 +71,7 @@ extension Node {
         case .wait: break
         case .read:
             guard let data = self.dataConnection(TransferID(id)) else { return self.streamDataEnded(id, nil) }
+            if data.peer.transport == .plaintext, flow.hand(over: data) { return }
             self.spawn { [input] in input.yield(.streamDataEnded(id, await Self.take(from: data, flow))) }
         case .callBack:
             self.closeData(TransferID(id))
@@ -81,7 +85,7 @@ extension Node {
         do throws(EarshotError) {
             while let piece = try await data.read() {
                 guard flow.appendCounted(piece) else {
-                    throw EarshotError(.protocolViolation, "more came over the stream's data connection than was permitted")
+                    throw IncomingFlow.tooMuch
                 }
             }
             return nil

@@ -8,7 +8,7 @@ import Synchronization
 /// The node appends what the peer sends; one reader takes it. Bytes count as taken when the reader asks for the next ones, and only
 /// then is the sender permitted more: a reader that pauses holds no more than the window here.
 final class IncomingFlow: Sendable {
-    private struct State {
+    struct State {
         var pieces: Deque<ByteBuffer> = []
         /// Bytes in the reader's hands.
         var lent = 0
@@ -19,6 +19,11 @@ final class IncomingFlow: Sendable {
         /// How many there are, once the sender has said so.
         var size: UInt64?
         var end: End?
+        /// Where the reader can have the bytes of a data connection moved, so that they do not pass here.
+        var outlet: StreamOutlet?
+        /// A data connection whose bytes come next, behind the pieces; and the one that is being moved.
+        var waiting: DataConnection?
+        var moving: DataConnection?
 
         mutating func append(_ data: ByteBuffer) {
             self.received += UInt64(data.readableBytes)
@@ -37,7 +42,7 @@ final class IncomingFlow: Sendable {
         }
     }
 
-    private enum End {
+    enum End {
         case whole
         case failed(EarshotError)
     }
@@ -49,10 +54,10 @@ final class IncomingFlow: Sendable {
     let meter = StreamMeter()
     private let window: UInt64
     private let grant: @Sendable (UInt64) -> Void
-    private let state: Mutex<State>
+    let state: Mutex<State>
     /// Something has changed; one reader.
     private let changes: AsyncStream<Void>
-    private let changed: AsyncStream<Void>.Continuation
+    let changed: AsyncStream<Void>.Continuation
 
     /// `grant` is called with each new limit; the first one, `window`, is the caller's to send.
     init(window: UInt64, grant: @escaping @Sendable (UInt64) -> Void) {
@@ -84,10 +89,14 @@ final class IncomingFlow: Sendable {
 
     /// The sender has sent all: so many bytes, of which some may still be on their way over a data connection.
     func finish(at size: UInt64) {
-        self.state.withLock { state in
+        let moving = self.state.withLock { state -> DataConnection? in
             state.size = size
-            if state.received == size, state.end == nil { state.end = .whole }
+            guard state.received == size, state.end == nil else { return nil }
+            state.end = .whole
+            return state.moving
         }
+        // Whoever moves it waits for more, and there is none.
+        moving?.close()
         self.changed.yield()
     }
 
@@ -107,31 +116,57 @@ final class IncomingFlow: Sendable {
     }
 
     private func end(_ end: End) {
-        self.state.withLock { state in
+        let (moving, outlet) = self.state.withLock { state -> (DataConnection?, StreamOutlet?) in
             switch (state.end, end) {
             case (nil, _), (.whole?, .failed): state.end = end
             case (.whole?, .whole), (.failed?, _): break
             }
-            if case .failed = end { state.pieces = [] }
+            guard case .failed = end else { return (state.moving, nil) }
+            state.pieces = []
+            return (state.moving, state.outlet.take().flatMap { state.moving == nil ? nil : $0 })
         }
+        moving?.close()
+        // Its thread may be waiting for the reader.
+        outlet?.interrupt()
         self.changed.yield()
     }
 
     /// The next bytes, as soon as there are some; `nil` at the end. Asking for them says that those before were taken. One reader.
     /// - Throws: why the stream was cut short; `cancelled` where the reader's task was.
     func next() async throws(EarshotError) -> ByteBuffer? {
+        while true {
+            switch try await self.step() {
+            case .bytes(let piece): return piece
+            // Comes only to who has an outlet.
+            case .connection(let connection): connection.close()
+            case .end: return nil
+            }
+        }
+    }
+
+    /// The same for a reader that takes data connections itself.
+    func step() async throws(EarshotError) -> StreamContent.Step {
         self.noteTaken()
         var changes = self.changes.makeAsyncIterator()
         while true {
-            let (piece, end) = self.state.withLock { state -> (ByteBuffer?, End?) in
+            let (step, end) = self.state.withLock { state -> (StreamContent.Step?, End?) in
                 if case .failed? = state.end { return (nil, state.end) }
-                let piece = state.pieces.popFirst()
-                state.lent = piece?.readableBytes ?? 0
-                return (piece, state.end)
+                if let piece = state.pieces.popFirst() {
+                    state.lent = piece.readableBytes
+                    return (.bytes(piece), nil)
+                }
+                state.lent = 0
+                if state.end == nil, let connection = state.waiting.take() {
+                    state.moving = connection
+                    return (.connection(connection), nil)
+                }
+                // The stream's row stays, and must not keep the reader's connection.
+                if state.end != nil { state.outlet = nil }
+                return (nil, state.end)
             }
-            if let piece { return piece }
+            if let step { return step }
             switch end {
-            case .whole?: return nil
+            case .whole?: return .end
             case .failed(let error)?: throw error
             case nil:
                 guard await changes.next() != nil else { throw EarshotError(.cancelled, "nobody reads the stream any more") }
@@ -139,7 +174,7 @@ final class IncomingFlow: Sendable {
         }
     }
 
-    private func noteTaken() {
+    func noteTaken() {
         let (bytes, limit) = self.state.withLock { state -> (Int, UInt64?) in
             let lent = state.lent
             state.lent = 0

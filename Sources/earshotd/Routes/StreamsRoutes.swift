@@ -97,7 +97,16 @@ struct StreamsRoutes: Sendable {
         taken.whenFailure { _ in content.abandon() }
         let body = ResponseBody { writer in
             do {
-                while let piece = try await content.next() { try await writer.write(piece) }
+                if let outlet = try await StreamOutlet.of(channel) { content.use(outlet) }
+                pieces: while true {
+                    switch try await content.step() {
+                    case .bytes(let piece): try await writer.write(piece)
+                    case .connection(let connection):
+                        try await StreamOutlet.flush(channel)
+                        await content.move(connection)
+                    case .end: break pieces
+                    }
+                }
                 try await writer.finish(nil)
                 try await taken.get()
                 try await content.finish()

@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// One thread at a time sends or receives; ``interrupt()`` comes from anywhere.
 package final class DataSocket: Sendable {
-    private let descriptor: CInt
+    let descriptor: CInt
     /// What the kernel was last told about waking up; only the receiving thread changes it.
     private let wakesAfter = Atomic(1)
 
@@ -101,7 +101,7 @@ package final class DataSocket: Sendable {
 
     /// Has a thread that waits woken once so much has come, or the connection has ended: never more than it waits for. Where the kernel
     /// refuses, it is woken more often.
-    private func wake(after count: Int) {
+    func wake(after count: Int) {
         guard self.wakesAfter.load(ordering: .relaxed) != count else { return }
         var value = CInt(clamping: count)
         setsockopt(self.descriptor, SOL_SOCKET, SO_RCVLOWAT, &value, socklen_t(MemoryLayout<CInt>.size))
@@ -146,7 +146,7 @@ struct DataSocketReader {
         }
     }
 
-    private mutating func readHeader() throws(EarshotError) -> DataFrameDecoder.Piece? {
+    mutating func readHeader() throws(EarshotError) -> DataFrameDecoder.Piece? {
         let missing = self.decoder.missingInHeader
         let socket = self.socket
         let header = try ByteBuffer.filled(count: missing) { space throws(EarshotError) in

@@ -1,0 +1,43 @@
+import EarshotSafety
+import EarshotWire
+import NIOCore
+
+/// Moves a stream from its plaintext data connection to its reader, on a thread of its own: within the kernel, so that this process sees none
+/// of the bytes and counts them only.
+enum StreamForwarder {
+    /// Moves all that comes, and gives why it ended where that is somebody's fault: the peer's, or the reader's.
+    static func forward(_ connection: DataConnection, _ flow: IncomingFlow) async -> EarshotError? {
+        defer { flow.hasMoved() }
+        do throws(EarshotError) {
+            guard let outlet = flow.outlet, let reader = try await connection.takeOver() else { return nil }
+            let thread = try ThreadExecutor(name: "earshot-stream", isBulk: true)
+            defer { thread.stop() }
+            let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, EarshotError>, Never>) in
+                thread.run {
+                    continuation.resume(returning: Result { () throws(EarshotError) in try Self.move(reader, flow, outlet) })
+                }
+            }
+            try result.get()
+            return nil
+        } catch {
+            return error.code == .notConnected ? nil : error
+        }
+    }
+
+    private static func move(_ reader: DataSocketReader, _ flow: IncomingFlow, _ outlet: StreamOutlet) throws(EarshotError) {
+        var reader = reader
+        let pipe: BytePipe
+        do throws(FileError) {
+            pipe = try BytePipe()
+        } catch {
+            throw EarshotError(.unavailable, error.description, underlying: error)
+        }
+        while flow.isOpen {
+            let count = try reader.receive(into: pipe)
+            guard count > 0 else { return }
+            try flow.received(count)
+            guard outlet.send(count, from: pipe) else { throw EarshotError(.cancelled, "its reader has gone") }
+            flow.taken(count)
+        }
+    }
+}
