@@ -1,11 +1,11 @@
-"""A stream of 1 GiB through the command line at both ends, against socat; and the time to its first byte."""
+"""A stream of 1 GiB through the command line at both ends, plain and over TLS, against socat; and the time to its first byte."""
 
 import statistics
 import subprocess
 import time
 
 from laboratory import GIB
-from parts.files import Pair
+from parts.files import Pair, certificate
 
 
 def pipe(bench, pair, source):
@@ -21,17 +21,26 @@ def pipe(bench, pair, source):
     return source.stat().st_size / bench.timed(work) / 1e6
 
 
-def socat(bench, source):
+def socat(bench, source, listener="TCP-LISTEN:7004,reuseaddr", sender="TCP"):
     block = ["-b", str(1 << 20), "-u"]
+    port = listener.split(":")[1].split(",")[0]
+    kind, *options = sender.split(",", 1)
+    target = ",".join([f"{kind}:{bench.bob.address}:{port}", *options])
     with open(source, "rb") as data:
-        receiving = bench.bob.start(["socat", *block, "TCP-LISTEN:7004,reuseaddr", "STDOUT"], stdout=subprocess.DEVNULL)
-        bench.listens(bench.bob, 7004)
+        receiving = bench.bob.start(["socat", *block, listener, "STDOUT"], stdout=subprocess.DEVNULL)
+        bench.listens(bench.bob, port)
 
         def work():
-            bench.alice.run(["socat", *block, "STDIN", f"TCP:{bench.bob.address}:7004"], stdin=data)
+            bench.alice.run(["socat", *block, "STDIN", target], stdin=data)
             receiving.wait(60)
 
         return source.stat().st_size / bench.timed(work) / 1e6
+
+
+def socat_tls(bench, source):
+    keys = certificate(bench)
+    options = f"cert={keys},cafile={keys},verify=1,openssl-min-proto-version=TLS1.3"
+    return socat(bench, source, f"OPENSSL-LISTEN:7005,reuseaddr,{options}", f"OPENSSL,{options},commonname=benchmark")
 
 
 def first_byte(pair):
@@ -62,7 +71,9 @@ def run(bench):
                 "earshot plain": lambda: pipe(bench, plain, source),
                 "earshot TLS": lambda: pipe(bench, secure, source),
                 "socat": lambda: socat(bench, source),
+                "socat OPENSSL": lambda: socat_tls(bench, source),
             },
+            [("earshot plain", "socat", 0.3, 0.6), ("earshot TLS", "socat OPENSSL", 1, 1.3)],
         )
         latency = first_byte(secure)
         bench.judge("a byte through a stream, TLS", latency, "ms", 5, 1, latency <= 5)
