@@ -1,5 +1,6 @@
 """Hosts, daemons, rounds and the table: what all parts of the benchmark share."""
 
+import json
 import os
 import pathlib
 import resource
@@ -82,9 +83,10 @@ class Daemon:
         return self.host.start(self.words(*arguments), env=self.environment, **options)
 
     def agree(self, other):
-        """Has a session with the other."""
-        self.bench.until(lambda: other.name in (self.try_earshot("peers") or ""), f"{self.name} sees {other.name}")
-        self.earshot("invite", other.name)
+        """Has a session with the other: by its id, because one of that name from the part before may still be listed."""
+        peer = json.loads(other.earshot("status", "--json"))["peer_id"]
+        self.bench.until(lambda: peer in (self.try_earshot("peers", "--json") or ""), f"{self.name} sees {other.name}")
+        self.earshot("invite", peer)
 
     @property
     def pid(self):
