@@ -91,12 +91,24 @@ package final class DataSocket: Sendable {
     func receive(into space: UnsafeMutableRawBufferPointer) throws(EarshotError) {
         var filled = 0
         while filled < space.count {
-            self.wake(after: min(space.count - filled, EarshotLimits.dataWake))
-            let count = recv(self.descriptor, space.baseAddress?.advanced(by: filled), space.count - filled, 0)
+            // It takes what is there and waits apart from that: recv(2) itself would go on waiting for as much as before, although it has
+            // taken some of it, and the frame may have no more.
+            let count = recv(self.descriptor, space.baseAddress?.advanced(by: filled), space.count - filled, CInt(MSG_DONTWAIT))
             if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN {
+                self.wait(for: min(space.count - filled, EarshotLimits.dataWake))
+                continue
+            }
             guard count > 0 else { throw DataConnection.lost }
             filled += count
         }
+    }
+
+    /// Waits until so much has come, or the connection has ended.
+    private func wait(for count: Int) {
+        self.wake(after: count)
+        var waiting = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
+        _ = poll(&waiting, 1, -1)
     }
 
     /// Has a thread that waits woken once so much has come, or the connection has ended: never more than it waits for. Where the kernel
