@@ -32,10 +32,10 @@ ssize_t earshot_send(int socket, const void *bytes, size_t count, int more) {
     return sent;
 }
 
-ssize_t earshot_splice(int from, int to, size_t count, int more) {
+ssize_t earshot_splice(int from, int to, size_t count) {
     ssize_t moved;
     do {
-        moved = splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | (more ? SPLICE_F_MORE : 0));
+        moved = splice(from, NULL, to, NULL, count, SPLICE_F_MOVE);
     } while (moved < 0 && errno == EINTR);
     return moved;
 }

@@ -36,7 +36,7 @@ package final class BytePipe {
     /// Takes what the descriptor has, into the empty pipe: how many bytes, 0 at its end, or -1 with errno.
     package func fill(from descriptor: CInt, upTo limit: Int = .max) -> Int {
         if self.canFill {
-            let count = earshot_splice(descriptor, self.input, min(limit, self.capacity), 0)
+            let count = earshot_splice(descriptor, self.input, min(limit, self.capacity))
             guard count < 0, errno == EINVAL else { return count }
             self.canFill = false
         }
@@ -59,14 +59,14 @@ package final class BytePipe {
     }
 
     /// Hands on at most `count` bytes: how many, or -1 with errno.
-    package func drain(_ count: Int, to descriptor: CInt) -> Int { earshot_splice(self.output, descriptor, count, 0) }
+    package func drain(_ count: Int, to descriptor: CInt) -> Int { earshot_splice(self.output, descriptor, count) }
 
     /// Hands on `count` bytes, however long it takes, and gives 0, or the errno.
     package func drain(all count: Int, to descriptor: CInt) -> CInt {
         var left = count
         while left > 0 {
             guard self.canDrain else { return self.copy(left, to: descriptor) }
-            let moved = earshot_splice(self.output, descriptor, left, 0)
+            let moved = earshot_splice(self.output, descriptor, left)
             if moved > 0 {
                 left -= moved
                 continue

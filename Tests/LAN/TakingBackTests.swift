@@ -11,38 +11,33 @@ extension LAN {
             return (alice, bob)
         }
 
-        @Test func anInvitationWhoseAnswerIsUnderWay() async throws {
+        /// Invites, has `decide` happen while the answer is kept, and expects that status and no invitation left on either side.
+        private func invitation(endsWith status: Int32, _ decide: @escaping @Sendable (Running, HeldSocket) -> Void) async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await self.pair(laboratory)
                 let held = try HeldSocket(before: alice, holding: "POST /v1/invitations")
                 let asked = try alice.begin(["invite", "bob", "--socket", held.path])
                 try await bob.awaitInvitation(from: alice)
                 try await eventually("the answer is kept") { held.holds }
-                asked.signal(SIGINT)
-                held.decide(.passed)
+                decide(asked, held)
                 let outcome = await asked.outcome()
-                #expect(outcome.status == 130, "\(outcome)")
+                #expect(outcome.status == status, "\(outcome)")
                 #expect(try await alice.invitations().isEmpty)
                 try await bob.awaitNoInvitation()
                 held.close()
             }
         }
 
+        @Test func anInvitationWhoseAnswerIsUnderWay() async throws {
+            try await self.invitation(endsWith: 130) { asked, held in
+                asked.signal(SIGINT)
+                held.decide(.passed)
+            }
+        }
+
         /// There is nobody who waits any more, so the invitation must not wait either.
         @Test func anInvitationWhoseAnswerIsLost() async throws {
-            try await Laboratory.run { laboratory in
-                let (alice, bob) = try await self.pair(laboratory)
-                let held = try HeldSocket(before: alice, holding: "POST /v1/invitations")
-                let asked = try alice.begin(["invite", "bob", "--socket", held.path])
-                try await bob.awaitInvitation(from: alice)
-                try await eventually("the answer is kept") { held.holds }
-                held.decide(.dropped)
-                let outcome = await asked.outcome()
-                #expect(outcome.status == 69, "\(outcome)")
-                #expect(try await alice.invitations().isEmpty)
-                try await bob.awaitNoInvitation()
-                held.close()
-            }
+            try await self.invitation(endsWith: 69) { _, held in held.decide(.dropped) }
         }
 
         @Test func aComparisonWhoseAnswerIsUnderWay() async throws {

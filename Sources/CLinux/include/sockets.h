@@ -15,9 +15,9 @@ ssize_t earshot_send_file(int socket, int file, uint64_t offset, size_t count);
 ssize_t earshot_send(int socket, const void *bytes, size_t count, int more);
 
 /// splice(2): moves at most `count` bytes between descriptors of which one is a pipe, within the kernel. Returns how many, 0 at the end, or -1
-/// with errno: EINVAL where a descriptor knows no such thing. With `more`, the kernel waits for what follows before it sends a small segment.
-/// A lost connection is EPIPE, and SIGPIPE where the process does not ignore it.
-ssize_t earshot_splice(int from, int to, size_t count, int more);
+/// with errno: EINVAL where a descriptor knows no such thing. A lost connection is EPIPE, and SIGPIPE where the process does not ignore
+/// it.
+ssize_t earshot_splice(int from, int to, size_t count);
 
 /// A pipe, to be read from `ends[0]`, that holds `capacity` bytes where the kernel permits that. Returns how many it holds, or -1 with
 /// errno.

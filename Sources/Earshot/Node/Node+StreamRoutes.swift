@@ -84,9 +84,7 @@ extension Node {
     private static func take(from data: DataConnection, _ flow: IncomingFlow) async -> EarshotError? {
         do throws(EarshotError) {
             while let piece = try await data.read() {
-                guard flow.appendCounted(piece) else {
-                    throw IncomingFlow.tooMuch
-                }
+                guard flow.appendCounted(piece) else { throw IncomingFlow.tooMuch }
             }
             return nil
         } catch {

@@ -46,6 +46,7 @@ extension ConnectionHandler {
             self.settled = settled
         }
     }
+
     /// The peer that has just proven itself, where this side dialled without knowing whom, and has a connection with it: by a proof of its
     /// own it would supersede that one.
     func standingPeer(_ outcome: Handshake.Outcome) -> PeerID? {

@@ -18,11 +18,7 @@ extension ControlClient {
             try connection.sendBody(from: input)
             return try connection.receiveAll(of: try Self.success(connection))
         }
-        do {
-            return ControlReply(value: try ControlJSON.decode(ControlAPI.Stream.self, from: json), json: json)
-        } catch {
-            throw .malformed("the daemon's answer to POST \(path): \(error)")
-        }
+        return try Self.reply(json, to: "POST \(path)")
     }
 
     /// `GET /v1/streams/next/content`: waits for the next stream of this name and from this peer, or any, and takes it.
@@ -41,11 +37,7 @@ extension ControlClient {
     private static func success(_ connection: StreamConnection) throws(ControlError) -> StreamAnswer {
         let answer = try connection.receiveHead()
         guard (200..<300).contains(answer.status) else {
-            let json = try connection.receiveAll(of: answer)
-            guard let problem = try? ControlJSON.decode(ControlAPI.Problem.self, from: json) else {
-                throw .malformed("the daemon answered with status \(answer.status) and no explanation")
-            }
-            throw .problem(problem)
+            throw Self.problem(try connection.receiveAll(of: answer), status: answer.status)
         }
         return answer
     }

@@ -80,7 +80,9 @@ package struct ControlClient: Sendable {
         } catch {
             throw self.failure(error, answered: false)
         }
-        guard (200..<300).contains(response.status.code) else { throw try await self.problem(response) }
+        guard (200..<300).contains(response.status.code) else {
+            throw Self.problem(try await self.collect(response), status: Int(response.status.code))
+        }
         return response
     }
 
@@ -101,10 +103,15 @@ package struct ControlClient: Sendable {
     ) async throws(ControlError) -> ControlReply<Value> {
         let response = try await self.open(method, path, body: body)
         let json = try await self.collect(response)
+        return try Self.reply(json, to: "\(method) \(path)")
+    }
+
+    /// An answer to a call, decoded.
+    static func reply<Value: Decodable & Sendable>(_ json: [UInt8], to call: String) throws(ControlError) -> ControlReply<Value> {
         do {
-            return ControlReply(value: try ControlJSON.decode(type, from: json), json: json)
+            return ControlReply(value: try ControlJSON.decode(Value.self, from: json), json: json)
         } catch {
-            throw .malformed("the daemon's answer to \(method) \(path): \(error)")
+            throw .malformed("the daemon's answer to \(call): \(error)")
         }
     }
 
@@ -125,10 +132,10 @@ package struct ControlClient: Sendable {
         }
     }
 
-    private func problem(_ response: HTTPClientResponse) async throws(ControlError) -> ControlError {
-        let json = try await self.collect(response)
+    /// What the body of an answer that is no success says.
+    static func problem(_ json: [UInt8], status: Int) -> ControlError {
         guard let problem = try? ControlJSON.decode(ControlAPI.Problem.self, from: json) else {
-            return .malformed("the daemon answered with status \(response.status.code) and no explanation")
+            return .malformed("the daemon answered with status \(status) and no explanation")
         }
         return .problem(problem)
     }

@@ -8,7 +8,6 @@ struct StreamAnswer: Sendable, Hashable {
 
     /// Bytes of the body, where it is not chunked.
     var contentLength: Int? { self.fields["content-length"].flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil } }
-    var isChunked: Bool { self.fields["transfer-encoding"]?.lowercased() == "chunked" }
 
     /// How many of the bytes are a head; `nil` where its end is missing.
     static func length(of bytes: ByteBufferView) -> Int? {

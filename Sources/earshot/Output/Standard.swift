@@ -50,24 +50,7 @@ enum Standard {
     }
 
     /// Writes all of it, and returns 0 or the errno.
-    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt {
-        var written = 0
-        while written < bytes.count {
-            let count = Glibc.write(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
-            if count >= 0 {
-                written += count
-                continue
-            }
-            switch errno {
-            case EINTR: continue
-            case EAGAIN:
-                var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                _ = poll(&waiting, 1, -1)
-            case let code: return code
-            }
-        }
-        return 0
-    }
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt { BytePipe.write(bytes, to: descriptor) }
 
     /// What standard input has now, at most `limit` bytes, or waits until it has something; `nil` at its end.
     static func read(limit: Int) throws(FileError) -> ByteBuffer? {
