@@ -134,6 +134,9 @@ import Testing
     /// Aborted by its reader, aborted by its writer, and without its peer.
     @Test(arguments: ["reader", "writer", "peer"]) func cutShort(by who: String) async throws {
         let moved = try await self.moved()
+        weak let sent = await moved.sender.node.dataConnection(moved.transfer)
+        weak let received = await moved.receiver.node.dataConnection(moved.transfer)
+        #expect(sent != nil && received != nil)
         switch who {
         case "reader": moved.content.abandon()
         case "writer": moved.body.feed.finish(throwing: ChannelError.eof)
@@ -143,6 +146,9 @@ import Testing
         await #expect { try await moved.opened.value } throws: { ($0 as? EarshotError)?.code == code }
         await #expect { while try await moved.content.next() != nil {} } throws: { ($0 as? EarshotError)?.code == code }
         try await self.expectNoRoutes(moved)
+        // Nor what it has sent, which goes with the connection: the stream's row stays for a while.
+        try await eventually("the closed stream's row keeps no connection") { sent == nil && received == nil }
+        for node in [moved.sender, moved.receiver] { #expect(await node.node.streams[moved.content.stream.id]?.row.state == .closed) }
         await moved.end()
     }
 

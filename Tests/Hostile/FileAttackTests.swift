@@ -54,27 +54,30 @@ extension HostileTests {
 
         @Test("disk fill: 2^63 declared, and a gigabyte where a kilobyte was declared") func sizes() throws {
             let daemon = try VictimDaemon(settings: self.settings)
-            let peer = try WirePeer(port: daemon.port).prove()
-            let session = try peer.join()
-            let huge = try self.offer(peer, session, "huge", size: UInt64(Int64.max)).refusal
-            #expect(huge == .noSpace || huge == .tooLarge)
-            #expect(self.spool(daemon) == [])
-            let (id, refusal) = try self.offer(peer, session, "small", size: 1024)
-            #expect(refusal == nil)
-            let chunk = ByteBuffer(repeating: 1, count: 1024)
-            try peer.send(.resourceChunk(ResourceChunk(id: id, offset: 0, data: chunk)))
-            let more = ByteBuffer(repeating: 2, count: WireLimits.chunkData)
-            let began = ContinuousClock.now
-            var isTaken = true
-            for number in 0..<4_096 where isTaken {
-                let offset = 1024 + UInt64(number * WireLimits.chunkData)
-                isTaken = try peer.send(.resourceChunk(ResourceChunk(id: id, offset: offset, data: more)))
+            // Each by a peer of its own, which has a session, and loses its connection.
+            try Attack(daemon: daemon, isByStrangers: false).run("disk fill", count: Scale.of(50)) { number in
+                let peer = try WirePeer(port: daemon.port).prove()
+                let session = try peer.join()
+                let huge = try self.offer(peer, session, "huge", size: UInt64(Int64.max)).refusal
+                #expect(huge == .noSpace || huge == .tooLarge)
+                // Of those before, one kilobyte each.
+                #expect(self.spool(daemon).count <= number)
+                let (id, refusal) = try self.offer(peer, session, "small", size: 1024)
+                #expect(refusal == nil)
+                let chunk = ByteBuffer(repeating: 1, count: 1024)
+                try peer.send(.resourceChunk(ResourceChunk(id: id, offset: 0, data: chunk)))
+                let more = ByteBuffer(repeating: 2, count: WireLimits.chunkData)
+                let began = ContinuousClock.now
+                var isTaken = true
+                for number in 0..<4_096 where isTaken {
+                    let offset = 1024 + UInt64(number * WireLimits.chunkData)
+                    isTaken = try peer.send(.resourceChunk(ResourceChunk(id: id, offset: offset, data: more)))
+                }
+                #expect(try peer.refusal() == .protocolViolation)
+                #expect(ContinuousClock.now - began < .seconds(10), "the connection is closed at declared + 1")
+                let file = "\(daemon.place)/state/spool/partial/\(id)"
+                #expect((try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int) ?? 0 <= 1024)
             }
-            #expect(try peer.refusal() == .protocolViolation)
-            #expect(ContinuousClock.now - began < .seconds(10), "the connection is closed at declared + 1")
-            let size = (try? FileManager.default.attributesOfItem(atPath: "\(daemon.place)/state/spool/partial/\(id)")[.size] as? Int) ?? 0
-            #expect(size <= 1024)
-            #expect(daemon.isAlive)
         }
 
         @Test("time of check, time of use: file and link are swapped while files are put into the directory") func swapping() throws {

@@ -110,7 +110,7 @@ extension Node {
         self.streams[id]?.connection = nil
         self.streams[id]?.expiry = nil
         switch stream.flow {
-        case .outgoing(let flow): flow.closed.settle(row)
+        case .outgoing(let flow): flow.close(row)
         case .incoming(let flow): if let error { flow?.fail(error) }
         }
         self.tell(.streamClosed(row))

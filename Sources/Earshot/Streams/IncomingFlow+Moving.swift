@@ -3,9 +3,13 @@ import Synchronization
 
 /// Bytes that the kernel moves from a data connection to the reader: they are counted here, and do not pass.
 extension IncomingFlow {
-    /// The reader can have them moved there.
+    /// The reader can have them moved there. Not of a stream that was cut short meanwhile: its row stays for a while, and must not keep the
+    /// reader's connection.
     func use(_ outlet: StreamOutlet) {
-        self.state.withLock { $0.outlet = outlet }
+        self.state.withLock { state in
+            if case .failed? = state.end { return }
+            state.outlet = outlet
+        }
     }
 
     /// Has the reader take this data connection; `false` where it cannot.

@@ -123,6 +123,7 @@ final class IncomingFlow: Sendable {
             }
             guard case .failed = end else { return (state.moving, nil) }
             state.pieces = []
+            state.waiting = nil
             return (state.moving, state.outlet.take().flatMap { state.moving == nil ? nil : $0 })
         }
         moving?.close()

@@ -70,6 +70,15 @@ final class OutgoingFlow: Sendable {
         self.changed.yield()
     }
 
+    /// It is over: this is its last row. That stays for a while, and what was sent is not to stay with it.
+    func close(_ row: ByteStream) {
+        self.state.withLock { state in
+            state.connection = nil
+            state.route = .control
+        }
+        self.closed.settle(row)
+    }
+
     // MARK: Where the bytes go
 
     /// Asks the receiver for a data connection; `false` where there is nothing left for it to carry.

