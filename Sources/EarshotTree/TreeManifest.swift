@@ -68,16 +68,24 @@ package struct TreeManifest: Sendable, Hashable {
     /// The path as text, for errors.
     package func pathText(of index: Int) -> String { String(decoding: self.path(of: index), as: UTF8.self) }
 
-    /// About what the tree takes on a disk, in bytes: data in whole blocks, and one block an entry for names and attributes.
-    package var diskBytes: UInt64 {
-        var sum: UInt64 = 0
-        for index in 0..<self.count {
-            let data = self.starts[index + 1] - self.starts[index]
-            let (blocks, overflow) = data.addingReportingOverflow(2 * TreeLimits.block - 1)
-            let (next, overflowToo) = sum.addingReportingOverflow(overflow ? data : blocks / TreeLimits.block * TreeLimits.block)
-            sum = overflowToo ? .max : next
+    /// About what the tree takes on a disk, in bytes: data and manifest in whole blocks, and one block an entry for names and attributes.
+    package var diskBytes: UInt64 { self.diskBytes(before: self.count) }
+
+    /// The same of the manifest and the entries before one.
+    func diskBytes(before end: Int) -> UInt64 {
+        (0..<end).reduce(Self.blocks(UInt64(self.bytes.count))) { sum, index in
+            let (next, overflow) = sum.addingReportingOverflow(self.diskBytes(of: index))
+            return overflow ? .max : next
         }
-        return sum
+    }
+
+    /// The same of one entry.
+    func diskBytes(of index: Int) -> UInt64 { Self.blocks(self.starts[index + 1] - self.starts[index]) }
+
+    /// A file of so many bytes in whole blocks, with one for itself.
+    private static func blocks(_ bytes: UInt64) -> UInt64 {
+        // No tree is larger than `TreeLimits.size`, half of what the number can be.
+        (bytes / TreeLimits.block + (bytes % TreeLimits.block == 0 ? 1 : 2)) * TreeLimits.block
     }
 }
 

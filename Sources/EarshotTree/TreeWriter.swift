@@ -34,6 +34,8 @@ package final class TreeWriter {
     private var state: State = .manifest([], length: nil)
     /// Bytes of the stream so far.
     package private(set) var offset: UInt64 = 0
+    /// What the manifest and the entries that are whole take on the disk.
+    private var made: UInt64 = 0
 
     /// Writes into an empty directory; `size` is the stream's length in bytes, as it was announced.
     package init(into directory: SafeDirectory, size: UInt64) {
@@ -49,6 +51,7 @@ package final class TreeWriter {
         self.size = size
         let position = try Self.position(in: self.root, manifest)
         self.offset = manifest.data(of: position.index).lowerBound + position.written
+        self.made = manifest.diskBytes(before: position.index)
         self.state = .entries(manifest, position)
     }
 
@@ -57,6 +60,23 @@ package final class TreeWriter {
         switch self.state {
         case .manifest, .finished: nil
         case .admitted(let manifest), .entries(let manifest, _): manifest
+        }
+    }
+
+    /// About what is on the disk so far, in bytes, as `TreeManifest.diskBytes` reckons.
+    package var diskBytes: UInt64 {
+        switch self.state {
+        case .manifest, .admitted: self.offset
+        case .entries(_, let position): self.made + position.written
+        case .finished: self.made
+        }
+    }
+
+    /// How many entries were made, or begun.
+    package var entries: UInt64 {
+        switch self.state {
+        case .manifest, .admitted, .finished: 0
+        case .entries(_, let position): UInt64(position.index)
         }
     }
 
@@ -72,6 +92,7 @@ package final class TreeWriter {
             return try self.collect(bytes, begun, length)
         case .admitted(let manifest):
             self.state = .finished
+            self.made = manifest.diskBytes(before: 1)
             return try self.write(bytes, manifest, Position(index: 1))
         case .entries(let manifest, let position):
             self.state = .finished
@@ -149,6 +170,7 @@ package final class TreeWriter {
                     continue
                 }
             }
+            self.made += manifest.diskBytes(of: position.index)
             position = Position(index: position.index + 1)
         }
     }

@@ -1,3 +1,4 @@
+import EarshotTree
 import EarshotWire
 import Foundation
 import NIOCore
@@ -133,6 +134,31 @@ import Testing
         try await raw.send(self.offer(session))
         #expect(try await self.refusal(raw).code == .noSpace)
         #expect(try bob.spoolNames().count == (hasRoom ? 1 : 0))
+        try await raw.roundTrip()
+        await raw.close()
+        await bob.stop()
+    }
+
+    /// Two at once, each of which the quota has room for beside what the other has declared: the first whose list of entries comes has it.
+    @Test func twoAtOnce() async throws {
+        let length = try self.bytes.withUnsafeReadableBytes { header in
+            try TreeManifest.lengths(header: UnsafeRawBufferPointer(rebasing: header.prefix(TreeLimits.headerLength))).manifest
+        }
+        let room = try TreeManifest(decoding: Array(self.bytes.readableBytesView.prefix(length))).diskBytes
+        let (raw, bob, session) = try await self.joined { $0.quota = room + UInt64(self.bytes.readableBytes) }
+        let (first, second) = (ResourceID.random(), ResourceID.random())
+        for id in [first, second] {
+            try await raw.send(self.offer(session, id: id))
+            guard case .resourceAccept = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not taken") }
+        }
+        try await raw.send(self.chunk(0..<length, id: first))
+        try await eventually("it is admitted") { await bob.node.spool.heldBytes() == room + UInt64(self.bytes.readableBytes) }
+        try await raw.send(self.chunk(0..<length, id: second))
+        #expect(try await self.refusal(raw).code == .noSpace)
+        for frame in try self.rest(from: length, id: first) { try await raw.send(frame) }
+        #expect(try await raw.resourceAnswer() == .resourceDone(first))
+        #expect(await bob.node.spool.heldBytes() == room)
+        // The session lives on, and there is room for as much as the second had declared.
         try await raw.roundTrip()
         await raw.close()
         await bob.stop()

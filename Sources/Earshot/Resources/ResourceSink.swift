@@ -24,10 +24,13 @@ package protocol ResourceSink: Sendable {
 /// An incoming file, as the spool's own.
 struct SpoolFile: ResourceSink {
     let file: OpenFile
+    /// Counts what is written, where that was not set aside on the disk at the start.
+    var spent: SpoolLedger.Spent?
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(EarshotError) {
         do {
             try self.file.write(bytes, at: offset)
+            self.spent?.bytes.value = offset + UInt64(bytes.count)
         } catch {
             throw Spool.error(error)
         }

@@ -30,10 +30,12 @@ extension Spool {
     /// gone, and the transfer may begin anew.
     ///
     /// Reads and hashes what is here, in pieces, so that other transfers go on meanwhile. Abandoned in between, it gives `nil`.
-    package func resume(_ id: ResourceID, size: UInt64, _ allowance: Allowance? = nil) async throws(EarshotError) -> Held? {
+    package func resume(_ id: ResourceID, size: UInt64, _ allowance: Allowance) async throws(EarshotError) -> Held? {
         guard self.transfers[id] == nil, self.paused[id] != nil else { return nil }
         do {
-            guard self.paused[id] == size, let sink = try self.openPartial(id, size: size, allowance) else { throw Self.unknown(id) }
+            guard self.paused[id] == size, let spent = self.ledger.spent(id),
+                let sink = try self.openPartial(id, size: size, TreeSink.Share(of: self.ledger, for: id, allowance, spent))
+            else { throw Self.unknown(id) }
             let count = try sink.length()
             guard 0 < count, count <= size else { throw Self.unknown(id) }
             let hash = try XXH3()
@@ -71,20 +73,35 @@ extension Spool {
             guard let sink = try? self.openPartial(id, size: size, nil), let length = try? sink.length() else { continue }
             self.paused[id] = size
             lengths[id] = min(length, size)
+            self.account(for: id, name, size: size, sink, length: length)
         }
         return lengths
     }
 
-    /// A partial content as it lies there; `nil` where there is none.
-    private func openPartial(_ id: ResourceID, size: UInt64, _ allowance: Allowance?) throws(EarshotError) -> (any ResourceSink)? {
+    /// Sets aside again what an earlier run had set aside for it.
+    private func account(for id: ResourceID, _ name: SafeName, size: UInt64, _ sink: any ResourceSink, length: UInt64) {
+        guard let tree = sink as? TreeSink else {
+            let spent = self.ledger.adopt(SpoolLedger.Room(bytes: size), for: id)
+            spent.bytes.value = self.partial.isInMemory ? length : size
+            return
+        }
+        // What its manifest says only where that was admitted.
+        let admitted = (try? SpooledTree.room(name, in: self.partial)) ?? 0
+        let room = SpoolLedger.Room(bytes: max(size, admitted), entries: admitted > 0 ? tree.entries : 0)
+        tree.count(into: self.ledger.adopt(room, for: id))
+    }
+
+    /// A partial content as it lies there; `nil` where there is none. A tree needs its share only to be written to.
+    private func openPartial(
+        _ id: ResourceID, size: UInt64, _ share: TreeSink.Share?
+    ) throws(EarshotError) -> (any ResourceSink)? {
         do {
             let name = try Self.name(id)
             if try self.partial.has(name), try self.partial.size(of: name) == nil {
-                let left = allowance.map { $0.quota - min(self.held - min(size, self.held), $0.quota) }
-                let room = TreeSink.Room(bytes: left ?? .max, reserve: allowance?.reserve ?? 0)
-                return try TreeSink(resuming: name, in: self.partial, size: size, room: room)
+                return try TreeSink(resuming: name, in: self.partial, size: size, share)
             }
-            return SpoolFile(file: try self.partial.open(try Self.name(id), flags: O_RDWR))
+            return SpoolFile(
+                file: try self.partial.open(name, flags: O_RDWR), spent: self.partial.isInMemory ? self.ledger.spent(id) : nil)
         } catch let error as FileError where error.code == ENOENT {
             return nil
         } catch {
@@ -125,6 +142,6 @@ extension Spool {
     /// Drops an outgoing content; nothing happens when there is none.
     package func dropOutgoing(_ id: ResourceID) {
         guard let name = try? Self.name(id), let size = try? self.outgoing.size(of: name) else { return }
-        if (try? self.outgoing.remove(name)) == true { self.held -= min(size, self.held) }
+        if (try? self.outgoing.remove(name)) == true { self.ledger.removed(size) }
     }
 }

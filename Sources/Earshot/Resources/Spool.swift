@@ -41,8 +41,8 @@ package actor Spool {
     var transfers: [ResourceID: Transfer] = [:]
     /// Interrupted transfers, whose partial content waits for its sender, with their declared sizes.
     var paused: [ResourceID: UInt64] = [:]
-    /// Bytes of the completed and the outgoing files, and the declared sizes of the running and the interrupted transfers.
-    var held: UInt64
+    /// What all of it takes: of the completed and the outgoing ones what they are, of the running and the interrupted what they will be.
+    let ledger = SpoolLedger()
     private let executor: ThreadExecutor
 
     /// The spool's own thread.
@@ -59,7 +59,7 @@ package actor Spool {
             self.partial = try SafeDirectory(path: "\(spool.path)/partial", create: 0o700)
             self.complete = try SafeDirectory(path: "\(spool.path)/complete", create: 0o700)
             self.outgoing = try SafeDirectory(path: "\(spool.path)/outgoing", create: 0o700)
-            self.held = try Self.size(of: self.complete) + Self.size(of: self.outgoing)
+            self.ledger.counted(kept: try Self.size(of: self.complete) + Self.size(of: self.outgoing))
         } catch {
             throw Self.error(error)
         }
@@ -76,8 +76,8 @@ package actor Spool {
         self.executor.stop()
     }
 
-    /// Bytes of the completed and the outgoing files, and the declared sizes of the running and the interrupted transfers.
-    package func heldBytes() -> UInt64 { self.held }
+    /// Bytes of the completed and the outgoing ones, and those set aside for the running and the interrupted transfers.
+    package func heldBytes() -> UInt64 { self.ledger.held }
 
     /// Reserves the size and opens a file for the transfer; returns the offset at which to start: 0.
     ///
@@ -86,72 +86,54 @@ package actor Spool {
         _ id: ResourceID, kind: Resource.Kind = .file, size: UInt64, _ allowance: Allowance
     ) throws(EarshotError) -> UInt64 {
         let name = try Self.name(id)
-        try self.check(id, size: size, allowance)
+        try self.checkFree(id, size: size)
+        let spent = try self.ledger.reserve(
+            SpoolLedger.Room(bytes: size), for: id, within: allowance, on: self.partial, isTree: false)
         do {
             // Left over from a run that was killed before it could sweep: not a transfer that we know.
             try TreeRemoval.remove(name, from: self.partial)
-            guard kind == .file else {
-                let room = TreeSink.Room(bytes: allowance.quota - self.held, reserve: allowance.reserve)
-                let sink = try TreeSink(name, in: self.partial, size: size, room: room)
-                self.transfers[id] = Transfer(content: IncomingContent(sink, id: id, size: size, hash: try XXH3()))
-                self.held += size
-                return 0
-            }
-            let file = try self.partial.open(name, flags: O_RDWR | O_CREAT | O_EXCL)
-            do {
-                // Where the file system cannot reserve, or takes as long for it as for writing, `check` counts what is promised; the write
-                // that does not fit then, because others have filled the disk, is the one that fails.
-                if !self.partial.isInMemory { try file.reserve(size) }
-            } catch {
-                _ = try? TreeRemoval.remove(name, from: self.partial)
-                throw error
-            }
-            let content = IncomingContent(SpoolFile(file: file), id: id, size: size, hash: try XXH3())
-            self.transfers[id] = Transfer(content: content)
+            let sink: any ResourceSink =
+                switch kind {
+                case .directory:
+                    try TreeSink(name, in: self.partial, size: size, TreeSink.Share(of: self.ledger, for: id, allowance, spent))
+                case .file: try self.makeFile(name, size: size, spent)
+                }
+            self.transfers[id] = Transfer(content: IncomingContent(sink, id: id, size: size, hash: try XXH3()))
         } catch {
+            self.ledger.release(id)
             throw Self.error(error)
         }
-        self.held += size
         return 0
+    }
+
+    private func makeFile(_ name: SafeName, size: UInt64, _ spent: SpoolLedger.Spent) throws -> SpoolFile {
+        let file = try self.partial.open(name, flags: O_RDWR | O_CREAT | O_EXCL)
+        // Where the file system cannot reserve, or takes as long for it as for writing, the ledger counts what is promised; the write
+        // that does not fit then, because others have filled the disk, is the one that fails.
+        guard !self.partial.isInMemory else { return SpoolFile(file: file, spent: spent) }
+        do {
+            try file.reserve(size)
+        } catch {
+            _ = try? TreeRemoval.remove(name, from: self.partial)
+            throw error
+        }
+        spent.bytes.value = size
+        return SpoolFile(file: file)
     }
 
     /// Whether a transfer of this size could begin now. Throws as `begin`, and takes nothing.
     package func check(_ id: ResourceID, size: UInt64, _ allowance: Allowance) throws(EarshotError) {
+        try self.checkFree(id, size: size)
+        try self.ledger.check(SpoolLedger.Room(bytes: size), for: id, within: allowance, on: self.partial)
+    }
+
+    private func checkFree(_ id: ResourceID, size: UInt64) throws(EarshotError) {
         guard self.transfers[id] == nil, self.paused[id] == nil, try self.size(try Self.name(id)) == nil else {
             throw EarshotError(.conflict, "a resource \(id) is here already; send it under another id")
         }
         guard size <= WireLimits.resourceSize else {
             throw EarshotError(.tooLarge, "\(size) bytes are more than a file can hold (\(WireLimits.resourceSize))")
         }
-        let (sum, overflow) = self.held.addingReportingOverflow(size)
-        guard !overflow, sum <= allowance.quota else {
-            throw EarshotError(
-                .noSpace,
-                "\(size) bytes do not fit: the spool holds \(self.held) of the \(allowance.quota) bytes of its quota; fetch or delete some"
-            )
-        }
-        do {
-            let free = try self.partial.space().usable(reserve: allowance.reserve)
-            let promised = self.partial.isInMemory ? self.promised : 0
-            let usable = free > promised ? free - promised : 0
-            guard size <= usable else {
-                throw EarshotError(
-                    .noSpace,
-                    "\(size) bytes do not fit: the disk has \(usable) free beyond the reserve; free some space, or lower resources.reserve")
-            }
-        } catch {
-            throw Self.error(error)
-        }
-    }
-
-    /// What the running and the interrupted transfers still have to write, in bytes.
-    private var promised: UInt64 {
-        var sum = self.transfers.values.reduce(UInt64(0)) { $0 + ($1.content.size - min($1.content.written, $1.content.size)) }
-        for (id, size) in self.paused {
-            let written = (try? Self.name(id)).flatMap { try? self.partial.size(of: $0) } ?? size
-            sum += size - min(written, size)
-        }
-        return sum
     }
 
     /// The spool's own directory, for telling file systems apart.
@@ -206,10 +188,6 @@ package actor Spool {
                 throw EarshotError(.digestMismatch, "the received bytes differ from the sent ones; send it again")
             }
             try await self.settle(id, content, in: self.complete)
-            if let tree = content.sink as? TreeSink, let room = tree.roomTaken {
-                // From here on it is what it takes, as the next start would count it.
-                self.held = self.held - min(content.size, self.held) + room
-            }
             return (algorithm == .xxh3 ? "xxh3:" : "sha256:") + own.hexadecimal
         } catch {
             if self.transfers[id]?.content === transfer.content {
@@ -230,20 +208,18 @@ package actor Spool {
         try place.sync()
         try self.partial.sync()
         self.transfers[id] = nil
+        self.ledger.keep(id)
     }
 
     /// Ends a transfer and drops what has arrived; nothing happens when there is none.
     package func abandon(_ id: ResourceID) {
-        let size: UInt64
         if let transfer = self.transfers.removeValue(forKey: id) {
             transfer.content.close()
-            size = transfer.content.size
-        } else if let declared = self.paused.removeValue(forKey: id) {
-            size = declared
-        } else {
+        } else if self.paused.removeValue(forKey: id) == nil {
             return
         }
-        self.held -= min(size, self.held)
+        // Nobody writes to it any more, so nobody raises its share.
+        self.ledger.release(id)
         // What cannot be removed now is swept at the next start.
         if let name = try? Self.name(id) { _ = try? TreeRemoval.remove(name, from: self.partial) }
     }
@@ -290,7 +266,7 @@ package actor Spool {
         let name = try Self.name(id)
         guard let size = try self.size(name) else { return }
         do {
-            if try TreeRemoval.remove(name, from: self.complete) { self.held -= min(size, self.held) }
+            if try TreeRemoval.remove(name, from: self.complete) { self.ledger.removed(size) }
         } catch {
             throw Self.error(error)
         }
@@ -314,9 +290,7 @@ package actor Spool {
                     if (try? TreeRemoval.remove(name, from: directory)) == true { removed.append(name.description) }
                 }
             }
-            let running = self.transfers.values.reduce(UInt64(0)) { $0 + $1.content.size }
-            let interrupted = self.paused.values.reduce(UInt64(0)) { $0 + $1 }
-            self.held = try Self.size(of: self.complete) + Self.size(of: self.outgoing) + running + interrupted
+            self.ledger.counted(kept: try Self.size(of: self.complete) + Self.size(of: self.outgoing))
             return removed
         } catch {
             throw Self.error(error)

@@ -1,18 +1,31 @@
 internal import CLinux
 internal import EarshotSafety
 internal import EarshotTree
+internal import EarshotWire
 internal import Glibc
 
 /// An incoming tree, in the spool: entries are made as their bytes come, and can be read back as the same bytes.
 ///
 /// How far an earlier process had come is told by what is there: the manifest's length while that is not whole, then the entries.
 final class TreeSink: ResourceSink {
-    /// What it may take.
-    struct Room: Sendable {
-        /// Bytes of the quota, with those that were set aside when it began.
-        let bytes: UInt64
-        /// The part of the file system that is left free, 0 to 1.
-        let reserve: Double
+    /// What is set aside for it, which its manifest raises.
+    struct Share: Sendable {
+        private let ledger: SpoolLedger
+        private let id: ResourceID
+        private let allowance: Spool.Allowance
+        /// Counts what is on the disk.
+        fileprivate let spent: SpoolLedger.Spent
+
+        init(of ledger: SpoolLedger, for id: ResourceID, _ allowance: Spool.Allowance, _ spent: SpoolLedger.Spent) {
+            self.ledger = ledger
+            self.id = id
+            self.allowance = allowance
+            self.spent = spent
+        }
+
+        fileprivate func raise(to room: SpoolLedger.Room, on disk: SafeDirectory) throws(EarshotError) {
+            _ = try self.ledger.reserve(room, for: self.id, within: self.allowance, on: disk, isTree: true)
+        }
     }
 
     private struct State {
@@ -27,23 +40,24 @@ final class TreeSink: ResourceSink {
     private let outer: SafeDirectory
     private let tree: SafeDirectory
     private let manifest: OpenFile
-    private let room: Room
+    /// `nil` where it is only looked at.
+    private let share: Share?
     private let state: Exclusive<State>
 
     /// A new one in the spool; `size` is what the whole is declared to have, in bytes.
-    convenience init(_ name: SafeName, in spool: SafeDirectory, size: UInt64, room: Room) throws(EarshotError) {
+    convenience init(_ name: SafeName, in spool: SafeDirectory, size: UInt64, _ share: Share) throws(EarshotError) {
         do {
             let outer = try spool.subdirectory(name, create: 0o700)
             let tree = try outer.subdirectory(SafeName(SpooledTree.Part.tree), create: 0o700)
             let manifest = try outer.open(SafeName(SpooledTree.Part.manifest), flags: O_RDWR | O_CREAT | O_EXCL)
-            self.init(outer, tree, manifest, room, State(writer: TreeWriter(into: tree, size: size)))
+            self.init(outer, tree, manifest, share, State(writer: TreeWriter(into: tree, size: size)))
         } catch {
             throw Spool.error(error)
         }
     }
 
     /// One that an earlier process, or an interrupted transfer, has left.
-    convenience init(resuming name: SafeName, in spool: SafeDirectory, size: UInt64, room: Room) throws(EarshotError) {
+    convenience init(resuming name: SafeName, in spool: SafeDirectory, size: UInt64, _ share: Share?) throws(EarshotError) {
         do {
             let outer = try spool.subdirectory(name)
             let tree = try outer.subdirectory(SafeName(SpooledTree.Part.tree))
@@ -52,12 +66,14 @@ final class TreeSink: ResourceSink {
             if try Self.isWhole(bytes) {
                 let whole = try TreeManifest(decoding: bytes)
                 let writer = try TreeWriter(resuming: tree, manifest: whole, size: size)
-                self.init(outer, tree, manifest, room, State(writer: writer, reader: TreeReader(tree, manifest: whole)))
+                self.init(outer, tree, manifest, share, State(writer: writer, reader: TreeReader(tree, manifest: whole)))
+                if share != nil, try SpooledTree.room(name, in: spool) == 0 { try self.admit(whole) }
             } else {
                 let writer = TreeWriter(into: tree, size: size)
                 _ = try bytes.withUnsafeBytes { try writer.write($0) }
-                self.init(outer, tree, manifest, room, State(writer: writer))
+                self.init(outer, tree, manifest, share, State(writer: writer))
             }
+            if let share { self.count(into: share.spent) }
         } catch {
             throw Spool.error(error)
         }
@@ -70,11 +86,11 @@ final class TreeSink: ResourceSink {
         return try header.withUnsafeBytes { try TreeManifest.lengths(header: $0).manifest } == bytes.count
     }
 
-    private init(_ outer: SafeDirectory, _ tree: SafeDirectory, _ manifest: OpenFile, _ room: Room, _ state: sending State) {
+    private init(_ outer: SafeDirectory, _ tree: SafeDirectory, _ manifest: OpenFile, _ share: Share?, _ state: sending State) {
         self.outer = outer
         self.tree = tree
         self.manifest = manifest
-        self.room = room
+        self.share = share
         self.state = Exclusive(state)
     }
 
@@ -88,6 +104,7 @@ final class TreeSink: ResourceSink {
                     state.failure = error
                     throw error
                 }
+                if let share = self.share { state.writer.count(into: share.spent) }
             }
         }
         try result.get()
@@ -113,20 +130,10 @@ final class TreeSink: ResourceSink {
         }
     }
 
-    /// The manifest says what the tree will take: small files take more of a disk than their bytes.
+    /// The manifest says what the tree will take: small files take more of a disk than their bytes. That it was admitted is noted.
     private func admit(_ manifest: TreeManifest) throws {
         let bytes = manifest.diskBytes
-        guard bytes <= self.room.bytes else {
-            throw EarshotError(
-                .noSpace, "the directory takes \(bytes) bytes on the disk, and \(self.room.bytes) are left of the spool's quota")
-        }
-        let usable = try self.tree.space().usable(reserve: self.room.reserve)
-        guard bytes <= usable else {
-            throw EarshotError(.noSpace, "the directory takes \(bytes) bytes on the disk, which has \(usable) free beyond the reserve")
-        }
-        if let free = try self.tree.freeEntries(), UInt64(manifest.count) > free {
-            throw EarshotError(.noSpace, "the directory has \(manifest.count) entries, and the disk has room for \(free) more")
-        }
+        try self.share?.raise(to: SpoolLedger.Room(bytes: bytes, entries: UInt64(manifest.count)), on: self.tree)
         let room = try self.outer.open(SafeName(SpooledTree.Part.room), flags: O_RDWR | O_CREAT | O_TRUNC)
         try room.write(Array("\(bytes)".utf8), at: 0)
     }
@@ -167,6 +174,17 @@ final class TreeSink: ResourceSink {
         try result.get()
     }
 
-    /// What it takes of the quota, once that is known.
-    var roomTaken: UInt64? { self.state.use { $0.reader?.manifest.diskBytes } }
+    /// How many entries it has, once that is known; else none.
+    var entries: UInt64 { self.state.use { UInt64($0.reader?.manifest.count ?? 0) } }
+
+    /// Enters what is on the disk by now.
+    func count(into spent: SpoolLedger.Spent) { self.state.use { $0.writer.count(into: spent) } }
+}
+
+extension TreeWriter {
+    /// Enters what is on the disk by now.
+    fileprivate func count(into spent: SpoolLedger.Spent) {
+        spent.bytes.value = self.diskBytes
+        spent.entries.value = self.entries
+    }
 }

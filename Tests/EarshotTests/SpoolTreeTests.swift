@@ -1,0 +1,161 @@
+import EarshotSafety
+import EarshotTree
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@testable import Earshot
+
+/// What directories take of the quota and the disk, which their declared sizes do not say: several at once, and over a restart.
+@Suite(.timeLimit(.minutes(1))) struct SpoolTreeTests {
+    private let source: StateDirectory
+    private let bytes: ByteBuffer
+    /// Declared, and what it takes on the disk.
+    private let size: UInt64
+    private let room: UInt64
+
+    /// Many files of one byte: the disk gives each of them a block, and one for its name.
+    init() throws {
+        let source = try StateDirectory()
+        try FileManager.default.createDirectory(atPath: "\(source.path)/tr", withIntermediateDirectories: true)
+        for number in 0..<50 { try Data("x".utf8).write(to: URL(fileURLWithPath: "\(source.path)/tr/\(number)")) }
+        let tree = try TreeSource(path: "\(source.path)/tr")
+        var bytes = ByteBuffer()
+        while bytes.readableBytes < Int(tree.size) {
+            let offset = UInt64(bytes.readableBytes)
+            let count = try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: 65_536) { try tree.read(into: $0, at: offset) }
+            try #require(count > 0)
+        }
+        let length = try bytes.withUnsafeReadableBytes { header in
+            try TreeManifest.lengths(header: UnsafeRawBufferPointer(rebasing: header.prefix(TreeLimits.headerLength))).manifest
+        }
+        self.room = try TreeManifest(decoding: Array(bytes.readableBytesView.prefix(length))).diskBytes
+        self.size = tree.size
+        self.bytes = bytes
+        self.source = source
+        #expect(self.room > 50 * 2 * 4096 && self.size < 4096)
+    }
+
+    private func begin(_ count: Int, in spool: Spool, quota: UInt64) async throws -> [ResourceID] {
+        let ids = (0..<count).map { _ in ResourceID.random() }
+        for id in ids {
+            _ = try await spool.begin(id, kind: .directory, size: self.size, Spool.Allowance(quota: quota, reserve: 0))
+        }
+        return ids
+    }
+
+    /// Writes all of them at once, each on a thread of its own, as data connections do; returns those that had room.
+    private func write(_ ids: [ResourceID], in spool: Spool) async throws -> [ResourceID] {
+        let bytes = self.bytes
+        return try await withThrowingTaskGroup(of: ResourceID?.self) { group in
+            for id in ids {
+                let content = try await spool.incoming(id)
+                group.addTask {
+                    do throws(EarshotError) {
+                        let result = bytes.withUnsafeReadableBytes { bytes in
+                            Result { () throws(EarshotError) in try content.write(bytes, at: 0) }
+                        }
+                        _ = try result.get()
+                        return id
+                    } catch {
+                        #expect(error.code == .noSpace)
+                        return nil
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1.map { [$0] } ?? [] }
+        }
+    }
+
+    private func finish(_ id: ResourceID, in spool: Spool) async throws {
+        let hash = try XXH3()
+        hash.update(self.bytes)
+        _ = try await spool.finish(id, algorithm: .xxh3, digest: hash.digest())
+    }
+
+    /// Eight are declared; the quota has room for three of them whole beside the others as declared, or for one byte less.
+    @Test(arguments: [0, 1] as [UInt64]) func togetherTheyKeepToTheQuota(_ missing: UInt64) async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path)
+        let quota = 3 * self.room + 5 * self.size - missing
+        let ids = try await self.begin(8, in: spool, quota: quota)
+        let whole = try await self.write(ids, in: spool)
+        let count = UInt64(missing == 0 ? 3 : 2)
+        #expect(whole.count == count)
+        #expect(await spool.heldBytes() == count * self.room + (8 - count) * self.size)
+        for id in ids {
+            if whole.contains(id) { try await self.finish(id, in: spool) } else { await spool.abandon(id) }
+        }
+        #expect(await spool.heldBytes() == count * self.room)
+        // What the refused ones had is free again, for content of any kind.
+        let left = quota - count * self.room
+        let next = ResourceID.random()
+        await #expect(throws: EarshotError.self) { _ = try await spool.begin(next, size: left + 1, quota: quota) }
+        _ = try await spool.begin(next, size: left, quota: quota)
+        await spool.abandon(next)
+        // The next start counts the same.
+        #expect(try await Spool(directory: directory.path).heldBytes() == count * self.room)
+        for id in whole { try await spool.remove(id) }
+        #expect(await spool.heldBytes() == 0)
+    }
+
+    /// Interrupted in its entries, it holds what its manifest said, over a restart too; whole after that, the same.
+    @Test func interruptedItHoldsWhatItWillTake() async throws {
+        let directory = try StateDirectory()
+        let quota = self.room
+        let spool = try Spool(directory: directory.path)
+        let id = try await self.begin(1, in: spool, quota: quota)[0]
+        let part = Int(self.size) - 10
+        _ = try await spool.write(id, offset: 0, try #require(self.bytes.getSlice(at: 0, length: part)))
+        #expect(await spool.heldBytes() == self.room)
+        await spool.pause(id)
+        #expect(await spool.heldBytes() == self.room)
+        let next = try Spool(directory: directory.path)
+        #expect(await next.adopt([id: self.size]) == [id: UInt64(part)])
+        try await next.sweep(keeping: [])
+        #expect(await next.heldBytes() == self.room)
+        await #expect(throws: EarshotError.self) { _ = try await next.begin(.random(), size: 1, quota: quota) }
+        let held = try await next.resume(id, size: self.size, Spool.Allowance(quota: quota, reserve: 0))
+        #expect(held?.count == UInt64(part))
+        _ = try await next.write(id, offset: UInt64(part), try #require(self.bytes.getSlice(at: part, length: 10)))
+        try await self.finish(id, in: next)
+        #expect(await next.heldBytes() == self.room)
+    }
+
+    /// Killed before its manifest was admitted, it is held to the quota when it goes on.
+    @Test(arguments: [0, 1] as [UInt64]) func notYetAdmittedItIsWhenItGoesOn(_ missing: UInt64) async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path)
+        let id = try await self.begin(1, in: spool, quota: self.room)[0]
+        _ = try await spool.write(id, offset: 0, try #require(self.bytes.getSlice(at: 0, length: Int(self.size) - 10)))
+        try FileManager.default.removeItem(atPath: "\(directory.path)/spool/partial/\(id)/room")
+        let next = try Spool(directory: directory.path)
+        _ = await next.adopt([id: self.size])
+        #expect(await next.heldBytes() == self.size)
+        let held = try await next.resume(id, size: self.size, Spool.Allowance(quota: self.room - missing, reserve: 0))
+        #expect((held != nil) == (missing == 0))
+        #expect(await next.heldBytes() == (missing == 0 ? self.room : 0))
+    }
+
+    /// Nothing of the first is on the disk yet but its manifest; what it will take is promised to it.
+    @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
+    func togetherTheyFitTheDisk() async throws {
+        let disk = try SmallDisk(kilobytes: Int(self.room) * 3 / 2 / 1024)
+        let spool = try Spool(directory: disk.path)
+        let ids = try await self.begin(2, in: spool, quota: .max)
+        let manifest = Int(self.size) - 50
+        for (number, id) in ids.enumerated() {
+            let piece = try #require(self.bytes.getSlice(at: 0, length: manifest))
+            if number == 0 {
+                _ = try await spool.write(id, offset: 0, piece)
+            } else {
+                await #expect(throws: EarshotError.self) { _ = try await spool.write(id, offset: 0, piece) }
+                await spool.abandon(id)
+            }
+        }
+        _ = try await spool.write(ids[0], offset: UInt64(manifest), try #require(self.bytes.getSlice(at: manifest, length: 50)))
+        try await self.finish(ids[0], in: spool)
+        #expect(await spool.heldBytes() == self.room)
+    }
+}
