@@ -32,6 +32,13 @@ package enum EarshotLimits {
     package static let configuredCheck: Duration = .seconds(5)
     /// Addresses of one configured host that are tried, the resolver's first ones.
     package static let addressesPerHost = 8
+    /// Sightings kept of one peer, the latest ones: anyone may advertise under its id, as often as they like. A machine is seen once for
+    /// every interface and protocol that it shares with this one.
+    package static let sightingsPerPeer = 16
+    /// Addresses kept of one peer that discovery sees.
+    package static let addressesPerPeer = 32
+    /// Of these, how many one attempt to reach it tries, each for up to `connectTime`; the next attempt goes on behind them.
+    package static let addressesPerDial = 8
     /// The higher peer id waits this long before it dials a lost peer, so that the two seldom dial at once.
     package static let higherPeerDialDelay: Duration = .milliseconds(500)
     /// How long the side whose connection was superseded leaves it to the one that superseded it.

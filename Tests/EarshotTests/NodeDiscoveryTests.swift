@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOEmbedded
 import NIOPosix
+import OrderedCollections
 import Testing
 
 @testable import Earshot
@@ -131,6 +132,59 @@ import Testing
         try await self.settle(alice)
         #expect(await alice.node.peers().contains { $0.name == "new name" })
         await alice.stop()
+    }
+
+    /// Whoever advertises under somebody's id, again and again, leaves a bounded row and bounded news behind.
+    @Test func ofOnePeerSoManySightingsAndAddressesAreKept() async throws {
+        let alice = try await TestNode("alice")
+        for number in 0...EarshotLimits.sightingsPerPeer {
+            let addresses = (0..<3).map { "10.0.\(number).\($0)" }
+            alice.discovery.tell(.found(.avahi, self.sighting(peerID(1), name: "p\(number)", addresses: addresses)))
+            guard number >= EarshotLimits.sightingsPerPeer - 1 else { continue }
+            try await self.settle(alice)
+            let kept = min(number + 1, EarshotLimits.sightingsPerPeer)
+            #expect(await alice.node.records[peerID(1)]?.sightings.count == kept)
+            #expect(await alice.node.sightedPeers.count == kept)
+            #expect(await alice.node.peers().first?.addresses.count == min(3 * kept, EarshotLimits.addressesPerPeer))
+        }
+        let row = try #require(await alice.node.peers().first)
+        // The oldest one went.
+        #expect(row.addresses.contains("10.0.1.0:9") && !row.addresses.contains("10.0.0.0:9"), "\(row.addresses)")
+        // Each has its share of the addresses, the latest too.
+        #expect(row.addresses.contains("10.0.\(EarshotLimits.sightingsPerPeer).1:9"), "\(row.addresses)")
+        #expect(Node.eventCost(of: row) > 512 + 64 * row.addresses.count)
+        // It is lost when those that are left are.
+        for number in 1...EarshotLimits.sightingsPerPeer {
+            alice.discovery.tell(.lost(.avahi, self.sighting(peerID(1), name: "p\(number)").key))
+        }
+        try await self.settle(alice)
+        #expect(await alice.node.sightedPeers.isEmpty)
+        await alice.stop()
+    }
+
+    @Test func everyAddressHasItsTurn() throws {
+        var record = PeerRecord(id: peerID(1), now: Date())
+        let all = try (1...20).map { try #require(PeerAddress(host: "10.0.0.\($0)", interface: "eth1", port: 7)) }
+        let limit = EarshotLimits.addressesPerDial
+        #expect(record.nextAddresses(of: Array(all.prefix(limit))) == Array(all.prefix(limit)))
+        var seen: Set<PeerAddress> = []
+        for _ in 0..<3 {
+            let next = record.nextAddresses(of: all)
+            #expect(next.count == limit && Set(next).count == limit)
+            seen.formUnion(next)
+        }
+        #expect(seen == Set(all))
+        // Where it was last is tried every time: first where it is still seen there, else last.
+        record.lastGoodAddress = PeerAddress(host: "10.0.0.99", interface: "eth1", port: 7)
+        for _ in 0..<3 {
+            let next = record.nextAddresses(of: all)
+            #expect(next.last == record.lastGoodAddress && next.count == limit && Set(next).count == limit)
+        }
+        record.lastGoodAddress = all[19]
+        for _ in 0..<3 {
+            let next = record.nextAddresses(of: all)
+            #expect(next.first == all[19] && next.count == limit && Set(next).count == limit)
+        }
     }
 
     /// Counts who connects.

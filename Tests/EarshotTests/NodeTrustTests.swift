@@ -58,6 +58,22 @@ import Testing
         await bob.stop()
     }
 
+    @Test func filesThatWaitEndWithTrust() async throws {
+        let time = Time()
+        let (alice, bob) = try await pair(inSession: false, configureAlice: { time.configure(&$0) })
+        let name = bob.node.id.description
+        _ = try await alice.node.setTrust(.trusted, for: name, until: time.date.value + 60)
+        await bob.stop()
+        let path = alice.directory + "/welcome"
+        try Data("welcome".utf8).write(to: URL(fileURLWithPath: path))
+        let row = try #require(try await alice.node.sendResource(to: [name], path: path, queue: true).first)
+        await time.advance(59)
+        #expect(try await !alice.node.resource(row.id).state.isFinal)
+        await time.advance(2)
+        try await eventually("it has failed") { try await alice.node.resource(row.id).error == .notConnected }
+        await alice.stop()
+    }
+
     @Test func itEndsWhileTheDaemonIsAway() async throws {
         let (alice, bob) = try await pair()
         let until = Date() + 3600

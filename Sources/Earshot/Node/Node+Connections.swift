@@ -33,21 +33,21 @@ extension Node {
     }
 
     private func dial(_ id: PeerID) {
-        guard let record = self.records[id] else { return }
+        guard var record = self.records[id] else { return }
         let links = LocalLinks.current()
-        var addresses = record.sightedAddresses.filter { links.permit($0.address, fromLoopback: $0.isLoopback) }.map(\.address)
+        let seen = record.sightedAddresses.filter { links.permit($0.address, fromLoopback: $0.isLoopback) }.map(\.address)
         // One that is only configured is dialled by that schedule of its own, which asks for its addresses anew.
-        guard !addresses.isEmpty || record.configured.isEmpty else { return }
-        if let last = record.lastGoodAddress, !addresses.contains(last) { addresses.append(last) }
-        guard !addresses.isEmpty else {
+        guard !seen.isEmpty || record.configured.isEmpty else { return }
+        let candidates = record.nextAddresses(of: seen)
+        guard !candidates.isEmpty else {
             // A sighting, or the peer's own dial, will bring it back.
             self.records[id]?.redial.lastError = EarshotError(.unavailable, "it is not seen on the network")
             return
         }
-        self.records[id]?.redial.isDialling = true
+        record.redial.isDialling = true
+        self.records[id] = record
         self.publishPeer(id)
         let transport = self.transport
-        let candidates = addresses
         self.spawn { [input] in
             do throws(EarshotError) {
                 try await transport.dial(candidates, expecting: id)
@@ -181,20 +181,17 @@ extension Node {
 
     /// A peer that somebody decided about by its id alone is here for the first time: that is kept.
     private func noteProven(_ id: PeerID) {
-        guard var stored = self.records[id]?.stored, !stored.isProven else { return }
-        stored.isProven = true
-        self.records[id]?.stored = stored
-        self.persist([.putPeer(stored)]) { _ in }
+        guard self.records[id]?.stored?.isProven == false else { return }
+        self.records[id]?.stored?.isProven = true
+        self.keepPeer(id)
     }
 
     private func noteName(_ name: String, of id: PeerID) {
         guard self.records[id]?.provenName != name else { return }
         self.records[id]?.provenName = name
-        if var stored = self.records[id]?.stored {
-            stored.name = name
-            self.records[id]?.stored = stored
-            self.persist([.putPeer(stored)]) { _ in }
-        }
+        guard self.records[id]?.stored != nil else { return }
+        self.records[id]?.stored?.name = name
+        self.keepPeer(id)
     }
 
     func connectionClosed(_ connection: Connection, _ end: ConnectionEnd) {

@@ -32,7 +32,7 @@ extension Node {
         var record = self.records[info.id] ?? PeerRecord(id: info.id, now: Date())
         // One that was renamed is seen under both instances for a while, and the old one may still be reported anew: it says nothing new.
         if record.sightings[key]?.txt != sighting.txt { record.advertisedName = info.name }
-        record.sightings[key] = sighting
+        if let oldest = record.note(sighting, key) { self.sightedPeers.removeValue(forKey: oldest) }
         record.lastSeen = Date()
         record.lossGrace?.cancel()
         record.lossGrace = nil
@@ -82,6 +82,16 @@ extension Node {
         self.events.append(kind, at: Date(), cost: cost, isLive: isLive)
     }
 
+    private func tell(_ kind: (Peer) -> NodeEvent.Kind, _ peer: Peer) {
+        self.tell(kind(peer), cost: Self.eventCost(of: peer))
+    }
+
+    /// What a peer takes in memory while an event has it, about: it says of itself what it likes.
+    static func eventCost(of peer: Peer) -> Int {
+        512 + peer.addresses.reduce(0) { $0 + 64 + $1.utf8.count }
+            + peer.discoveryInfo.reduce(0) { $0 + 64 + $1.key.utf8.count + $1.value.utf8.count }
+    }
+
     /// The same for many things that happened together.
     func tell(_ kinds: [NodeEvent.Kind], cost: (NodeEvent.Kind) -> Int = { _ in 512 }, isLive: Bool = false) {
         guard !kinds.isEmpty else { return }
@@ -104,7 +114,7 @@ extension Node {
         let isAsking = self.pendingInvitation(with: id, .incoming) != nil || record.comparison?.state == .waiting
         guard record.isNearby || record.isKept || isAsking else {
             self.records.removeValue(forKey: id)
-            if record.isAnnounced { self.tell(.peerLost(self.snapshot(record))) }
+            if record.isAnnounced { self.tell(NodeEvent.Kind.peerLost, self.snapshot(record)) }
             return
         }
         self.noteNames(record)
@@ -118,10 +128,10 @@ extension Node {
         // A blocked peer makes no events: it would see to it that there are many.
         guard record.trust != .blocked || before?.trust != .blocked else { return }
         switch (before?.presence, peer.presence) {
-        case (.nearby, .away): self.tell(.peerLost(peer))
-        case (nil, .nearby), (.away, .nearby): self.tell(.peerFound(peer))
-        case (nil, .away): if !wasAnnounced { self.tell(.peerChanged(peer)) }
-        case (.nearby, .nearby), (.away, .away): self.tell(.peerChanged(peer))
+        case (.nearby, .away): self.tell(NodeEvent.Kind.peerLost, peer)
+        case (nil, .nearby), (.away, .nearby): self.tell(NodeEvent.Kind.peerFound, peer)
+        case (nil, .away): if !wasAnnounced { self.tell(NodeEvent.Kind.peerChanged, peer) }
+        case (.nearby, .nearby), (.away, .away): self.tell(NodeEvent.Kind.peerChanged, peer)
         }
     }
 }

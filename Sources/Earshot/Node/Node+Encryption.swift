@@ -7,11 +7,11 @@ import OrderedCollections
 extension Node {
     /// A stored peer has spoken TLS: that is on disk from now on. Of strangers it is remembered in memory alone, by the transport.
     func noteSpokenTLS(_ connection: Connection) {
-        guard connection.protection == .encrypted, var stored = self.records[connection.peer.id]?.stored, !stored.spokenTLS else { return }
-        stored.spokenTLS = true
-        self.records[stored.id]?.stored = stored
-        self.transport.spokenTLS.keep(stored.id)
-        self.persist([.putPeer(stored)]) { _ in }
+        let id = connection.peer.id
+        guard connection.protection == .encrypted, self.records[id]?.stored?.spokenTLS == false else { return }
+        self.records[id]?.stored?.spokenTLS = true
+        self.transport.spokenTLS.keep(id)
+        self.keepPeer(id)
     }
 
     /// What the store has of a peer is not forgotten for strangers' sake.

@@ -135,33 +135,42 @@ extension Node {
     private func accept(_ invitation: Invitation, always: Bool) async throws(EarshotError) -> Invitation {
         let id = invitation.id
         let peer = invitation.peerID
-        guard let record = self.records[peer] else { throw EarshotError(.notConnected, "\(invitation.peerName) is gone") }
-        let session = StoredSession(id: .random(), members: [self.id, peer], createdAt: Date())
-        var stored = self.storedPeer(record)
-        if always {
-            try self.checkMismatch(record)
-            stored.trust = .trusted
-            stored.trustedUntil = nil
-        }
+        let session = StoredSession(id: .random(), members: [self.id, peer], createdAt: self.now)
+        let withdrawn = EarshotError(.conflict, "the invitation of \(invitation.peerName) was withdrawn meanwhile")
         self.invitations[id]?.isDeciding = true
-        do throws(EarshotError) {
+        defer { self.invitations[id]?.isDeciding = false }
+        try await self.decide {
+            guard let record = self.records[peer] else {
+                return .failure(EarshotError(.notConnected, "\(invitation.peerName) is gone"))
+            }
+            guard self.invitations[id]?.invitation.state == .pending else { return .failure(withdrawn) }
+            if always, let mismatch = self.mismatch(of: record) { return .failure(mismatch) }
+            var stored = self.storedPeer(record)
+            if always { stored.trustForGood() }
             // One transaction: a session without its peer's trust would be half of what was decided.
-            try await self.persist([.putPeer(stored), .putSession(session)])
-        } catch {
-            self.invitations[id]?.isDeciding = false
-            throw error
+            return .success(
+                StoreWork.Decision(changes: [.putPeer(stored), .putSession(session)]) {
+                    self.adopt(session, acceptedBy: id, with: peer, always: always)
+                })
         }
-        self.records[peer]?.stored = stored
-        self.keepSpokenTLS(stored)
-        guard self.invitations[id]?.invitation.state == .pending else {
+        guard let decided = self.invitations[id]?.invitation, decided.sessionID == session.id else { throw withdrawn }
+        return decided
+    }
+
+    private func adopt(_ session: StoredSession, acceptedBy id: InvitationID, with peer: PeerID, always: Bool) {
+        if let record = self.records[peer] {
+            var stored = self.storedPeer(record)
+            if always { stored.trustForGood() }
+            self.records[peer]?.stored = stored
+            self.keepSpokenTLS(stored)
+        }
+        guard self.resolveInvitation(id, .accepted, session: session.id, answering: .accepted(session.id)) != nil else {
             // Withdrawn while the disk was busy: there is nobody to have a session with.
             self.persist([.removeSession(session.id)]) { _ in }
-            throw EarshotError(.conflict, "the invitation of \(invitation.peerName) was withdrawn meanwhile")
+            return
         }
-        let accepted = self.resolveInvitation(id, .accepted, session: session.id, answering: .accepted(session.id))
         self.adopt(session, with: peer, attached: true)
         self.ensureConnection(peer, now: true)
-        return accepted ?? invitation
     }
 
     /// Blocking somebody declines what they asked.
@@ -278,13 +287,13 @@ extension Node {
     func invitationAccepted(_ id: InvitationID, session sessionID: SessionID) {
         guard let pending = self.invitations[id], !pending.isDeciding, let record = self.records[pending.invitation.peerID] else { return }
         let peer = pending.invitation.peerID
-        let session = StoredSession(id: sessionID, members: [self.id, peer], createdAt: Date())
+        let session = StoredSession(id: sessionID, members: [self.id, peer], createdAt: self.now)
         let stored = self.storedPeer(record)
         self.invitations[id]?.isDeciding = true
         self.records[peer]?.stored = stored
         self.keepSpokenTLS(stored)
         self.adopt(session, with: peer, attached: true)
-        self.persist([.putPeer(stored), .putSession(session)]) { result in
+        self.keepPeer(peer, and: [.putSession(session)]) { result in
             switch result {
             case .success: self.resolveInvitation(id, .accepted, session: sessionID)
             case .failure(let error):
@@ -297,7 +306,12 @@ extension Node {
     // MARK: Ends
 
     func invitationExpired(_ id: InvitationID) {
-        guard let record = self.invitations[id], record.invitation.state == .pending, !record.isDeciding else { return }
+        guard let record = self.invitations[id], record.invitation.state == .pending else { return }
+        guard !record.isDeciding else {
+            // Its answer waits for the disk: where that fails, it is over.
+            self.invitations[id]?.expiry = self.schedule(.invitation(id), after: .seconds(1))
+            return
+        }
         let why = self.records[record.invitation.peerID].flatMap { $0.connection == nil ? $0.redial.lastError : nil }
         self.resolveInvitation(
             id, .timedOut, error: why.map { EarshotError(.timedOut, "\(record.invitation.peerName) could not be reached: \($0.message)") },

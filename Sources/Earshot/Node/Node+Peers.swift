@@ -56,55 +56,48 @@ extension Node {
     ///   person's word here or, in this run, there.
     public func setTrust(_ trust: Trust, for name: String, until: Date? = nil) async throws(EarshotError) -> Peer {
         let id = try self.resolve(name)
-        let record = self.records[id] ?? PeerRecord(id: id, now: Date())
-        guard PeerID(name) != nil || record.hasEverProven else {
-            throw EarshotError(
-                .invalidParameter, "\"\(name)\" has not proven its key yet; name it by its full id, \(id)")
-        }
         if let until {
             let limit = self.now.addingTimeInterval(EarshotLimits.trustTime / .seconds(1))
             guard trust == .trusted, until > self.now, until <= limit else {
                 throw EarshotError(.invalidParameter, "only trust ends by itself, later than now and within ten years")
             }
         }
-        let isCompared = record.comparison?.state == .ready
-        if trust == .trusted, !isCompared { try self.checkMismatch(record) }
-        let wasBlocked = record.trust == .blocked
+        try await self.decide {
+            let record = self.records[id] ?? PeerRecord(id: id, now: self.now)
+            guard PeerID(name) != nil || record.hasEverProven else {
+                return .failure(
+                    EarshotError(.invalidParameter, "\"\(name)\" has not proven its key yet; name it by its full id, \(id)"))
+            }
+            let change = TrustChange(of: record, to: trust, until: until)
+            if trust == .trusted, !change.isCompared, let mismatch = self.mismatch(of: record) { return .failure(mismatch) }
+            var stored = self.storedPeer(record)
+            change.apply(to: &stored)
+            let changes = [.putPeer(stored)] + (change.ended.map { [StoreChange.removeSession($0)] } ?? [])
+            return .success(StoreWork.Decision(changes: changes) { self.adopt(change, of: id) })
+        }
+        let record = self.records[id] ?? PeerRecord(id: id, now: self.now)
+        return self.snapshot(record)
+    }
+
+    private func adopt(_ change: TrustChange, of id: PeerID) {
+        let record = self.records[id] ?? PeerRecord(id: id, now: self.now)
         var stored = self.storedPeer(record)
-        stored.trust = trust
-        stored.trustedUntil = until
-        // Taking trust back lets the peer come in plaintext again; unblocking it does not.
-        let forgetsTLS = trust == .unknown && !wasBlocked
-        if forgetsTLS {
-            stored.spokenTLS = false
-            stored.verified = nil
-        }
-        if trust == .trusted, isCompared { stored.verified = .matched }
-        var changes: [StoreChange] = [.putPeer(stored)]
-        // Unblocking ends nothing: a blocked peer has no session.
-        let ended = trust == .trusted ? nil : record.session
-        if let ended { changes.append(.removeSession(ended.id)) }
-        try await self.persist(changes)
-        var current = self.records[id] ?? record
-        current.stored = stored
-        self.records[id] = current
-        if forgetsTLS { self.transport.spokenTLS.forget(id) } else { self.keepSpokenTLS(stored) }
-        if let ended, current.session?.id == ended.id { self.sessionEnded(id, tellPeer: true) }
+        change.apply(to: &stored)
+        self.records[id, default: record].stored = stored
+        if change.forgetsTLS { self.transport.spokenTLS.forget(id) } else { self.keepSpokenTLS(stored) }
+        // Also one that was agreed upon while the disk was busy.
+        if change.trust != .trusted { self.endSession(with: id, removed: change.ended) }
         self.scheduleTrustExpiry(id)
-        if trust == .trusted, isCompared, self.records[id]?.comparison?.state == .ready { self.enter(id, .matched) }
-        if forgetsTLS, self.records[id]?.comparison?.state == .mismatched { self.enter(id, .none) }
-        if trust != .trusted, self.records[id]?.session == nil {
-            self.failOutbox(of: id, EarshotError(.notConnected, "\(current.name) is not trusted any more"), queuedToo: true)
-            self.interruptTransfers(of: id, .notConnected, "\(current.name) is not trusted any more")
-        }
-        if trust == .blocked {
+        if change.isMatch, self.records[id]?.comparison?.state == .ready { self.enter(id, .matched) }
+        if change.forgetsTLS, self.records[id]?.comparison?.state == .mismatched { self.enter(id, .none) }
+        if change.trust != .trusted { self.giveUpSending(to: id) }
+        if change.trust == .blocked {
             self.declineInvitations(of: id)
             self.muteConnection(of: id)
-        } else if wasBlocked {
+        } else if change.wasBlocked {
             self.unmuteConnections(of: id)
         }
         self.publishPeer(id)
-        return self.records[id].map(self.snapshot) ?? self.snapshot(current)
     }
 
     /// What would be kept of a peer by a decision now.
@@ -116,16 +109,51 @@ extension Node {
             lastSeen: record.lastSeen)
     }
 
-    /// A key whose digits differed is not trusted by habit.
-    func checkMismatch(_ record: PeerRecord) throws(EarshotError) {
+    /// Why a key is not trusted by habit: its digits differed.
+    func mismatch(of record: PeerRecord) -> EarshotError? {
         let next = "compare them again with earshot verify, or forget that with earshot distrust"
         if record.stored?.verified == .mismatched {
-            throw EarshotError(.forbidden, "the digits of \(record.name) differed when they were compared; \(next)")
+            return EarshotError(.forbidden, "the digits of \(record.name) differed when they were compared; \(next)")
         }
         // Whoever answers here a moment after the person there has seen other digits is not to overlook it.
         if record.comparison?.state == .mismatched {
-            throw EarshotError(.forbidden, "\(record.name) says that the digits differ; \(next)")
+            return EarshotError(.forbidden, "\(record.name) says that the digits differ; \(next)")
         }
+        return nil
+    }
+}
+
+/// What a person's decision about trust changes of a peer.
+private struct TrustChange {
+    let trust: Trust
+    let until: Date?
+    let wasBlocked: Bool
+    /// Whether the digits are shown that were compared.
+    let isCompared: Bool
+    /// The session that it ends. Unblocking ends nothing: a blocked peer has none.
+    let ended: SessionID?
+
+    init(of record: PeerRecord, to trust: Trust, until: Date?) {
+        self.trust = trust
+        self.until = until
+        self.wasBlocked = record.trust == .blocked
+        self.isCompared = record.comparison?.state == .ready
+        self.ended = trust == .trusted ? nil : record.session?.id
+    }
+
+    /// Taking trust back lets the peer come in plaintext again; unblocking it does not.
+    var forgetsTLS: Bool { self.trust == .unknown && !self.wasBlocked }
+    /// Whether it says that the digits were equal.
+    var isMatch: Bool { self.trust == .trusted && self.isCompared }
+
+    func apply(to stored: inout StoredPeer) {
+        stored.trust = self.trust
+        stored.trustedUntil = self.until
+        if self.forgetsTLS {
+            stored.spokenTLS = false
+            stored.verified = nil
+        }
+        if self.isMatch { stored.verified = .matched }
     }
 }
 

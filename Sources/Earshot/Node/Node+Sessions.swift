@@ -46,6 +46,21 @@ extension Node {
         self.publishPeer(id)
     }
 
+    /// Ends the session with a peer, if there is one, for both sides; on disk too, but for the one that is gone there already.
+    func endSession(with id: PeerID, removed: SessionID?) {
+        guard let session = self.records[id]?.session else { return }
+        if session.id != removed { self.persist([.removeSession(session.id)]) { _ in } }
+        self.sessionEnded(id, tellPeer: true)
+    }
+
+    /// Gives up what is on its way to a peer that is not trusted any more, where there is no session to carry it.
+    func giveUpSending(to id: PeerID) {
+        guard let record = self.records[id], record.session == nil else { return }
+        let why = "\(record.name) is not trusted any more"
+        self.failOutbox(of: id, EarshotError(.notConnected, why), queuedToo: true)
+        self.interruptTransfers(of: id, .notConnected, why)
+    }
+
     private func tellSession(_ id: PeerID) {
         guard let record = self.records[id], let session = record.session else { return }
         self.tell(.sessionChanged(record.session(session), ended: false))

@@ -9,10 +9,18 @@ import OrderedCollections
 enum StoreWork {
     /// One transaction, and what is to happen after it.
     case apply([StoreChange], then: (Result<Void, EarshotError>) -> Void)
+    /// The same, but what it consists of is decided only when its turn comes.
+    case decide(() -> Result<Decision, EarshotError>, then: (Result<Void, EarshotError>) -> Void)
     /// Messages for the inbox; those that wait together are committed together.
     case deliver([InboxMessage], from: Connection, weight: Int)
     /// Changes of the outbox; those that wait together are committed together.
     case outbox([OutboxChange], then: (Result<Void, EarshotError>) -> Void)
+
+    /// What is written, and how memory follows once that is on disk, before the next one's turn.
+    struct Decision {
+        let changes: [StoreChange]
+        var adopt: () -> Void = {}
+    }
 }
 
 /// The store's queue: changes in the order in which they were decided, bursts of messages in few transactions.
@@ -34,6 +42,26 @@ extension Node {
         try result.get()
     }
 
+    /// Takes a decision: `decision` says what it is once every one before it is on disk and in memory, so that of two at once neither
+    /// undoes the other.
+    /// - Throws: what `decision` gives, `storage`.
+    func decide(_ decision: @escaping () -> Result<StoreWork.Decision, EarshotError>) async throws(EarshotError) {
+        guard !self.isStopping else { throw Self.stopping }
+        let result = await withCheckedContinuation { continuation in
+            self.enqueue(.decide(decision) { continuation.resume(returning: $0) })
+        }
+        try result.get()
+    }
+
+    /// Has a peer written as memory has it when its turn comes: for what is noted in passing, beside the decisions about it.
+    func keepPeer(_ id: PeerID, and changes: [StoreChange] = [], then: @escaping (Result<Void, EarshotError>) -> Void = { _ in }) {
+        let decision = {
+            let stored = self.records[id]?.stored
+            return Result<_, EarshotError>.success(StoreWork.Decision(changes: (stored.map { [.putPeer($0)] } ?? []) + changes))
+        }
+        self.enqueue(.decide(decision, then: then))
+    }
+
     func enqueue(_ work: StoreWork) {
         self.storeQueue.append(work)
         guard !self.isStorePumpRunning, !self.isStopping else { return }
@@ -45,6 +73,7 @@ extension Node {
         while let work = self.storeQueue.popFirst() {
             switch work {
             case .apply(let changes, let then): await self.apply(changes, then)
+            case .decide(let decision, let then): await self.apply(decision(), then)
             case .deliver(let messages, let connection, let weight):
                 var batch = [Delivery(messages: messages, connection: connection, weight: weight)]
                 var count = messages.count
@@ -96,9 +125,23 @@ extension Node {
         while let work = self.storeQueue.popFirst() {
             switch work {
             case .apply(let changes, let then): await self.apply(changes, then)
+            case .decide(let decision, let then): await self.apply(decision(), then)
             case .outbox(let changes, let then): await self.change([(changes, then)])
             case .deliver: break
             }
+        }
+    }
+
+    private func apply(
+        _ decision: Result<StoreWork.Decision, EarshotError>, _ then: (Result<Void, EarshotError>) -> Void
+    ) async {
+        switch decision {
+        case .success(let decision):
+            await self.apply(decision.changes) { result in
+                if case .success = result { decision.adopt() }
+                then(result)
+            }
+        case .failure(let error): then(.failure(error))
         }
     }
 

@@ -27,17 +27,16 @@ extension Node {
         guard let record = self.records[id] else { return }
         let now = self.now
         if let vouchedUntil = record.vouchedUntil, vouchedUntil <= now { self.records[id]?.vouchedUntil = nil }
-        if var stored = record.stored, let until = stored.trustedUntil, until <= now {
-            stored.trustedUntil = nil
-            if stored.trust == .trusted { stored.trust = .unknown }
-            self.records[id]?.stored = stored
+        if let stored = record.stored, let until = stored.trustedUntil, until <= now {
+            self.records[id]?.stored?.trustedUntil = nil
+            if stored.trust == .trusted { self.records[id]?.stored?.trust = .unknown }
             // An authority may still speak for it.
             let ended = self.records[id]?.trust == .trusted ? nil : record.session
-            self.persist([.putPeer(stored)] + (ended.map { [.removeSession($0.id)] } ?? [])) { _ in }
+            self.keepPeer(id, and: ended.map { [.removeSession($0.id)] } ?? [])
             self.logger.notice("trust has ended", metadata: ["peer": "\(id)", "name": "\(record.name)"])
             if self.records[id]?.trust != .trusted {
-                if ended != nil { self.sessionEnded(id, tellPeer: true) }
-                self.failOutbox(of: id, EarshotError(.notConnected, "\(record.name) is not trusted any more"), queuedToo: true)
+                self.endSession(with: id, removed: ended?.id)
+                self.giveUpSending(to: id)
             }
         }
         self.scheduleTrustExpiry(id)

@@ -235,32 +235,40 @@ extension Node {
 
     /// A person says that the digits differ: on disk when this returns.
     private func keepMismatch(_ id: PeerID) async throws(EarshotError) {
-        guard let (stored, ended) = self.mismatched(id) else { return }
-        try await self.persist([.putPeer(stored)] + (ended.map { [.removeSession($0.id)] } ?? []))
-        self.adoptMismatch(stored, ended)
+        try await self.decide {
+            guard let record = self.records[id] else { return .success(StoreWork.Decision(changes: [])) }
+            var stored = self.storedPeer(record)
+            stored.noteMismatch()
+            let ended = record.session?.id
+            let changes = [.putPeer(stored)] + (ended.map { [StoreChange.removeSession($0)] } ?? [])
+            return .success(StoreWork.Decision(changes: changes) { self.adoptMismatch(id, ended: ended) })
+        }
     }
 
     /// The peer was caught at it.
     private func rememberMismatch(_ id: PeerID) {
-        guard let (stored, ended) = self.mismatched(id) else { return }
-        self.persist([.putPeer(stored)] + (ended.map { [.removeSession($0.id)] } ?? [])) { _ in }
-        self.adoptMismatch(stored, ended)
+        let ended = self.records[id]?.session?.id
+        self.adoptMismatch(id, ended: ended)
+        self.keepPeer(id, and: ended.map { [.removeSession($0)] } ?? [])
     }
 
-    private func mismatched(_ id: PeerID) -> (StoredPeer, StoredSession?)? {
-        guard let record = self.records[id] else { return nil }
+    private func adoptMismatch(_ id: PeerID, ended: SessionID?) {
+        guard let record = self.records[id] else { return }
         var stored = self.storedPeer(record)
-        stored.verified = .mismatched
-        if stored.trust == .trusted { stored.trust = .unknown }
-        stored.trustedUntil = nil
-        return (stored, record.session)
-    }
-
-    private func adoptMismatch(_ stored: StoredPeer, _ ended: StoredSession?) {
-        self.records[stored.id]?.stored = stored
+        stored.noteMismatch()
+        self.records[id]?.stored = stored
         self.keepSpokenTLS(stored)
-        if let ended, self.records[stored.id]?.session?.id == ended.id { self.sessionEnded(stored.id, tellPeer: true) }
-        self.scheduleTrustExpiry(stored.id)
-        self.publishPeer(stored.id)
+        self.endSession(with: id, removed: ended)
+        self.scheduleTrustExpiry(id)
+        self.publishPeer(id)
+    }
+}
+
+extension StoredPeer {
+    /// The digits differed: whoever it is, it is not trusted.
+    fileprivate mutating func noteMismatch() {
+        self.verified = .mismatched
+        if self.trust == .trusted { self.trust = .unknown }
+        self.trustedUntil = nil
     }
 }

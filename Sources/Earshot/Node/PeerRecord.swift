@@ -14,6 +14,8 @@ struct Redial {
     /// Attempts since the last success or the last news of the peer.
     var attempts = 0
     var isDialling = false
+    /// How many of its addresses have been tried, where they are more than one attempt takes.
+    var tried = 0
     var timer: Scheduled<Void>?
     /// Why the last attempt failed.
     var lastError: EarshotError?
@@ -113,17 +115,42 @@ struct PeerRecord {
     /// Whether anything but a passing connection speaks for keeping the row.
     var isKept: Bool { self.stored != nil || self.session != nil || !self.configured.isEmpty }
 
-    /// Every address at which discovery saw it, IPv4 before IPv6, with whether it came in on loopback.
+    /// The addresses at which discovery saw it, IPv4 before IPv6, with whether it came in on loopback; at most
+    /// `EarshotLimits.addressesPerPeer`, of which every sighting has its share.
     var sightedAddresses: [(address: PeerAddress, isLoopback: Bool)] {
         var seen: Set<PeerAddress> = []
-        let all = self.sightings.values.flatMap { sighting in
-            sighting.addresses.compactMap { host in
-                PeerAddress(host: host, interface: sighting.interfaceName, port: sighting.port).map { ($0, sighting.isLoopback) }
+        var all: [(PeerAddress, Bool)] = []
+        let most = self.sightings.values.reduce(0) { max($0, $1.addresses.count) }
+        for index in 0..<most {
+            for sighting in self.sightings.values where index < sighting.addresses.count && all.count < EarshotLimits.addressesPerPeer {
+                let address = PeerAddress(host: sighting.addresses[index], interface: sighting.interfaceName, port: sighting.port)
+                if let address, seen.insert(address).inserted { all.append((address, sighting.isLoopback)) }
             }
         }
         let isIPv6 = { (address: PeerAddress) in address.host.utf8.contains(UInt8(ascii: ":")) }
-        return (all.filter { !isIPv6($0.0) } + all.filter { isIPv6($0.0) }).filter { seen.insert($0.0).inserted }
-            .map { (address: $0.0, isLoopback: $0.1) }
+        return (all.filter { !isIPv6($0.0) } + all.filter { isIPv6($0.0) }).map { (address: $0.0, isLoopback: $0.1) }
+    }
+
+    /// Which of these one attempt to reach it tries: some of them, each time the next ones, and the one where it was last every time, first
+    /// where it is still seen there. So whoever advertises many under its id delays it and no more.
+    mutating func nextAddresses(of addresses: [PeerAddress]) -> [PeerAddress] {
+        let others = addresses.filter { $0 != self.lastGoodAddress }
+        let room = EarshotLimits.addressesPerDial - (self.lastGoodAddress == nil ? 0 : 1)
+        var next = others
+        if others.count > room {
+            let start = self.redial.tried % others.count
+            self.redial.tried = (start + room) % others.count
+            next = Array((others[start...] + others[..<start]).prefix(room))
+        }
+        guard let last = self.lastGoodAddress else { return next }
+        return others.count < addresses.count ? [last] + next : next + [last]
+    }
+
+    /// Notes where it was seen; of too many the oldest goes, whose key is given.
+    mutating func note(_ sighting: Sighting, _ key: SightingKey) -> SightingKey? {
+        self.sightings[key] = sighting
+        guard self.sightings.count > EarshotLimits.sightingsPerPeer else { return nil }
+        return self.sightings.removeFirst().key
     }
 
     func peer(isInviting: Bool, nameConflict: PeerID?) -> Peer {

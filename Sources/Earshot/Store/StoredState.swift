@@ -32,6 +32,13 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
         self.firstSeen = firstSeen
         self.lastSeen = lastSeen
     }
+
+    /// As a person says; a key whose digits differed is not trusted by habit.
+    mutating func trustForGood() {
+        guard self.verified != .mismatched else { return }
+        self.trust = .trusted
+        self.trustedUntil = nil
+    }
 }
 
 /// A session as it is kept: by its members' keys, but for our own.
