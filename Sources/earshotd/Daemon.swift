@@ -116,7 +116,7 @@ struct Daemon: Sendable {
             if let spool = try? SafeDirectory(path: "\(self.loaded.stateDirectory)/spool") { places.append(.changes(spool)) }
             places.append(.sockets(try SafeDirectory(path: socket.directory)))
             if try !Confinement.confineProcess(to: places) {
-                logger.info("this kernel has no Landlock, the second line of defence for the file system")
+                logger.info("no Landlock, the second line of defence for the file system: this kernel has none, or a container refuses it")
             }
         } catch {
             logger.warning("not confined to the state directory, which would be a second line of defence: \(error)")

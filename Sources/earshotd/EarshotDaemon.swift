@@ -63,7 +63,7 @@ struct EarshotDaemon: AsyncParsableCommand {
 
     private func start() async throws {
         let loader = SettingsLoader(flags: self.flags)
-        let loaded = try loader.load()
+        let loaded = try loader.load(placed: !self.checkConfig)
         let daemon = try Daemon(loaded, loader: loader)
         guard !self.checkConfig else {
             for file in loaded.files { print("\(file.escapedForDisplay): ok") }

@@ -85,6 +85,37 @@ import Testing
         }
     }
 
+    /// A directory with the set-group-id bit shares what is put there with its group, however closed the sender kept it; another does not.
+    @Test func aDirectoryOfAGroupIsSharedWithIt() throws {
+        let scratch = try TreeScratch()
+        try scratch.make("from/sub")
+        try scratch.put("from/closed", "closed", mode: 0o600)
+        try scratch.put("from/sub/program", "program", mode: 0o700)
+        scratch.link("from/link", to: "closed")
+        chmod("\(scratch.path)/from/sub", 0o700)
+        chmod("\(scratch.path)/from", 0o700)
+        let scan = try TreeScanner.scan(scratch.directory("from"))
+        let reader = TreeReader(try scratch.directory("from"), scan: scan)
+        /// The permissions of a copy that is put into a directory with this mode: of the whole, what is closed, the directory, the program.
+        func shared(_ mode: mode_t) throws -> [UInt32] {
+            try scratch.make("group-\(mode)/to")
+            chmod("\(scratch.path)/group-\(mode)", mode)
+            let target = try scratch.directory("group-\(mode)/to")
+            _ = try self.copy(scratch.directory("from"), to: target, piece: 1 << 20)
+            let sharing = TreePermissions.Sharing(of: try scratch.directory("group-\(mode)").status())
+            #expect((sharing == nil) == (mode & 0o2000 == 0))
+            try TreePermissions.apply(reader.manifest, to: target, sharing: sharing)
+            try TreePermissions.applyToRoot(reader.manifest, target, sharing: sharing)
+            return try ["", "/closed", "/sub", "/sub/program"].map { name in
+                try #require(FileStatus(path: "\(target.path)\(name)")).mode & 0o777
+            }
+        }
+        #expect(try shared(0o750) == [0o700, 0o600, 0o700, 0o700])
+        #expect(try shared(0o2750) == [0o750, 0o640, 0o750, 0o750])
+        #expect(try shared(0o2770) == [0o770, 0o660, 0o770, 0o770])
+        #expect(try shared(0o2700) == [0o700, 0o600, 0o700, 0o700])
+    }
+
     @Test func whatCannotBeSentIsNamed() throws {
         let scratch = try TreeScratch()
         try scratch.make("pipe/sub")

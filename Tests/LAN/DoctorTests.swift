@@ -16,7 +16,7 @@ extension LAN {
                 #expect(outcome.status == 1)
                 Self.expect(
                     outcome, "fail  socket      no daemon runs: there is no socket at \(socket), given by --socket",
-                    next: "systemctl start earshotd, or run earshotd")
+                    next: "sudo systemctl start earshotd, or run earshotd; where that fails: journalctl -u earshotd -n 20")
                 #expect(
                     outcome.output.contains("\nfail  settings    \(configuration)/earshot/earshotd.conf:2: unknown key 'prot' in [peer]; "))
                 #expect(outcome.output.contains("\nskip  daemon      not checked: nothing answers at the socket\n"))
@@ -40,7 +40,8 @@ extension LAN {
                 Self.expect(
                     stale,
                     "fail  socket      a stale socket: \(alice.socket), named by EARSHOT_SOCKET, is there, but the daemon that made it has ended",
-                    next: "start it again, and it replaces the socket: systemctl start earshotd, or run earshotd")
+                    next: "start it again, and it replaces the socket: sudo systemctl start earshotd, or run earshotd; "
+                        + "where that fails: journalctl -u earshotd -n 20")
             }
         }
 
@@ -131,7 +132,7 @@ extension LAN {
                     next: "sudo nft insert rule inet t i tcp dport 47120 accept")
                 Self.expect(
                     closed, "fail  reachable   connections to 10.77.0.121:47120 are dropped, even from this machine",
-                    next: "let in TCP 47120, as with: sudo ufw allow 47120/tcp")
+                    next: "let in TCP 47120; the rule that drops it is below")
 
                 try await laboratory.lab(nft + ["flush ruleset"])
                 try await laboratory.lab(

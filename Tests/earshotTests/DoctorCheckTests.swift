@@ -151,6 +151,12 @@ import Testing
             $0.portUser = .unknown
         }
         #expect(idle == ["warn TCP 47110 is in use by another program (as root, this names it); earshotd would take another"])
+        let denied = Self.lines(.port) {
+            $0.daemon = .notAsked
+            $0.portUser = .unknown
+            $0.socket.state = .denied(owner: "earshot", group: "earshot", isForGroup: true)
+        }
+        #expect(denied == ["skip not checked: no daemon may be asked whether it is the one that has TCP 47110"])
         #expect(
             Self.lines(.reachability) { $0.attempts[0].result = .silence } == [
                 "fail connections to 10.0.0.7:47110 are dropped, even from this machine"
@@ -246,6 +252,11 @@ import Testing
             ])
         #expect(Self.lines(.settings) { $0.settings.files = [] } == ["ok no file: every setting is at its default"])
         #expect(Self.lines(.settings) { $0.settings.files[0].problem = "x.conf:2: no" } == ["fail x.conf:2: no"])
+        let ofThisUser = Self.lines(.settings) {
+            $0.settings.files[0].problem = "x.conf:2: permission denied"
+            $0.settings.files[0].isOfThisUser = true
+        }
+        #expect(ofThisUser == ["skip not checked: x.conf:2: permission denied; that may be this user's trouble alone: sudo earshot doctor"])
         #expect(Self.lines(.settings) { $0.settings.isChecked = false }.first?.hasPrefix("skip ") == true)
         #expect(Self.lines(.avahi) { $0.avahi = .init(isInstalled: false, state: .stopped) } == ["fail avahi-daemon is not installed"])
         #expect(
@@ -261,6 +272,11 @@ import Testing
     @Test func clock() {
         #expect(Self.lines(.clock) { $0.clock.now = Date(timeIntervalSince1970: 0) }.first?.hasPrefix("fail the clock says 19") == true)
         #expect(Self.lines(.clock) { $0.clock.isSynchronised = false }.first?.hasSuffix(", and nothing keeps the clock right") == true)
+        func next(_ hasKeeper: Bool) -> String? {
+            let clock = DoctorFacts.Clock(now: Date(timeIntervalSince1970: 1_900_000_000), isSynchronised: false, hasKeeper: hasKeeper)
+            return Check.clock.findings(Self.facts { $0.clock = clock }).first?.next
+        }
+        #expect(next(true) == "sudo timedatectl set-ntp true" && next(false) == "sudo apt install systemd-timesyncd")
         #expect(Self.lines(.clock) { $0.clock.isSynchronised = nil }.first?.hasPrefix("ok 2030-") == true)
         #expect(Self.lines(.clock) { $0.clock.now = EarshotVersion.date }.first?.hasPrefix("ok ") == true)
     }

@@ -28,7 +28,7 @@ struct FailureTests {
         #expect(report.status == 69)
         #expect(
             report.lines == [
-                "earshot: no daemon answers at /s: no such file or directory", "start it: systemctl start earshotd, or run earshotd",
+                "earshot: no daemon answers at /s: no such file or directory", "start it: sudo systemctl start earshotd, or run earshotd",
             ])
         #expect(FailureReport(ControlError.unreachable(path: "/s", reason: "permission denied", code: 13)).status == 77)
     }

@@ -512,4 +512,20 @@ private func withDropIns<Result>(_ file: String?, _ dropIns: [String: String], _
         #expect(error?.message.contains("--socket") == true)
         #expect(throws: SettingsError.self) { try nowhere.socket(setting: "/" + String(repeating: "x", count: 107)) }
     }
+
+    /// As `sudo -u earshot earshotd --check-config` looks: that user has no home and no runtime directory, and the settings may be right.
+    @Test func whoOnlyLooksNeedsNoPlaces() throws {
+        let loader = { SettingsLoader(flags: $0, environment: [:], isRoot: false, hostName: "kitchen") }
+        try withFile("[peer]\nport = 47111\n") { path in
+            let loaded = try loader(.init(config: path)).load(placed: false)
+            #expect(loaded.settings.port == 47111 && loaded.socket.isEmpty)
+            let error = #expect(throws: SettingsError.self) { try loader(.init(config: path)).load() }
+            #expect(error?.isUsage == true)
+        }
+        let long = "/" + String(repeating: "x", count: 107)
+        try withFile("[control]\nsocket = \(long)\n") { path in
+            let error = #expect(throws: SettingsError.self) { try loader(.init(config: path)).load(placed: false) }
+            #expect(error?.isUsage == false)
+        }
+    }
 }

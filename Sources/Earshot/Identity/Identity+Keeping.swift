@@ -25,13 +25,13 @@ extension Identity {
         // On the directory itself, which the daemon's own lock, a file in it, leaves alone; it ends with the descriptor.
         let turn = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard turn >= 0 else {
-            throw EarshotError(.storage, "cannot open \(directory.escapedForDisplay): \(String(cString: strerror(errno)))")
+            throw EarshotError(.storage, "cannot open \(directory.escapedForDisplay): \(FileError.reason(errno))")
         }
         defer { close(turn) }
         var locked = flock(turn, LOCK_EX)
         while locked != 0, errno == EINTR { locked = flock(turn, LOCK_EX) }
         guard locked == 0 else {
-            throw EarshotError(.storage, "cannot lock \(directory.escapedForDisplay): \(String(cString: strerror(errno)))")
+            throw EarshotError(.storage, "cannot lock \(directory.escapedForDisplay): \(FileError.reason(errno))")
         }
         let kept = FileStatus(path: path) == nil ? nil : try Self.keep(path, in: directory, now: now)
         do {
@@ -61,7 +61,7 @@ extension Identity {
 
     private static func cannotKeep(_ old: String) -> EarshotError {
         EarshotError(
-            .storage, "cannot keep the old identity as \(old.escapedForDisplay): \(String(cString: strerror(errno))); nothing was changed")
+            .storage, "cannot keep the old identity as \(old.escapedForDisplay): \(FileError.reason(errno)); nothing was changed")
     }
 
     /// The key and certificates of a state directory as PEM; `nil` where no identity was made.

@@ -20,7 +20,7 @@ enum IdentityFile {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
-            throw EarshotError(.storage, "cannot read \(what) \(shown): \(String(cString: strerror(errno)))")
+            throw EarshotError(.storage, "cannot read \(what) \(shown): \(FileError.reason(errno))")
         }
         defer { close(descriptor) }
         guard let status = FileStatus(descriptor: descriptor), status.kind == .regular, status.size <= UInt64(Self.limit) else {

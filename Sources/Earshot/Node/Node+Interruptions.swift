@@ -46,7 +46,8 @@ extension Node {
         guard stored.isResumable else {
             // Not before anything was sent: there it may still begin.
             guard transfer.signals != nil else { return }
-            self.interruptTransfer(id, .unavailable, "the connection was lost; send it again", isUntold: transfer.isOffered)
+            let reason = "the connection was lost; send it again, with --queue to have it go on by itself"
+            self.interruptTransfer(id, .unavailable, reason, isUntold: transfer.isOffered)
             return
         }
         // An offer that waits for a person here goes on waiting, and one that is interrupted already has its time.

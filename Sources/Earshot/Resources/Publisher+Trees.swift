@@ -34,8 +34,10 @@ extension Publisher {
             ?? Self.copy(tree, as: name, to: directory, conflict, noting: outer, notes)
         guard case .placed(let published) = published else { return nil }
         let placed = try directory.subdirectory(published)
-        try TreePermissions.apply(tree.manifest, to: placed)
-        try TreePermissions.applyToRoot(tree.manifest, placed)
+        // A directory that hands its group on to what is made in it does so for what was only moved there too.
+        let sharing = TreePermissions.Sharing(of: try directory.status())
+        try TreePermissions.apply(tree.manifest, to: placed, sharing: sharing)
+        try TreePermissions.applyToRoot(tree.manifest, placed, sharing: sharing)
         try directory.sync()
         return directory.subject(published)
     }

@@ -66,9 +66,12 @@ package actor Publisher {
         do throws(FileError) {
             try SafeDirectory(path: directory).checkWritable()
         } catch {
-            throw EarshotError(
-                .invalidParameter, "received files cannot be put there: \(error); make the directory, or let this user write to it",
-                underlying: error)
+            // The packaged service sees all but its own places so, whoever may write there.
+            let remedy =
+                error.code == EROFS
+                ? "mount it to be written to; a service must be allowed it by ReadWritePaths in its unit (systemctl edit)"
+                : "make the directory, or let this user write to it"
+            throw EarshotError(.invalidParameter, "received files cannot be put there: \(error); \(remedy)", underlying: error)
         }
     }
 

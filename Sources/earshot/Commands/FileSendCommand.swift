@@ -7,8 +7,9 @@ struct FileSendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Send files and directories, and wait until the receiver has them.",
         discussion: """
-            Interrupted by a lost connection or a restart of either side, a file goes on where it was when both are back. Ctrl-C cancels \
-            it on both sides, unless it was left with the daemon by --queue.
+            Interrupted by a lost connection or a restart of either side, a file goes on where it was when both are back, if the daemon \
+            can read it again: one that runs as this user can; the system's has it again only with --queue. Ctrl-C cancels it on both \
+            sides, unless it was left with the daemon by --queue.
 
             A directory goes as a whole: permissions, times, symbolic links, empty directories and holes are kept; hard links become \
             copies, and set-user-id, set-group-id and sticky bits stay behind. Links that lead out of it, named pipes, sockets and \

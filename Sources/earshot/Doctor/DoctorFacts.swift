@@ -81,6 +81,8 @@ struct DoctorFacts: Sendable {
         struct File: Hashable, Sendable {
             var path: String
             var problem: String?
+            /// Whether the problem may be this user's alone: the system's daemon runs as another, who may read and write other places.
+            var isOfThisUser = false
         }
     }
 
@@ -143,6 +145,8 @@ struct DoctorFacts: Sendable {
         var now: Date
         /// `nil` where the kernel does not say.
         var isSynchronised: Bool?
+        /// Whether a program is there that would keep it right.
+        var hasKeeper = true
     }
 
     enum Disk: Hashable, Sendable {

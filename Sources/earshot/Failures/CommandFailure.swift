@@ -25,7 +25,7 @@ struct CommandFailure: Error, Hashable, Sendable {
     /// What an error of the client means; `peer` is how the person named the peer, where there was one.
     init(_ error: ControlError, peer: String? = nil) {
         switch error {
-        case .unreachable(let path, let reason, let code): self = Self.unreachable(path.escapedForDisplay, reason, code)
+        case .unreachable(let path, let reason, let code): self = Self.unreachable(path, reason, code)
         case .lost(let path, let reason):
             self.init(
                 .noDaemon, "the daemon at \(path.escapedForDisplay) went away: \(reason.escapedForDisplay)",
@@ -52,12 +52,19 @@ struct CommandFailure: Error, Hashable, Sendable {
     private static func unreachable(_ path: String, _ reason: String, _ code: CInt?) -> CommandFailure {
         if code == Errno.permission || code == Errno.access {
             return CommandFailure(
-                .denied, "not permitted to use the daemon at \(path): \(reason)",
-                hint: "run it as the daemon's user, or join the group of its socket")
+                .denied, "not permitted to use the daemon at \(path.escapedForDisplay): \(reason)", hint: Self.wayIn(path))
         }
         return CommandFailure(
-            .noDaemon, "no daemon answers at \(path): \(reason.escapedForDisplay)",
-            hint: "start it: systemctl start earshotd, or run earshotd")
+            .noDaemon, "no daemon answers at \(path.escapedForDisplay): \(reason.escapedForDisplay)",
+            hint: "start it: sudo systemctl start earshotd, or run earshotd")
+    }
+
+    /// What lets this user in, as `earshot doctor` has it.
+    private static func wayIn(_ path: String) -> String {
+        guard case .denied(let owner, let group, let isForGroup) = DoctorFacts.Socket.state(path),
+            let next = Check.denied(Account.caller(), path, owner, group, isForGroup).next
+        else { return "run it as the daemon's user, or join the group of its socket" }
+        return next
     }
 
     /// Escaped, on one line, without a full stop at its end. A backslash stays single: the daemon has escaped the names in its sentences.

@@ -26,7 +26,7 @@ struct IdentityNewCommand: ParsableCommand {
         }
         EarshotDaemon.say("peers will see a new peer: it is trusted by nobody, and the sessions of the old one are over")
         if Self.isInUse(loaded.stateDirectory) {
-            EarshotDaemon.say("the daemon runs with the old identity until it is started again: systemctl restart earshotd")
+            EarshotDaemon.say("the daemon runs with the old identity until it is started again: sudo systemctl restart earshotd")
         }
     }
 

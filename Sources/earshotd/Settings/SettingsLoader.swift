@@ -47,8 +47,9 @@ struct SettingsLoader: Sendable {
         self.hostName = hostName
     }
 
-    /// Reads everything, or says what is wrong with the first thing that is.
-    func load() throws(SettingsError) -> Result {
+    /// Reads everything, or says what is wrong with the first thing that is; without `placed`, what is to be looked at only, as the user who
+    /// looks may have no place for a socket or a state.
+    func load(placed: Bool = true) throws(SettingsError) -> Result {
         let places = Places(environment: self.environment, isRoot: self.isRoot)
         var layers = SettingLayers()
         layers.setFlag("name", .peerName, self.flags.name)
@@ -73,8 +74,20 @@ struct SettingsLoader: Sendable {
         let settings = try Settings(layers, hostName: self.hostName)
         return Result(
             settings: settings, files: files,
-            stateDirectory: try Self.fromHere(try places.stateDirectory(flag: self.flags.stateDirectory)),
-            socket: try places.socket(setting: settings.socket))
+            stateDirectory: try Self.place(placed) { () throws(SettingsError) in
+                try Self.fromHere(try places.stateDirectory(flag: self.flags.stateDirectory))
+            },
+            socket: try Self.place(placed) { () throws(SettingsError) in try places.socket(setting: settings.socket) })
+    }
+
+    /// A place; an empty path where none is needed and only its user has none, rather than the settings a wrong one.
+    private static func place(_ isNeeded: Bool, _ find: () throws(SettingsError) -> String) throws(SettingsError) -> String {
+        do {
+            return try find()
+        } catch {
+            guard !isNeeded, error.isUsage, error.origin == nil else { throw error }
+            return ""
+        }
     }
 
     /// A path as typed, made absolute by the working directory.

@@ -3,7 +3,7 @@ import EarshotControl
 extension Check {
     /// The clock: certificates, the order of what is shown, and everyone's logs live by it.
     static let clock = Check("clock") { facts in
-        let next = "sudo timedatectl set-ntp true"
+        let next = facts.clock.hasKeeper ? "sudo timedatectl set-ntp true" : "sudo apt install systemd-timesyncd"
         let shown = Words.time(facts.clock.now)
         guard facts.clock.now >= EarshotVersion.date else {
             return [.fail("the clock says \(shown), before this version was made", next: next)]

@@ -14,7 +14,7 @@ extension Check {
                 return [
                     .warn(
                         "earshotd is version \(version), and this command \(facts.version)",
-                        next: "restart the daemon after an upgrade: systemctl restart earshotd")
+                        next: "restart the daemon after an upgrade: sudo systemctl restart earshotd")
                 ]
             }
             return [.ok("earshotd \(version) runs, as \(name) with the id \(Words.short(status.peerID).escapedForDisplay)")]

@@ -15,6 +15,10 @@ extension Check {
             }
         guard let local = facts.daemon.status?.local else {
             guard let user else { return [.ok("TCP \(Self.standardPort) is free")] }
+            // The daemon may well run, and have it.
+            if case .denied = facts.socket.state {
+                return [.skip("no daemon may be asked whether it is the one that has TCP \(Self.standardPort)")]
+            }
             if case .process(_, "earshotd") = facts.portUser { return [.ok("TCP \(Self.standardPort) is used by \(user)")] }
             return [
                 .warn(
@@ -27,7 +31,7 @@ extension Check {
             return [
                 .warn(
                     "listens on TCP \(local.port), since \(local.wantedPort) was in use at its start",
-                    next: next + "systemctl restart earshotd")
+                    next: next + "sudo systemctl restart earshotd")
             ]
         }
         return [
@@ -42,7 +46,8 @@ extension Check {
         guard let local = facts.daemon.status?.local else { return [.skip("no daemon answers")] }
         guard !facts.attempts.isEmpty else { return [.skip("this machine has no address but the loopback's")] }
         return facts.attempts.map { attempt in
-            let next = "let in TCP \(local.port), as with: sudo ufw allow \(local.port)/tcp"
+            let rule = if case .rules = facts.firewall { "the rule that drops it is below" } else { "sudo earshot doctor names the rule" }
+            let next = "let in TCP \(local.port); \(rule)"
             switch attempt.result {
             case .connected: return .ok("\(attempt.address) takes connections")
             case .silence: return .fail("connections to \(attempt.address) are dropped, even from this machine", next: next)

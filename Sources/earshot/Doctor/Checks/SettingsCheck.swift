@@ -7,6 +7,7 @@ extension Check {
         guard !facts.settings.files.isEmpty else { return [.ok("no file: every setting is at its default")] }
         return facts.settings.files.map { file in
             guard let problem = file.problem else { return .ok(file.path.escapedForDisplay) }
+            guard !file.isOfThisUser else { return .skip("\(problem); that may be this user's trouble alone: sudo earshot doctor") }
             return .fail(problem, next: "correct that; earshotd --check-config says when it will do")
         }
     }

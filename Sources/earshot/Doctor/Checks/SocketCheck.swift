@@ -15,12 +15,12 @@ extension Check {
         switch socket.state {
         case .answers: return [.ok("\(path), \(why)")]
         case .missing:
-            return [.fail("no daemon runs: there is no socket at \(path), \(why)", next: "systemctl start earshotd, or run earshotd")]
+            return [.fail("no daemon runs: there is no socket at \(path), \(why)", next: Self.start(socket.choice))]
         case .refused:
             return [
                 .fail(
                     "a stale socket: \(path), \(why), is there, but the daemon that made it has ended",
-                    next: "start it again, and it replaces the socket: systemctl start earshotd, or run earshotd")
+                    next: "start it again, and it replaces the socket: \(Self.start(socket.choice))")
             ]
         case .denied(let owner, let group, let isForGroup): return [Self.denied(facts.caller, path, owner, group, isForGroup)]
         case .notASocket: return [.fail("\(path), \(why), is not a socket", next: "give the daemon's: --socket PATH")]
@@ -29,8 +29,15 @@ extension Check {
         }
     }
 
-    private static func denied(_ caller: DoctorFacts.Caller, _ path: String, _ owner: String, _ group: String, _ isForGroup: Bool) -> Remark
-    {
+    /// How a daemon is started that would serve this socket.
+    private static func start(_ choice: DoctorFacts.Socket.Choice) -> String {
+        choice == .user
+            ? "systemctl --user start earshotd, or run earshotd; where that fails: journalctl --user -u earshotd -n 20"
+            : "sudo systemctl start earshotd, or run earshotd; where that fails: journalctl -u earshotd -n 20"
+    }
+
+    /// What stands in the way of a user who may not use a socket, and what to do about it.
+    static func denied(_ caller: DoctorFacts.Caller, _ path: String, _ owner: String, _ group: String, _ isForGroup: Bool) -> Remark {
         let (name, owner, group) = (caller.name.escapedForDisplay, owner.escapedForDisplay, group.escapedForDisplay)
         guard isForGroup else {
             return .fail(

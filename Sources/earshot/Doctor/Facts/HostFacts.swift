@@ -54,9 +54,14 @@ extension DoctorFacts.Firewall {
 }
 
 extension DoctorFacts.Clock {
+    /// systemd's own, a package of its own on Debian, and the others that `timedatectl set-ntp` starts.
+    private static let keeperOfSystemd = "/usr/lib/systemd/systemd-timesyncd"
+    private static let keepers = ["chronyd", "ntpd"]
+
     static func gather() -> DoctorFacts.Clock {
         let answer = earshot_clock_is_synchronised()
-        return DoctorFacts.Clock(now: Date(), isSynchronised: answer < 0 ? nil : answer == 1)
+        let hasKeeper = access(Self.keeperOfSystemd, X_OK) == 0 || Self.keepers.contains { ToolRun.find($0) != nil }
+        return DoctorFacts.Clock(now: Date(), isSynchronised: answer < 0 ? nil : answer == 1, hasKeeper: hasKeeper)
     }
 }
 

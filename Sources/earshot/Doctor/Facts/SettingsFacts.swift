@@ -13,12 +13,19 @@ extension DoctorFacts.Settings {
             directories.append("\(base)/earshot")
         }
         directories.append(Self.systemDirectory)
-        let files = directories.flatMap { directory in
+        let files = directories.flatMap { directory -> [File] in
             let main = "\(directory)/earshotd.conf"
             let hasSettings = access(main, R_OK) == 0 || access("\(main).d", R_OK) == 0
-            return hasSettings ? [File(path: main, problem: Self.problem(of: directory, daemon))] : []
+            guard hasSettings else { return [] }
+            let problem = Self.problem(of: directory, daemon)
+            return [File(path: main, problem: problem, isOfThisUser: problem.map { Self.isOfThisUser($0, directory) } ?? false)]
         }
         return DoctorFacts.Settings(isChecked: true, files: files)
+    }
+
+    /// Whether root, or the user that the system's daemon runs as, might see none: a key that is theirs, a directory for their files.
+    private static func isOfThisUser(_ problem: String, _ directory: String) -> Bool {
+        directory == Self.systemDirectory && geteuid() != 0 && problem.lowercased().contains(FileError.reason(EACCES))
     }
 
     private static func problem(of directory: String, _ daemon: String) -> String? {

@@ -17,7 +17,8 @@ extension DoctorFacts.Socket {
         return DoctorFacts.Socket(path: path, choice: choice, state: Self.state(path))
     }
 
-    private static func state(_ path: String) -> State {
+    /// How the socket at a path stands.
+    static func state(_ path: String) -> State {
         let (descriptor, code) = SocketProbe.connect(path: path)
         if descriptor >= 0 { close(descriptor) }
         switch code {
