@@ -71,7 +71,7 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case .foreignPreamble: "the connection does not begin with earshot's preamble"
         case .outOfOrder(let type, let why): "a \(type) frame is not allowed now: \(why)"
         case .misuse: "the connection was driven out of order on this side"
-        case .ownKey: "the peer presented this side's own key"
+        case .ownKey: "both sides have the same key: a daemon that has dialled itself, or a copy of its state directory"
         case .reflectedNonce: "the peer sent this side's own nonce back"
         case .keyNotOfCertificate: "the key in the hello is not the key of the TLS certificate"
         case .notTheDialled(let id): "the peer that answered is \(id), not the one that was dialled"

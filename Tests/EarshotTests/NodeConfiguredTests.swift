@@ -170,6 +170,30 @@ import Testing
         await loop.shutdownGracefully()
     }
 
+    /// One state directory on two machines, or an address of its own in the settings: no row, no loop, and the log says what it is.
+    @Test func itsOwnKeyIsToldOnce() async throws {
+        let bob = try await TestNode("bob")
+        let state = try StateDirectory()
+        try FileManager.default.copyItem(atPath: bob.state.path + "/identity.pem", toPath: state.path + "/identity.pem")
+        let loop = NIOAsyncTestingEventLoop()
+        let logged = Box<[String]>([])
+        let peer = try ConfiguredPeer("127.0.0.1:\(bob.port)")
+        let copy = try await TestNode("copy", in: state, logger: Logger(label: "copy") { _ in Recorder(lines: logged) }) {
+            $0.configuredPeers = [peer]
+            $0.timers = Timers(on: loop)
+        }
+        #expect(copy.node.id == bob.node.id)
+        try await eventually("it is logged") { logged.value.contains { $0.contains("configured") } }
+        for _ in 0..<3 { await loop.advanceTime(by: .seconds(60)) }
+        let lines = logged.value.filter { $0.contains("configured") }
+        #expect(lines.count == 1 && lines[0].contains("identity-mismatch") && lines[0].contains("copy of its state directory"), "\(lines)")
+        for node in [bob, copy] {
+            #expect(await node.node.peers().isEmpty)
+            await node.stop()
+        }
+        await loop.shutdownGracefully()
+    }
+
     /// `invite` goes on trying: here the name comes to resolve only while it waits.
     @Test func anInvitationWaitsForAPeerThatIsNotThereYet() async throws {
         let bob = try await TestNode("bob")

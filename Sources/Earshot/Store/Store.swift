@@ -38,6 +38,13 @@ package actor Store {
             guard try Self.makeFile(in: opened) else {
                 throw SQLiteError(code: SQLITE_NOTADB, message: "file is not a database")
             }
+            let journal = try WriteAheadLog.name(of: Self.fileName)
+            guard try WriteAheadLog.isSound(journal, in: opened) else {
+                let error = SQLiteError(code: SQLITE_CORRUPT, message: "it holds what was stored last, and does not begin as it should")
+                throw Self.storageError(error, path: "\(directory)/\(journal)")
+            }
+        } catch let error as EarshotError {
+            throw error
         } catch let error as SQLiteError {
             throw Self.storageError(error, path: path)
         } catch let error as FileError {

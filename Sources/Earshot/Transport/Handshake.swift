@@ -47,7 +47,7 @@ struct Handshake {
         case .verify(let check): self.verified(check)
         case .refuse(let error): .refuse(error)
         case .refused(let refusal):
-            .fail(EarshotError(refusal.code.earshotCode, "the peer refused the connection: \(refusal.code.name)"))
+            .fail(EarshotError(refusal.code.earshotCode, "the peer refused the connection: \(refusal.code.name)\(refusal.inBrackets)"))
         }
     }
 
@@ -74,4 +74,9 @@ struct Handshake {
         case .refuse(let error): .refuse(error)
         }
     }
+}
+
+extension Refusal {
+    /// The other side's own words, which are somebody's who has proven nothing yet.
+    fileprivate var inBrackets: String { self.explanation.isEmpty ? "" : " (\(self.explanation))" }
 }
