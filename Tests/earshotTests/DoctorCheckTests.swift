@@ -74,6 +74,12 @@ import Testing
         #expect(
             Self.lines(.socket, group) == ["fail ann is not permitted to use \(path), which is for the user earshot and the group earshot"])
         #expect(Check.socket.findings(Self.facts(group)).first?.next == "sudo adduser ann earshot, and log in again")
+        let own = Check.socket.findings(
+            Self.facts {
+                group(&$0)
+                $0.socket.hasOwnService = true
+            })
+        #expect(own.first?.next == "start your own daemon: systemctl --user start earshotd")
         let late = Self.lines(.socket) {
             group(&$0)
             $0.caller.registeredGroups.append("earshot")

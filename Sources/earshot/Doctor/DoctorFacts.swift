@@ -53,6 +53,8 @@ struct DoctorFacts: Sendable {
         var path: String
         var choice: Choice
         var state: State
+        /// Whether this user has a service of their own, as `Config/install --user` makes it: it is meant, where it does not run.
+        var hasOwnService = false
     }
 
     /// What the daemon says.

@@ -56,11 +56,15 @@ struct CommandFailure: Error, Hashable, Sendable {
         }
         return CommandFailure(
             .noDaemon, "no daemon answers at \(path.escapedForDisplay): \(reason.escapedForDisplay)",
-            hint: "start it: sudo systemctl start earshotd, or run earshotd")
+            hint: "start it: \(Self.meansOwn(path) ? Check.startOwn : "sudo systemctl start earshotd"), or run earshotd")
     }
+
+    /// Whether the system's daemon was only asked because the user's own does not run.
+    private static func meansOwn(_ path: String) -> Bool { path == ControlSocket.systemPath && DoctorFacts.Socket.hasOwnService() }
 
     /// What lets this user in, as `earshot doctor` has it.
     private static func wayIn(_ path: String) -> String {
+        if Self.meansOwn(path) { return "start your own daemon: \(Check.startOwn)" }
         guard case .denied(let owner, let group, let isForGroup) = DoctorFacts.Socket.state(path),
             let next = Check.denied(Account.caller(), path, owner, group, isForGroup).next
         else { return "run it as the daemon's user, or join the group of its socket" }

@@ -15,14 +15,17 @@ extension Check {
         switch socket.state {
         case .answers: return [.ok("\(path), \(why)")]
         case .missing:
-            return [.fail("no daemon runs: there is no socket at \(path), \(why)", next: Self.start(socket.choice))]
+            return [.fail("no daemon runs: there is no socket at \(path), \(why)", next: Self.start(socket))]
         case .refused:
             return [
                 .fail(
                     "a stale socket: \(path), \(why), is there, but the daemon that made it has ended",
-                    next: "start it again, and it replaces the socket: \(Self.start(socket.choice))")
+                    next: "start it again, and it replaces the socket: \(Self.start(socket))")
             ]
-        case .denied(let owner, let group, let isForGroup): return [Self.denied(facts.caller, path, owner, group, isForGroup)]
+        case .denied(let owner, let group, let isForGroup):
+            var remark = Self.denied(facts.caller, path, owner, group, isForGroup)
+            if socket.choice == .system, socket.hasOwnService { remark.next = "start your own daemon: \(Self.startOwn)" }
+            return [remark]
         case .notASocket: return [.fail("\(path), \(why), is not a socket", next: "give the daemon's: --socket PATH")]
         case .failed(let reason):
             return [.fail("cannot use \(path), \(why): \(reason.escapedForDisplay)", next: "give another one: --socket PATH")]
@@ -30,11 +33,14 @@ extension Check {
     }
 
     /// How a daemon is started that would serve this socket.
-    private static func start(_ choice: DoctorFacts.Socket.Choice) -> String {
-        choice == .user
-            ? "systemctl --user start earshotd, or run earshotd; where that fails: journalctl --user -u earshotd -n 20"
+    private static func start(_ socket: DoctorFacts.Socket) -> String {
+        socket.choice == .user || socket.choice == .system && socket.hasOwnService
+            ? "\(Self.startOwn), or run earshotd; where that fails: journalctl --user -u earshotd -n 20"
             : "sudo systemctl start earshotd, or run earshotd; where that fails: journalctl -u earshotd -n 20"
     }
+
+    /// How a user's own daemon is started.
+    static let startOwn = "systemctl --user start earshotd"
 
     /// What stands in the way of a user who may not use a socket, and what to do about it.
     static func denied(_ caller: DoctorFacts.Caller, _ path: String, _ owner: String, _ group: String, _ isForGroup: Bool) -> Remark {

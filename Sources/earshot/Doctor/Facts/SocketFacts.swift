@@ -14,7 +14,13 @@ extension DoctorFacts.Socket {
             } else {
                 path == ControlSocket.systemPath ? .system : .user
             }
-        return DoctorFacts.Socket(path: path, choice: choice, state: Self.state(path))
+        return DoctorFacts.Socket(path: path, choice: choice, state: Self.state(path), hasOwnService: Self.hasOwnService())
+    }
+
+    /// Whether this user's systemd has the unit.
+    static func hasOwnService() -> Bool {
+        let own = Terminal.environment("XDG_CONFIG_HOME") ?? Terminal.environment("HOME").map { "\($0)/.config" }
+        return own.map { access("\($0)/systemd/user/earshotd.service", F_OK) == 0 } ?? false
     }
 
     /// How the socket at a path stands.
