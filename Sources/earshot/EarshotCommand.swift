@@ -1,6 +1,7 @@
 import ArgumentParser
 import EarshotControl
 import EarshotSafety
+import EarshotSafety
 import Glibc
 
 /// The command line: `earshot VERB`, a client of the daemon's control API (design section 8).
@@ -33,6 +34,10 @@ struct EarshotCommand: AsyncParsableCommand {
         StandardDescriptors.fill()
         Interrupts.install()
         do {
+            if let fault = ArgumentText.fault() {
+                throw CommandFailure(
+                    .data, fault, hint: "bytes of any kind go through standard input or a file: earshot send PEER - < FILE")
+            }
             var command = try await Self.asyncParseAsRoot(ArgumentOrder.verbFirst(Array(CommandLine.arguments.dropFirst())))
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()

@@ -5,19 +5,51 @@ import Synchronization
 /// Ctrl-C and the other signals that ask to stop.
 ///
 /// A command ends at once with 128 + the signal's number, unless it has something to take back (an invitation, a transfer): then that
-/// is done first, within `cleanupSeconds`; a second signal does not wait for it.
+/// is done first, within `cleanupSeconds`. A second signal only shortens that, to `impatientMilliseconds`; a third ends it at once. Where
+/// it did not come to its end, that is said.
 enum Interrupts {
     /// How long taking back may last, in seconds: the daemon is on this machine, so this is plenty.
     static let cleanupSeconds = 3
     /// What comes this soon after the first signal, in milliseconds, is the same request: `timeout` and other wrappers signal the command
     /// and then its whole group, so that one Ctrl-C arrives twice.
     static let sameRequestMilliseconds = 500
+    /// How long taking back may last once a second signal has come, in milliseconds.
+    static let impatientMilliseconds = 500
 
-    private struct State {
+    /// What has come so far.
+    struct State {
         /// Whoever wants to do something before the end.
         var listener: AsyncStream<CInt>.Continuation?
-        /// When taking back began.
-        var began: ContinuousClock.Instant?
+        /// When the last signal came that was not the same request once more.
+        var last: ContinuousClock.Instant?
+        /// Whether a second one has come.
+        var isImpatient = false
+
+        /// What is to be done about a signal.
+        mutating func received(at now: ContinuousClock.Instant) -> Action {
+            if let listener = self.listener {
+                // So that a later one finds none.
+                self.listener = nil
+                self.last = now
+                return .takeBack(listener)
+            }
+            guard let last = self.last else { return .end }
+            if now - last < .milliseconds(Interrupts.sameRequestMilliseconds) { return .ignore }
+            self.last = now
+            defer { self.isImpatient = true }
+            return self.isImpatient ? .giveUp : .hurry
+        }
+    }
+
+    /// What a signal does.
+    enum Action {
+        case takeBack(AsyncStream<CInt>.Continuation)
+        case hurry
+        /// With something not taken back.
+        case giveUp
+        /// With nothing to take back.
+        case end
+        case ignore
     }
 
     private static let state = Mutex(State())
@@ -36,20 +68,26 @@ enum Interrupts {
     }
 
     private static func received(_ number: CInt) {
-        // The first signal takes the listener away, so that a later one finds none.
-        let (listener, isSameRequest) = Self.state.withLock { state in
-            let isSame = state.began.map { .now - $0 < .milliseconds(Self.sameRequestMilliseconds) } ?? false
-            defer { state.listener = nil }
-            if state.listener != nil { state.began = .now }
-            return (state.listener, isSame)
-        }
-        guard let listener else {
-            if isSameRequest { return }
+        switch Self.state.withLock({ $0.received(at: .now) }) {
+        case .takeBack(let listener):
+            listener.yield(number)
+            Self.giveUp(number, after: .seconds(Self.cleanupSeconds))
+        case .hurry: Self.giveUp(number, after: .milliseconds(Self.impatientMilliseconds))
+        case .giveUp: Self.giveUp(number)
+        case .end:
             ProgressLine.leave()
             _exit(128 + number)
+        case .ignore: break
         }
-        listener.yield(number)
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.cleanupSeconds)) { _exit(128 + number) }
+    }
+
+    private static func giveUp(_ number: CInt, after time: DispatchTimeInterval) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + time) { Self.giveUp(number) }
+    }
+
+    private static func giveUp(_ number: CInt) -> Never {
+        Standard.note("interrupted before all was taken back; what was begun may go on")
+        _exit(128 + number)
     }
 
     /// Does `operation`; a signal meanwhile does `takeBack` first and then ends the process.

@@ -40,6 +40,7 @@ struct EarshotDaemon: AsyncParsableCommand {
 
     static func main() async {
         StandardDescriptors.fill()
+        if let fault = ArgumentText.fault() { Self.end(fault, 64) }
         do {
             var command = try Self.parseAsRoot()
             guard let daemon = command as? EarshotDaemon else {

@@ -128,6 +128,22 @@ struct ControlJSONTests {
         }
     }
 
+    /// RFC 8259 section 8.1: nothing is guessed, and nothing made of bytes that are no text.
+    @Test func aDocumentIsUTF8() throws {
+        let text = #"{"to":["b"],"body":"x"}"#
+        var broken = Array(text.utf8)
+        broken.insert(0xFF, at: broken.count - 3)
+        let wide: [UInt8] = text.utf8.reduce(into: []) { $0 += [$1, 0] }
+        let bigEndian: [UInt8] = text.utf8.reduce(into: []) { $0 += [0, $1] }
+        let ignored: [UInt8] = Array(#"{"to":["b"],"body":"x","z":""#.utf8) + [0xC0, 0x80] + Array(#""}"#.utf8)
+        let documents: [[UInt8]] = [broken, wide, [0xFF, 0xFE] + wide, bigEndian, ignored]
+        for bytes in documents {
+            #expect(throws: ControlJSONError(description: "not a JSON document in UTF-8")) {
+                try ControlJSON.decode(ControlAPI.MessageRequest.self, from: bytes)
+            }
+        }
+    }
+
     @Test func aBodyHasTheDefaultsOfItsForm() throws {
         let text = try ControlJSON.decode(ControlAPI.MessageRequest.self, from: #"{"to":"all","body":"hé"}"#.utf8)
         #expect(text == ControlAPI.MessageRequest(to: .all, body: Array("hé".utf8), contentType: "text/plain; charset=utf-8"))

@@ -21,6 +21,12 @@ struct StreamAnswerTests {
         #expect(StreamAnswer(ByteBuffer(string: text + "\r\n\r\n")) == nil)
     }
 
+    /// Told from the first byte on: what is no daemon may never end its line.
+    @Test func whatSpeaksNoHTTP() {
+        for text in ["", "H", "HTTP/1.", "HTTP/1.1 200 OK\r\n"] { #expect(StreamAnswer.mayBegin(self.view(text))) }
+        for text in ["S", "SSH-2.0-OpenSSH\r\n", "HTTP/2", "http/1.1", "\u{0}"] { #expect(!StreamAnswer.mayBegin(self.view(text))) }
+    }
+
     @Test func aNegativeLengthIsNone() throws {
         #expect(try #require(StreamAnswer(ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"))).contentLength == nil)
     }

@@ -1,5 +1,6 @@
 import EarshotWire
 import Foundation
+import NIOCore
 import OrderedCollections
 import Testing
 
@@ -23,6 +24,38 @@ extension TestNode {
 }
 
 @Suite struct NodeSettingsTests {
+    /// Of peers in a session, which have a connection, only a new one tells them.
+    @Test func aNewNameIsProvenToThoseInASession() async throws {
+        let (alice, bob) = try await pair()
+        let name = try DisplayName("anna")
+        try await alice.reconfigure { $0.displayName = name }
+        try await bob.event { kind -> Void? in
+            guard case .peerChanged(let peer) = kind, peer.id == alice.node.id, peer.state == .connected else { return nil }
+            return peer.name == "anna" ? () : nil
+        }
+        #expect(await alice.node.sessions().map(\.id) == bob.node.sessions().map(\.id))
+        #expect(try await bob.send("hello", to: alice).recipients.first?.status == .delivered)
+        await alice.stop()
+        await bob.stop()
+    }
+
+    /// A stream would be lost with its connection.
+    @Test func aNewNameLeavesStreamsAlone() async throws {
+        let (alice, bob) = try await pair()
+        let body = ScriptedBody("who")
+        async let sent = alice.open("x", to: bob, body)
+        let content = try await bob.node.acceptStream(try await bob.streamWaits().id)
+        let name = try DisplayName("anna")
+        try await alice.reconfigure { $0.displayName = name }
+        body.feed.yield(ByteBuffer(string: "le"))
+        body.feed.finish()
+        #expect(try await content.all() == "whole")
+        try await content.finish()
+        #expect(try await sent.error == nil)
+        await alice.stop()
+        await bob.stop()
+    }
+
     @Test func aNewNameIsAdvertisedAndSaid() async throws {
         let (alice, bob) = try await pair(inSession: false)
         // Whatever comes first runs first.

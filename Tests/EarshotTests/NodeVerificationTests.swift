@@ -112,6 +112,24 @@ import Testing
         await bob.stop()
     }
 
+    /// Asked for a second time, it waits for the longer of the two.
+    @Test func aLongerTimeExtendsWhatWaits() async throws {
+        let (alice, bob) = try await pair(inSession: false)
+        let first = try #require(try await alice.node.verify("bob", timeout: .seconds(60)).expiresAt)
+        let shorter = try #require(try await alice.node.verify("bob", timeout: .seconds(1)).expiresAt)
+        #expect(shorter == first)
+        let longer = try #require(try await alice.node.verify("bob", timeout: .seconds(300)).expiresAt)
+        #expect((235...300).contains(longer.timeIntervalSince(first)))
+        let told = try await alice.event {
+            if case .verificationChanged(let told) = $0, told.expiresAt == longer { told } else { nil }
+        }
+        #expect(told.state == .waiting)
+        let most = try #require(try await alice.node.verify("bob", timeout: .seconds(1_000_000)).expiresAt)
+        #expect(most.timeIntervalSince(first) < EarshotLimits.comparisonTimeLimit / .seconds(1))
+        await alice.stop()
+        await bob.stop()
+    }
+
     private func compareAgain(_ alice: TestNode, _ bob: TestNode) async throws -> (String?, String?) {
         _ = try await bob.node.verify("alice", timeout: .seconds(300))
         _ = try await alice.node.verify("bob", timeout: .seconds(300))

@@ -29,7 +29,9 @@ extension LAN {
                 try #require(try await Running(["/bin/sh", "-c", make], directory: alice.place).outcome().status == 0)
                 // The disk may be quicker than the killer: it is tried until it was caught.
                 var left = ""
+                var sent = 0
                 for _ in 0..<8 where left.isEmpty {
+                    sent += 1
                     let killer = try laboratory.start(
                         on: "bob", ["/usr/bin/timeout", "60", "/bin/bash", "-c", Self.killer, "bash", disk, "\(try #require(bob.pid))"])
                     let sending = try alice.begin(["file", "send", "bob", "tree"])
@@ -40,12 +42,15 @@ extension LAN {
                     let own = ".earshot-0123456789abcdef.part"
                     _ = try await onBob("touch \(disk)/\(own)")
                     try await bob.start()
+                    // A part is renamed when it is whole, so that each directory that is there has none any more.
+                    let (all, count) = (sent, "ls -d tree* 2>/dev/null | wc -l")
+                    try await eventually("it was put in place after all") { try await onBob("cd \(disk); \(count)") == "\(all)\n" }
                     try await eventually("only somebody's own is there") { try await onBob("cd \(disk); ls -d .earshot-*") == "\(own)\n" }
                     _ = try await onBob("rm \(disk)/\(own)")
                     #expect(await sending.outcome().status == 0)
                 }
                 #expect(!left.isEmpty, "it was never killed in the middle")
-                #expect(try await onBob("ls \(bob.place)/state/spool/publishing").isEmpty)
+                try await eventually("no note is left") { try await onBob("ls \(bob.place)/state/spool/publishing").isEmpty }
                 #expect(try await onBob("cd \(disk); find . -maxdepth 1 -mindepth 1 ! -name 'tree*'").isEmpty)
                 await bob.kill()
                 _ = try await onBob("umount -l \(disk)")

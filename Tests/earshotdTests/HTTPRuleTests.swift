@@ -27,6 +27,12 @@ import Testing
             #expect(try await api.call("GET", "/").code == "not-found")
             #expect(try await api.call("GET", "/v1/messages?limit=0").code == "invalid-parameter")
             #expect(try await api.call("GET", "/v1/messages?limit=%FF").code == "invalid-parameter")
+            let twice = ["messages?limit=1&limit=2", "messages?state=all&state=all", "messages?from=&from=bob", "events?since=1&since=1"]
+            for query in twice {
+                let answer = try await api.call("GET", "/v1/\(query)")
+                #expect(answer.status == 400 && answer.code == "invalid-parameter", "\(query)")
+            }
+            #expect(try await api.call("GET", "/v1/messages?from=&limit=&state=").status == 200)
             let refused = try await api.call("DELETE", "/v1/peers")
             #expect(refused.status == 405 && refused.fields["allow"] == "GET, HEAD" && refused.code == "unsupported")
             #expect(try await api.call("GET", "/v1/invitations/\(APICallTests.someID)/response").fields["allow"] == "POST")

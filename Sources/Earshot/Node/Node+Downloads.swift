@@ -22,7 +22,7 @@ extension Node {
     var allowance: Spool.Allowance { Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve) }
 
     /// Where received files go, as it is configured now.
-    private var destination: Publisher.Destination? {
+    var destination: Publisher.Destination? {
         guard let directory = self.configuration.receiveDirectory else { return nil }
         let conflict: SafeDirectory.Conflict =
             switch self.configuration.onNameConflict {
@@ -211,8 +211,15 @@ extension Node {
         row.bytesPerSecond = 0
         row.secondsLeft = nil
         row.completedAt = Date()
+        let destination = self.destination
         do throws(EarshotError) {
-            try await self.persist([.putResource(row), .removeTransfer(id)])
+            var kept = row
+            if destination != nil {
+                // So that the next start knows what this one was about to do, should it be killed before it is done.
+                kept.error = .unavailable
+                kept.errorMessage = "the daemon was stopped before it was put in place; it is still here: earshot file get"
+            }
+            try await self.persist([.putResource(kept), .removeTransfer(id)])
         } catch {
             // Where this node stops, the next start takes it up from here.
             if !self.isStopping { try? await self.spool.remove(id) }
@@ -224,7 +231,7 @@ extension Node {
             if let current = self.transfers[id]?.row { self.persist([.putResource(current)]) { _ in } }
             throw EarshotError(.cancelled, "the transfer has ended")
         }
-        if let destination = self.destination {
+        if let destination {
             self.transfers[id]?.isPublishing = true
             try await self.putInPlace(&row, destination)
             self.transfers[id]?.isPublishing = false
@@ -238,16 +245,43 @@ extension Node {
         self.forgetFinishedTransfers()
     }
 
+    // MARK: Putting in place
+
+    /// What an earlier run has received and not put into the directory of received files, killed or because it could not: tried once more,
+    /// at the start. Meanwhile it can be neither fetched nor deleted.
+    func publishLeft(to destination: Publisher.Destination) async {
+        let left = self.transfers.values.filter { $0.row.isLeft && $0.isPublishing }.map(\.row)
+        for var row in left where !self.isStopping {
+            row.error = nil
+            row.errorMessage = nil
+            try? await self.putInPlace(&row, destination, isLeft: true)
+            self.transfers[row.id]?.row = row
+            self.transfers[row.id]?.isPublishing = false
+            if !row.inSpool { self.tell(.resourceFinished(row)) }
+        }
+    }
+
     /// From the spool into the directory of received files. Where that fails the content stays in the spool, and the row says why.
-    /// - Throws: `conflict` where the name was taken meanwhile and nothing is to be replaced or renamed.
-    private func putInPlace(_ row: inout Resource, _ destination: Publisher.Destination) async throws(EarshotError) {
+    /// - Throws: `conflict` where the name was taken meanwhile and nothing is to be replaced or renamed; not for one that `isLeft`, of
+    ///   which the sender may have been told that it is here.
+    private func putInPlace(
+        _ row: inout Resource, _ destination: Publisher.Destination, isLeft: Bool = false
+    ) async throws(EarshotError) {
         do throws(EarshotError) {
             guard let name = try? SafeName(row.name) else { throw EarshotError(.nameRejected, "the name is not that of a file") }
             let content = try await self.spool.content(row.id)
-            guard let path = try await self.spool.publisher.publish(content, as: name, destination) else { throw Publisher.taken(name) }
-            row.path = path
+            let publisher = self.spool.publisher
+            // The run before may have come as far as that, and no further.
+            let found = isLeft ? try await publisher.find(content, as: name, in: destination, since: row.completedAt ?? .now) : nil
+            if let found {
+                row.path = found
+            } else if let path = try await publisher.publish(content, as: name, destination) {
+                row.path = path
+            } else {
+                throw Publisher.taken(name)
+            }
             row.inSpool = false
-        } catch  where error.code == .conflict {
+        } catch  where error.code == .conflict && !isLeft {
             self.transfers[row.id]?.isPublishing = false
             try? await self.spool.remove(row.id)
             throw error
@@ -264,6 +298,8 @@ extension Node {
             self.logger.error("cannot record where a received file is", metadata: ["id": "\(row.id)", "error": "\(error)"])
         }
     }
+
+    // MARK: The window
 
     private func window(for peer: PeerID) -> UInt64 {
         let running = self.transfers.values.count { $0.row.peerID == peer && $0.row.direction == .incoming && !$0.row.state.isFinal }

@@ -141,6 +141,8 @@ extension Node {
                 // Killed between putting it there and saying so.
                 transfer.row.path = path
                 transfer.row.inSpool = false
+                transfer.row.error = nil
+                transfer.row.errorMessage = nil
                 try await self.store.apply([.putResource(transfer.row)])
             }
             self.transfers[row.id] = transfer
@@ -178,13 +180,19 @@ extension Node {
         if transfer.row.direction == .incoming { transfer.row.transferred = held ?? 0 }
     }
 
-    /// What a run that was killed was putting into the directory of received files goes; that directory may be slow, so beside the rest.
-    func removeLeftParts() {
-        self.spawn { [spool, logger] in
+    /// What a run that was killed was putting into the directory of received files goes, and is put there anew; that directory may be slow,
+    /// so beside the rest.
+    func settleLeftParts() {
+        let destination = self.destination
+        for transfer in self.transfers.values where destination != nil && transfer.row.isLeft {
+            self.transfers[transfer.row.id]?.isPublishing = true
+        }
+        self.spawn { [weak self, spool, logger] in
             let removed = await spool.publisher.removeLeftParts()
             if removed > 0 {
                 logger.info("removed what an earlier run had not put in place", metadata: ["parts": "\(removed)"])
             }
+            if let destination { await self?.publishLeft(to: destination) }
         }
     }
 

@@ -48,6 +48,7 @@ extension Node {
         guard row.direction == .incoming, row.state == .completed else {
             throw EarshotError(.conflict, "the resource \(id) is not a received one that is complete")
         }
+        guard self.transfers[id]?.isPublishing != true else { throw Self.isPublishing(id) }
         guard row.inSpool else {
             if let path = row.path { throw EarshotError(.conflict, "the resource \(id) was put at \(path.escapedForDisplay)") }
             throw EarshotError(.conflict, "the content of the resource \(id) was fetched already")
@@ -65,6 +66,7 @@ extension Node {
     public func dropContent(_ id: ResourceID) async throws(EarshotError) {
         let row = try self.resource(id)
         guard row.direction == .incoming, row.state.isFinal, row.inSpool else { return }
+        guard self.transfers[id]?.isPublishing != true else { throw Self.isPublishing(id) }
         var dropped = row
         dropped.inSpool = false
         // The row first: content without a row is swept at the next start, a row without content would be a lie.
@@ -73,13 +75,15 @@ extension Node {
         try await self.spool.remove(id)
     }
 
+    private static func isPublishing(_ id: ResourceID) -> EarshotError {
+        EarshotError(.conflict, "the resource \(id) has arrived and is being put in place; try it again afterwards")
+    }
+
     /// Cancels a running transfer, and gives its row; deletes a finished one with its content in the spool, and gives `nil`.
     /// - Throws: `not-found`, `storage`; `conflict` in the moment in which it is too late to cancel.
     public func removeResource(_ id: ResourceID) async throws(EarshotError) -> Resource? {
         let row = try self.resource(id)
-        guard self.transfers[id]?.isPublishing != true else {
-            throw EarshotError(.conflict, "the resource \(id) has arrived and is being put in place; delete it afterwards")
-        }
+        guard self.transfers[id]?.isPublishing != true else { throw Self.isPublishing(id) }
         guard row.state.isFinal else {
             self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
             return self.transfers[id]?.row ?? row

@@ -36,9 +36,22 @@ extension Node {
         if new.encryption != old.encryption { self.applyEncryption() }
         self.useConfiguredPeers(new.configuredPeers)
         if restartsDiscovery || self.discoveryPlan(old) != self.discoveryPlan(new) { self.restartDiscovery(with: makeDiscovery()) }
-        self.tell(.settingsReloaded(changed: changed, needsRestart: needsRestart))
+        if new.displayName != old.displayName { self.renewConnections() }
         await self.store.use(InboxLimits(count: new.inboxLimit, bytes: new.inboxSize))
         if new.inboxAge < old.inboxAge { self.pruneInbox() }
+        // When all of it counts.
+        self.tell(.settingsReloaded(changed: changed, needsRestart: needsRestart))
+    }
+
+    /// A name is proven with each connection, and not said again on it. Members of a session with whom nothing is under way learn the new
+    /// one at once, by a new connection; the others with their next one.
+    private func renewConnections() {
+        let busy = Set(self.transfers.values.filter { !$0.row.state.isFinal }.map(\.row.peerID))
+            .union(self.streams.values.map(\.row.peerID))
+        for record in self.records.values
+        where record.isAttached && record.comparison == nil && !busy.contains(record.id) {
+            record.connection?.close()
+        }
     }
 
     private func useConfiguredPeers(_ peers: [ConfiguredPeer]) {

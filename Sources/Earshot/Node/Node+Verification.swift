@@ -12,7 +12,7 @@ extension Node {
     // MARK: What a person asks for
 
     /// Asks for a comparison with a peer, which is dialled for it; the digits come with `verification.changed`, once the peer's person has
-    /// asked too, within `timeout` or `EarshotLimits.comparisonTime`.
+    /// asked too, within `timeout` or `EarshotLimits.comparisonTime`. Asked again while it waits, it waits for the longer of the two.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `forbidden` for a blocked peer, `busy` where it is too soon after the last comparison.
     public func verify(_ name: String, timeout: Duration? = nil) async throws(EarshotError) -> Verification {
         guard !self.isStopping else { throw Self.stopping }
@@ -21,14 +21,18 @@ extension Node {
         guard record.trust != .blocked else {
             throw EarshotError(.forbidden, "\(record.name) is blocked; run earshot unblock first")
         }
-        if record.comparison?.state == .waiting { return self.verification(of: record) }
+        var timeout = timeout ?? EarshotLimits.comparisonTime
+        if timeout <= .zero { timeout = EarshotLimits.comparisonTime }
+        timeout = min(timeout, EarshotLimits.comparisonTimeLimit)
+        if let comparison = record.comparison, comparison.state == .waiting {
+            self.extend(comparison, with: id, to: timeout)
+            return self.records[id].map(self.verification) ?? self.verification(of: record)
+        }
         if let pause = self.comparisonAttempts.pause(for: id, at: self.transport.timers.now) {
             let seconds = pause.components.seconds + 1
             throw EarshotError(.busy, "digits were compared a moment ago; wait \(seconds) s before the next attempt with \(record.name)")
         }
-        var timeout = timeout ?? EarshotLimits.comparisonTime
-        if timeout <= .zero { timeout = EarshotLimits.comparisonTime }
-        self.enter(id, .waiting, for: min(timeout, EarshotLimits.comparisonTimeLimit))
+        self.enter(id, .waiting, for: timeout)
         self.beginComparison(id)
         self.records[id]?.redial.attempts = 0
         self.ensureConnection(id, now: true)
@@ -222,6 +226,17 @@ extension Node {
         self.records[id]?.comparison = comparison
         self.tell(.verificationChanged(self.verification(of: self.records[id] ?? record)))
         self.publishPeer(id)
+    }
+
+    /// Lets what waits wait for that long from now on, where that is longer.
+    private func extend(_ comparison: Comparison, with id: PeerID, to time: Duration) {
+        let latest = self.now.addingTimeInterval(time / .seconds(1))
+        guard comparison.expiresAt.map({ $0 < latest }) ?? false else { return }
+        comparison.timer?.cancel()
+        let timer = self.schedule(.comparison(id, comparison.id), after: time)
+        self.records[id]?.comparison?.timer = timer
+        self.records[id]?.comparison?.expiresAt = latest
+        if let record = self.records[id] { self.tell(.verificationChanged(self.verification(of: record))) }
     }
 
     func verification(of record: PeerRecord) -> Verification {

@@ -224,7 +224,7 @@ public actor Node {
         }
         self.expireMessages()
         self.limitLoadedTransfers()
-        self.removeLeftParts()
+        self.settleLeftParts()
         self.inviteForQueues()
         self.schedulePruning(after: EarshotLimits.firstPruning)
     }

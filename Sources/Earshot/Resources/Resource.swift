@@ -63,6 +63,9 @@ public struct Resource: Sendable, Hashable, Identifiable {
     /// Whether the content of an incoming, completed resource is still in the spool.
     public package(set) var inSpool: Bool
 
+    /// Whether it was to be put into the directory of received files, and is not there: such a one says why it is still in the spool.
+    var isLeft: Bool { self.direction == .incoming && self.state == .completed && self.inSpool && self.error != nil }
+
     package init(
         id: ResourceID, direction: Direction, peerID: PeerID, peerName: String, name: String, kind: Kind, size: UInt64,
         transferred: UInt64 = 0, bytesPerSecond: UInt64 = 0, state: State, digest: String? = nil, path: String? = nil,

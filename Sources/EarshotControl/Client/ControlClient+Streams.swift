@@ -29,7 +29,9 @@ extension ControlClient {
         return try await Self.onThread { () throws(ControlError) in
             let connection = try StreamConnection(socketPath: socketPath)
             try connection.send("GET", path, chunks: false)
-            return ControlStream(id: try Self.success(connection).fields["earshot-stream"], connection: connection)
+            let answer = try Self.success(connection)
+            guard answer.contentLength == nil else { throw .malformed("the daemon's answer to GET \(path) is no stream") }
+            return ControlStream(id: answer.fields["earshot-stream"], connection: connection)
         }
     }
 

@@ -154,6 +154,7 @@ package struct ControlClient: Sendable {
         // One that breaks off is a daemon that was killed in the middle of its answer.
         case let error as HTTPParserError where !answered && error != .invalidEOFState:
             return .malformed("what listens at \(self.socketPath) speaks no HTTP")
+        case is ChannelError: return .lost(path: self.socketPath, reason: "it closed the connection")
         case let error as HTTPClientError where error == .remoteConnectionClosed:
             return .lost(path: self.socketPath, reason: "it closed the connection")
         default:

@@ -9,6 +9,9 @@ struct StreamAnswer: Sendable, Hashable {
     /// Bytes of the body, where it is not chunked.
     var contentLength: Int? { self.fields["content-length"].flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil } }
 
+    /// Whether an answer may begin with these bytes, or they with an answer.
+    static func mayBegin(_ bytes: ByteBufferView) -> Bool { zip(bytes, "HTTP/1.".utf8).allSatisfy { $0 == $1 } }
+
     /// How many of the bytes are a head; `nil` where its end is missing.
     static func length(of bytes: ByteBufferView) -> Int? {
         var line = 0

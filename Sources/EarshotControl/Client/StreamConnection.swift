@@ -63,12 +63,12 @@ final class StreamConnection {
 
     // MARK: Sending
 
-    /// Writes a request's head; with `chunks`, a chunked body follows.
-    /// - Throws: `lost`.
+    /// Writes a request's head; with `chunks`, a chunked body follows. Where the daemon has gone, reading its answer says so.
     func send(_ method: String, _ path: String, chunks: Bool) throws(ControlError) {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nUser-Agent: earshot/\(EarshotVersion.current)\r\nConnection: close\r\n"
         if chunks { head += "Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n" }
-        guard try self.write("\(head)\r\n", more: false) else { throw self.lost("it closed the connection") }
+        // Whoever has answered before it was asked is read, and found to be no daemon.
+        _ = try self.write("\(head)\r\n", more: false)
     }
 
     /// Sends all that `input` has as the body, to its end or until the daemon answers.
@@ -138,7 +138,10 @@ final class StreamConnection {
     func receiveHead() throws(ControlError) -> StreamAnswer {
         while true {
             // Nothing beyond the head is taken: a body is for the kernel.
-            try self.receiveHead { StreamAnswer.length(of: $0) }
+            try self.receiveHead { bytes throws(ControlError) in
+                guard StreamAnswer.mayBegin(bytes) else { throw .malformed("what listens at \(self.path) speaks no HTTP") }
+                return StreamAnswer.length(of: bytes)
+            }
             guard let answer = StreamAnswer(self.buffer) else { throw .malformed("the daemon's answer is not HTTP") }
             self.buffer.clear()
             if answer.status != 100 { return answer }
@@ -181,7 +184,7 @@ final class StreamConnection {
 
     /// A chunk's length, behind the end of the one before; 0 at the end of the body.
     private func receiveChunkHead(isFirst: Bool) throws(ControlError) -> Int {
-        try self.receiveHead { ChunkHead.length(of: $0, isFirst: isFirst) }
+        try self.receiveHead { bytes throws(ControlError) in ChunkHead.length(of: bytes, isFirst: isFirst) }
         guard let count = ChunkHead.chunk(self.buffer.readableBytesView, isFirst: isFirst) else {
             throw .malformed("the daemon's answer is not chunked")
         }
@@ -190,11 +193,11 @@ final class StreamConnection {
     }
 
     /// Reads exactly so many bytes as are a head by `length`, which gives `nil` while some are missing.
-    private func receiveHead(_ length: (ByteBufferView) -> Int?) throws(ControlError) {
+    private func receiveHead(_ length: (ByteBufferView) throws(ControlError) -> Int?) throws(ControlError) {
         while self.buffer.readableBytes < Self.lineLimit {
             let before = self.buffer.readableBytes
             try self.receive(Self.lineLimit, flags: CInt(MSG_PEEK))
-            let found = length(self.buffer.readableBytesView)
+            let found = try length(self.buffer.readableBytesView)
             let end = found ?? self.buffer.readableBytes
             self.buffer.moveWriterIndex(to: self.buffer.readerIndex + before)
             while self.buffer.readableBytes < end { try self.receive(end - self.buffer.readableBytes, flags: 0) }

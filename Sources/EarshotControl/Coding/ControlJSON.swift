@@ -21,6 +21,11 @@ package enum ControlJSON {
 
     /// Decodes a value of the type, or says which field is wrong.
     package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws(ControlJSONError) -> Value {
+        let data = Data(bytes)
+        // The decoder would guess at other encodings, and read around bytes that are none (RFC 8259 section 8.1).
+        guard !data.prefix(4).contains(0), String(validating: data, as: UTF8.self) != nil else {
+            throw ControlJSONError(description: "not a JSON document in UTF-8")
+        }
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
             let container = try decoder.singleValueContainer()
@@ -30,7 +35,7 @@ package enum ControlJSON {
             return date
         }
         do {
-            return try decoder.decode(type, from: Data(bytes))
+            return try decoder.decode(type, from: data)
         } catch let error as DecodingError {
             throw ControlJSONError(description: Self.sentence(for: error))
         } catch {

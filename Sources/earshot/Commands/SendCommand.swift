@@ -1,6 +1,7 @@
 import ArgumentParser
 import EarshotControl
 import EarshotSafety
+import FoundationEssentials
 import Glibc
 
 struct SendCommand: AsyncParsableCommand {
@@ -87,23 +88,38 @@ struct SendCommand: AsyncParsableCommand {
         }
         // A NUL is valid UTF-8, and in no text.
         let isText = !body.contains(0) && String(validating: body, as: UTF8.self) != nil
+        // Chosen here, so that an interruption can name what it leaves with the daemon.
+        let id = UUID().uuidString.lowercased()
         let request = ControlAPI.MessageRequest(
             to: self.peer.map { .peers([$0] + self.to) } ?? .all, body: body,
             contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType),
-            mode: self.mode == .reliable ? .reliable : .unreliable, queue: self.queue ? true : nil, timeoutSeconds: self.timeout?.value)
+            mode: self.mode == .reliable ? .reliable : .unreliable, messageID: id, queue: self.queue ? true : nil,
+            timeoutSeconds: self.timeout?.value)
         let peer = self.to.isEmpty ? self.peer : nil
         let recipients = self.peer.map { [$0] + self.to }
         let receipt = try await options.withClient { client in
             let warning = ProtectionWarning(client: client)
             if let recipients { await warning.tell(of: recipients) } else { await warning.tellOfAll() }
             do {
-                return try await client.send(request)
+                return try await Self.send(request, id, client)
             } catch let error as ControlError {
                 throw CommandFailure(error, peer: peer)
             }
         }
         if options.json { try Standard.write(json: receipt.json) }
         try self.judge(receipt.value)
+    }
+
+    /// The daemon has a message for good: an interruption ends the waiting, and says so.
+    private static func send(
+        _ request: ControlAPI.MessageRequest, _ id: String, _ client: ControlClient
+    ) async throws -> ControlReply<ControlAPI.MessageReceipt> {
+        guard request.mode == .reliable else { return try await client.send(request) }
+        return try await Interrupts.takingBack {
+            Standard.note("not waited for any more: message \(id) may still be delivered until its time is over")
+        } _: {
+            try await client.send(request)
+        }
     }
 
     private func sendLines() async throws {

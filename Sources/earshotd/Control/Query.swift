@@ -19,9 +19,12 @@ struct Query: Sendable {
         self.values = values
     }
 
-    /// The last value of a key; `nil` where it is absent or empty.
-    func text(_ key: String) -> String? {
-        guard let value = self.values.last(where: { $0.key == key })?.value, !value.isEmpty else { return nil }
+    /// The value of a key; `nil` where it is absent or empty.
+    /// - Throws: `invalid-parameter` where it is given twice: which one is meant nobody knows.
+    func text(_ key: String) throws(APIProblem) -> String? {
+        let values = self.values.filter { $0.key == key }
+        guard values.count <= 1 else { throw APIProblem(.invalidParameter, "'\(key)' is more than once in the query; give it once") }
+        guard let value = values.first?.value, !value.isEmpty else { return nil }
         return value
     }
 
@@ -30,7 +33,7 @@ struct Query: Sendable {
 
     /// `true` or `false`; false where absent.
     func flag(_ key: String) throws(APIProblem) -> Bool {
-        switch self.text(key) {
+        switch try self.text(key) {
         case nil, "false": return false
         case "true": return true
         default: throw APIProblem(.invalidParameter, "'\(key)' in the query is true or false")
@@ -39,7 +42,7 @@ struct Query: Sendable {
 
     /// A whole number.
     func number(_ key: String, _ range: ClosedRange<UInt64>) throws(APIProblem) -> UInt64? {
-        guard let text = self.text(key) else { return nil }
+        guard let text = try self.text(key) else { return nil }
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let number = UInt64(text),
             range.contains(number)
         else {
@@ -50,7 +53,7 @@ struct Query: Sendable {
 
     /// One of a few words.
     func choice(_ key: String, _ words: [String]) throws(APIProblem) -> String? {
-        guard let text = self.text(key) else { return nil }
+        guard let text = try self.text(key) else { return nil }
         guard words.contains(text) else {
             throw APIProblem(.invalidParameter, "'\(key)' in the query is one of \(words.joined(separator: ", "))")
         }

@@ -45,7 +45,7 @@ struct EventsRoutes: Sendable {
     /// The query's position; else what an `EventSource` sends when it reconnects.
     private static func position(_ request: Request) throws(APIProblem) -> EventPosition {
         let query = try Query(request)
-        let asked = EventPosition(since: try query.number("since", 0...UInt64.max), epoch: query.text("epoch"))
+        let asked = EventPosition(since: try query.number("since", 0...UInt64.max), epoch: try query.text("epoch"))
         guard asked.since == nil, let text = request.headers[Self.lastEventID], !text.isEmpty else { return asked }
         guard let last = EventPosition(lastEventID: text) else {
             throw APIProblem(.invalidParameter, "a Last-Event-ID is EPOCH:SEQ or SEQ, as in the stream's ids")

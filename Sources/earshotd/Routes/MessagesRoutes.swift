@@ -22,7 +22,7 @@ struct MessagesRoutes: Sendable {
                 let query = try Query(request)
                 let all = try query.choice("state", ["unread", "all"]) == "all"
                 let limit = Int(try query.number("limit", 1...Self.listLimit) ?? 100)
-                let messages = try await self.api.node.messages(state: all ? nil : .unread, from: query.text("from"), limit: limit)
+                let messages = try await self.api.node.messages(state: all ? nil : .unread, from: try query.text("from"), limit: limit)
                 return try .json(ControlAPI.MessageList(messages: messages.map(ControlAPI.Message.init)))
             },
             Route(.get, "/v1/messages/:id") { request, context in

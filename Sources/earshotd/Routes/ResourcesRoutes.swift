@@ -89,15 +89,15 @@ struct ResourcesRoutes: Sendable {
             let query = try Query(request)
             let peers = query.all("to")
             guard !peers.isEmpty else { throw APIProblem(.invalidParameter, "'to' is missing in the query; name the peer") }
-            guard let name = query.text("name") else {
+            guard let name = try query.text("name") else {
                 throw APIProblem(.invalidParameter, "'name' is missing in the query; name the file")
             }
-            let kind = query.text("kind") ?? Resource.Kind.file.rawValue
+            let kind = try query.text("kind") ?? Resource.Kind.file.rawValue
             guard let kind = Resource.Kind(rawValue: kind) else {
                 throw APIProblem(.invalidParameter, "'kind' in the query is file or directory, not \(kind.escapedForDisplay)")
             }
             let queue = try query.flag("queue")
-            let digest = try Self.digest(query.text("digest"))
+            let digest = try Self.digest(try query.text("digest"))
             let length = request.headers[.contentLength].flatMap { UInt64($0) }
             guard let size = try query.number("size", 0...WireLimits.resourceSize) ?? length else {
                 throw APIProblem(

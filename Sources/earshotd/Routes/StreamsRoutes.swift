@@ -40,7 +40,7 @@ struct StreamsRoutes: Sendable {
                 let seconds = try query.number("timeout_seconds", 0...Self.timeoutLimit)
                 // What a HEAD has taken nobody would ever read.
                 guard !context.isHead else { throw Self.noHead }
-                let (name, peer) = (query.text("name"), query.text("from"))
+                let (name, peer) = (try query.text("name"), try query.text("from"))
                 return try await self.content(context) {
                     try await self.api.node.acceptNextStream(name: name, from: peer, timeout: seconds.map { .seconds(Int64($0)) })
                 }
@@ -64,7 +64,7 @@ struct StreamsRoutes: Sendable {
             let peers = query.all("to")
             guard let peer = peers.first else { throw APIProblem(.invalidParameter, "'to' is missing in the query; name the peer") }
             guard peers.count == 1 else { throw APIProblem(.invalidParameter, "a stream goes to one peer; open one to each") }
-            guard let name = query.text("name") else {
+            guard let name = try query.text("name") else {
                 throw APIProblem(.invalidParameter, "'name' is missing in the query; name the stream")
             }
             let stream = try await ClientPresence.required(on: context.channel) {

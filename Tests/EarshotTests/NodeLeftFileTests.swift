@@ -1,0 +1,134 @@
+import EarshotWire
+import Foundation
+import Testing
+
+@testable import Earshot
+
+/// Received files that did not get into their directory before the daemon ended: the next start tries it once more.
+@Suite(.timeLimit(.minutes(1))) struct NodeLeftFileTests {
+    /// What another run has left: a node's state with a whole file in its spool.
+    private struct Left {
+        let state: StateDirectory
+        let place: StateDirectory
+        let row: Resource
+
+        var directory: String { "\(self.place.path)/in" }
+
+        func makeDirectory() throws {
+            try FileManager.default.createDirectory(atPath: self.directory, withIntermediateDirectories: false)
+        }
+
+        func write(_ text: String, _ name: String, at time: Date) throws {
+            let path = "\(self.directory)/\(name)"
+            try text.write(toFile: path, atomically: false, encoding: .utf8)
+            try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: path)
+        }
+
+        func start(_ conflict: NameConflictPolicy = .rename) async throws -> TestNode {
+            try await TestNode("bob", in: self.state) {
+                $0.receiveDirectory = self.directory
+                $0.onNameConflict = conflict
+            }
+        }
+
+        func names() throws -> [String] { try self.place.names("in") }
+    }
+
+    private func leave(_ name: String = "a.txt") async throws -> Left {
+        let place = try StateDirectory()
+        let directory = "\(place.path)/in"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        let (alice, bob) = try await pair(configureBob: { $0.receiveDirectory = directory })
+        try FileManager.default.removeItem(atPath: directory)
+        let path = "\(alice.directory)/\(name)"
+        try "hello".write(toFile: path, atomically: false, encoding: .utf8)
+        let sent = try #require(try await alice.node.sendResource(to: ["bob"], path: path).first)
+        let row = try await bob.event { if case .resourceFinished(let row) = $0, row.id == sent.id { row } else { nil } }
+        #expect(row.isLeft && row.path == nil)
+        await bob.stop()
+        await alice.stop()
+        return Left(state: bob.state, place: place, row: row)
+    }
+
+    private func settled(_ node: TestNode, _ id: ResourceID) async throws -> Resource {
+        try await node.event { if case .resourceFinished(let row) = $0, row.id == id { row } else { nil } }
+    }
+
+    @Test func itIsPutInPlaceAtTheNextStart() async throws {
+        let left = try await self.leave()
+        try left.makeDirectory()
+        let bob = try await left.start()
+        let row = try await self.settled(bob, left.row.id)
+        #expect(row.path == "\(left.directory)/a.txt" && !row.inSpool && row.error == nil && row.errorMessage == nil)
+        #expect(row.state == .completed && row.digest == left.row.digest)
+        #expect(try left.names() == ["a.txt"])
+        #expect(try bob.spoolNames() == [])
+        await bob.stop()
+        let again = try await left.start()
+        #expect(try await again.node.resource(row.id).path == row.path)
+        #expect(try left.names() == ["a.txt"])
+        await again.stop()
+    }
+
+    /// Killed after it got its name and before that was recorded: it is there, and is not put there twice.
+    @Test func whatIsThereAlreadyIsFound() async throws {
+        let left = try await self.leave()
+        try left.makeDirectory()
+        try left.write("older", "a.txt", at: .now)
+        try left.write("hello", "a (2).txt", at: .now)
+        let bob = try await left.start()
+        #expect(try await self.settled(bob, left.row.id).path == "\(left.directory)/a (2).txt")
+        #expect(try left.names() == ["a (2).txt", "a.txt"])
+        #expect(try bob.spoolNames() == [])
+        await bob.stop()
+    }
+
+    @Test func anEqualFileOfBeforeIsAnother() async throws {
+        let left = try await self.leave()
+        try left.makeDirectory()
+        try left.write("hello", "a.txt", at: .now.addingTimeInterval(-60))
+        try FileManager.default.createSymbolicLink(atPath: "\(left.directory)/a (2).txt", withDestinationPath: "a.txt")
+        try #require(mkfifo("\(left.directory)/a (3).txt", 0o600) == 0)
+        let bob = try await left.start()
+        #expect(try await self.settled(bob, left.row.id).path == "\(left.directory)/a (4).txt")
+        await bob.stop()
+    }
+
+    /// The sender may have been told that it is here: it is not dropped then.
+    @Test func aTakenNameLeavesItInTheSpool() async throws {
+        let left = try await self.leave()
+        try left.makeDirectory()
+        try left.write("other", "a.txt", at: .now)
+        let bob = try await left.start(.skip)
+        // What follows is behind it in the publisher's queue.
+        var row = try await bob.node.resource(left.row.id)
+        while row.error != .conflict {
+            try await Task.sleep(for: .milliseconds(5))
+            row = try await bob.node.resource(left.row.id)
+        }
+        #expect(row.state == .completed && row.inSpool && row.path == nil)
+        #expect(row.errorMessage?.contains("it is still here: earshot file get") == true)
+        #expect(try left.names() == ["a.txt"])
+        await bob.stop()
+        let again = try await TestNode("bob", in: left.state)
+        #expect(try await again.node.resourceContent(row.id).size == 5, "without a directory it can be fetched")
+        #expect(try await again.node.resource(row.id).error == .conflict)
+        await again.stop()
+    }
+
+    /// What came while there was no directory was never meant for one.
+    @Test func aFileWithoutADirectoryStaysWhereItIs() async throws {
+        let place = try StateDirectory()
+        let (alice, bob) = try await pair()
+        let path = "\(alice.directory)/a"
+        try "hello".write(toFile: path, atomically: false, encoding: .utf8)
+        let sent = try #require(try await alice.node.sendResource(to: ["bob"], path: path).first)
+        let row = try await self.settled(bob, sent.id)
+        #expect(row.inSpool && !row.isLeft)
+        await bob.stop()
+        let again = try await TestNode("bob", in: bob.state) { $0.receiveDirectory = place.path }
+        #expect(try await again.node.resourceContent(row.id).size == 5)
+        await again.stop()
+        await alice.stop()
+    }
+}

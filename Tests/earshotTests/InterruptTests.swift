@@ -1,0 +1,35 @@
+import Testing
+
+@testable import earshot
+
+/// What Ctrl-C does, once and again.
+@Suite struct InterruptTests {
+    private let start = ContinuousClock.now
+
+    private func action(_ state: inout Interrupts.State, after milliseconds: Int) -> String {
+        switch state.received(at: self.start + .milliseconds(milliseconds)) {
+        case .takeBack: "take back"
+        case .hurry: "hurry"
+        case .giveUp: "give up"
+        case .end: "end"
+        case .ignore: "ignore"
+        }
+    }
+
+    @Test func withNothingToTakeBackItEndsAtOnce() {
+        var state = Interrupts.State()
+        #expect(self.action(&state, after: 0) == "end")
+    }
+
+    /// A second one only shortens the wait, and what a wrapper sends twice is one.
+    @Test func whatIsTakenBackIsHurriedAndThenGivenUp() {
+        var state = Interrupts.State()
+        state.listener = AsyncStream.makeStream(of: CInt.self).continuation
+        let same = Interrupts.sameRequestMilliseconds
+        #expect(self.action(&state, after: 0) == "take back")
+        #expect(self.action(&state, after: same - 1) == "ignore")
+        #expect(self.action(&state, after: same) == "hurry")
+        #expect(self.action(&state, after: 2 * same - 1) == "ignore")
+        #expect(self.action(&state, after: 2 * same) == "give up")
+    }
+}
