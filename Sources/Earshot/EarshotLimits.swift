@@ -146,6 +146,9 @@ package enum EarshotLimits {
     package static let deliveryBatch = 8192
     /// Messages that one call marks read, in one transaction: as many as one call lists.
     package static let messagesMarkedAtOnce = 1000
+    /// Messages of the inbox in one answer, and bytes of their bodies, unless a single one has more: an answer is held in memory whole.
+    package static let messagesListed = 1000
+    package static let messagePageBytes = 8 * 1024 * 1024
     /// Outgoing messages whose statuses can still be asked for.
     package static let outgoingHistory = 1024
     /// Bytes of their bodies.

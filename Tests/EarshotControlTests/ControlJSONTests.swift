@@ -164,4 +164,15 @@ struct ControlJSONTests {
         #expect(try self.object(Self.message([65], "application/json"))["body_base64"] as? String == "QQ==")
         #expect(try self.object(Self.message([0xC0, 0x80], "text/plain"))["body_base64"] as? String == "wIA=")
     }
+
+    /// Of answers too: what would be six times as long as text is a third longer as base64. Short text stays text whatever is in it.
+    @Test func longTextOfEscapesIsBase64() throws {
+        let short = try ControlJSON.encode(Self.message(Array(repeating: 1, count: BodyCoding.shortText), "text/plain"))
+        #expect(short.count > BodyCoding.shortText * 6)
+        let long = Self.message(Array(repeating: 1, count: BodyCoding.shortText + 1), "text/plain")
+        #expect(try self.object(long)["body"] == nil && ControlJSON.encode(long).count < BodyCoding.shortText * 2)
+        #expect(try ControlJSON.decode(ControlAPI.Message.self, from: ControlJSON.encode(long)) == long)
+        let lines = Array(String(repeating: "a line\n", count: 1000).utf8)
+        #expect(try self.object(Self.message(lines, "text/plain"))["body"] as? String == String(decoding: lines, as: UTF8.self))
+    }
 }

@@ -48,7 +48,7 @@ import Testing
         Model("Session") { $0.session() }, Model("SessionList") { ControlAPI.SessionList(sessions: $0.list { $0.session() }) },
         Model("Member") { $0.session().members.first ?? .init(peerID: $0.peerID(), name: "x", state: .known(.connected)) },
         Model("Message") { $0.message() }, Model("Sender") { $0.message().sender },
-        Model("MessageList") { ControlAPI.MessageList(messages: $0.list { $0.message() }) },
+        Model("MessageList") { ControlAPI.MessageList(messages: $0.list { $0.message() }, next: $0.optional { "\($0.count())" }) },
         Model("ReadEntry") { ControlAPI.ReadRequest.Entry(id: $0.id(), from: $0.optional { $0.text() }) },
         Model("ReadRequest") {
             ControlAPI.ReadRequest(messages: $0.list { ControlAPI.ReadRequest.Entry(id: $0.id(), from: $0.optional { $0.text() }) })

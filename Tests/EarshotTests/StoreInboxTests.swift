@@ -108,6 +108,35 @@ import Testing
         #expect(try await store.messages(state: .unread, from: peerID(99), limit: 5) == [])
     }
 
+    /// Whoever asks again behind what a page names gets each message once, and no page is larger than one may be.
+    @Test func pagesAreBoundedByCountAndBytes() async throws {
+        let directory = try StateDirectory()
+        let store = try self.store(directory, bytes: 1 << 30)
+        let limit = EarshotLimits.messagePageBytes
+        // Exactly a page; one byte more than fits; one that alone is more than a page; and what follows.
+        let sizes = [limit - 10, 10, 0, limit - 9, 10, limit + 1, 1, 1]
+        let messages = sizes.enumerated().map { inboxMessage(UInt64($0), from: $0 == 7 ? 2 : 1, size: $1) }
+        _ = try await store.deliver(messages, receivedAt: Self.time)
+        var pages: [[MessageID]] = []
+        var place: Int64? = 0
+        while let after = place {
+            let page = try await store.messagePage(state: .unread, from: nil, after: after, limit: 100)
+            #expect(page.messages.count == 1 || page.messages.reduce(0) { $0 + $1.body.readableBytes } <= limit)
+            pages.append(page.messages.map(\.id))
+            place = page.next
+        }
+        let ids = messages.map(\.id)
+        #expect(pages == [Array(ids[0...2]), [ids[3]], [ids[4]], [ids[5]], Array(ids[6...7])])
+        // By count: there is a next page exactly where there is more.
+        let one = try await store.messagePage(state: nil, from: peerID(1), after: 0, limit: 1)
+        #expect(one.messages.map(\.id) == [messages[0].id])
+        let rest = try await store.messagePage(state: nil, from: peerID(1), after: try #require(one.next), limit: 2)
+        #expect(rest.messages.map(\.id) == [messages[1].id, messages[2].id] && rest.next != nil)
+        let last = try await store.messagePage(state: nil, from: peerID(2), after: 0, limit: 1)
+        #expect(last.messages.map(\.id) == [messages[7].id] && last.next == nil)
+        #expect(try await store.messagePage(state: nil, from: nil, after: .max, limit: 5) == MessagePage(messages: [], next: nil))
+    }
+
     @Test func fullByCount() async throws {
         let directory = try StateDirectory()
         let store = try self.store(directory, count: 4)

@@ -41,6 +41,12 @@ func inboxMessage(_ number: UInt64, from sender: UInt8 = 1, size: Int = 8) -> In
         body: ByteBuffer(repeating: UInt8(truncatingIfNeeded: number), count: size), sentAt: Date(timeIntervalSince1970: 1_700_000_000.25))
 }
 
+extension Store {
+    func messages(state: Message.ReadState?, from sender: PeerID?, limit: Int) throws(EarshotError) -> [Message] {
+        try self.messagePage(state: state, from: sender, limit: limit).messages
+    }
+}
+
 extension DeliveryOutcome {
     var isStored: Bool { if case .stored = self { true } else { false } }
 }

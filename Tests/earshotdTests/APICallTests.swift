@@ -174,6 +174,15 @@ import Testing
             #expect(try await api.call("POST", "/v1/messages/read", json: #"{"messages":[\#(list)]}"#).code == code)
         }
         #expect(try await api.call("GET", "/v1/messages?from=&limit=").json["messages"]?.elements.count == 0)
+        // Page by page, up to one that names no next.
+        var (path, ids): (String?, [String]) = ("/v1/messages?state=all&limit=1", [])
+        while let page = path {
+            let answer = try await api.call("GET", page).json
+            ids += try #require(answer["messages"]?.elements).compactMap { $0["id"]?.string }
+            path = answer["next"]?.string.map { "/v1/messages?state=all&limit=1&after=\($0)" }
+        }
+        #expect(ids == [incomingID, more])
+        #expect(try await api.call("GET", "/v1/messages?after=-1").code == "invalid-parameter")
     }
 
     private static func exchangeStreams(_ api: APICaller, with bob: APIServer) async throws {

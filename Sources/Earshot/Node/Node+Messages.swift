@@ -89,12 +89,23 @@ extension Node {
 
     // MARK: Inbox
 
-    /// Received messages, oldest first, at most `limit` (1 to 1,000).
+    /// The first page of received messages, oldest first: ``messagePage(state:from:after:limit:)`` says what it holds.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
     public func messages(state: Message.ReadState?, from name: String?, limit: Int) async throws(EarshotError) -> [Message] {
+        try await self.messagePage(state: state, from: name, limit: limit).messages
+    }
+
+    /// Received messages, oldest first, those behind the place that an earlier page has named, or from the start.
+    ///
+    /// At most `limit` (1 to 1,000), and fewer where their bodies would be more than 8 MiB together.
+    /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
+    public func messagePage(
+        state: Message.ReadState?, from name: String?, after place: Int64 = 0, limit: Int
+    ) async throws(EarshotError) -> MessagePage {
         var sender: PeerID?
         if let name { sender = try self.resolve(name) }
-        return try await self.store.messages(state: state, from: sender, limit: min(max(limit, 1), 1000))
+        return try await self.store.messagePage(
+            state: state, from: sender, after: place, limit: min(max(limit, 1), EarshotLimits.messagesListed))
     }
 
     /// One message in either direction.

@@ -64,11 +64,19 @@ final class SQLiteDatabase {
     func query<Row>(
         _ sql: String, _ values: [SQLiteValue] = [], _ row: (SQLiteStatement) throws(SQLiteError) -> Row
     ) throws(SQLiteError) -> [Row] {
+        try self.query(sql, values, until: { _ in false }, row)
+    }
+
+    /// Runs a query and makes a value of each row, up to the first that is one too many.
+    func query<Row>(
+        _ sql: String, _ values: [SQLiteValue], until isEnough: (SQLiteStatement) -> Bool,
+        _ row: (SQLiteStatement) throws(SQLiteError) -> Row
+    ) throws(SQLiteError) -> [Row] {
         let statement = try self.statement(sql)
         defer { statement.reset() }
         try statement.bind(values)
         var rows: [Row] = []
-        while try statement.step() { rows.append(try row(statement)) }
+        while try statement.step(), !isEnough(statement) { rows.append(try row(statement)) }
         return rows
     }
 

@@ -102,6 +102,9 @@ final class SQLiteStatement {
     /// A column of the present row, from 0.
     func integer(_ column: CInt) -> Int64 { sqlite3_column_int64(self.handle, column) }
 
+    /// Bytes of a column of the present row.
+    func size(_ column: CInt) -> Int { Int(sqlite3_column_bytes(self.handle, column)) }
+
     /// Whether a column of the present row is NULL.
     func isNull(_ column: CInt) -> Bool { sqlite3_column_type(self.handle, column) == SQLITE_NULL }
 

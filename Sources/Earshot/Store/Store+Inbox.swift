@@ -81,23 +81,47 @@ extension Store {
         UInt64(message.body.readableBytes + message.contentType.utf8.count + message.senderName.utf8.count + EarshotLimits.messageOverhead)
     }
 
-    /// Messages of the inbox, oldest first; those of one state or one sender where given, at most `limit`.
-    package func messages(state: Message.ReadState?, from sender: PeerID?, limit: Int) throws(EarshotError) -> [Message] {
+    /// Messages of the inbox, oldest first; those of one state or one sender where given, behind a place of the inbox, at most `limit`.
+    ///
+    /// Their bodies have `EarshotLimits.messagePageBytes` at most, or there is one: what does not fit is for the next page.
+    package func messagePage(
+        state: Message.ReadState?, from sender: PeerID?, after place: Int64 = 0, limit: Int
+    ) throws(EarshotError) -> MessagePage {
+        guard limit > 0 else { return MessagePage(messages: [], next: nil) }
         // Each form is named its index: the planner would rather walk the whole table in order than use a partial one.
-        let source =
+        var source =
             switch state {
             case .unread: "messages INDEXED BY messages_unread WHERE read_at IS NULL"
             case .read: "messages WHERE read_at IS NOT NULL"
             case nil: "messages WHERE TRUE"
             }
+        var values: [SQLiteValue] = []
+        if let sender {
+            source += " AND sender = ?"
+            values.append(.blob(sender.bytes))
+        }
+        source += " AND place > ? ORDER BY place"
+        values.append(.integer(place))
         return try self.attempt { () throws(SQLiteError) in
-            let limit = SQLiteValue.integer(Int64(max(limit, 0)))
-            guard let sender else {
-                return try self.messages("\(source) ORDER BY place LIMIT ?", [limit])
+            var (bytes, last) = (0, place)
+            var (count, isCut) = (0, false)
+            let messages = try self.database.query(
+                "\(Self.columns), place FROM \(source)", values,
+                until: { row in
+                    isCut = count == limit || count > 0 && row.size(7) > EarshotLimits.messagePageBytes - bytes
+                    return isCut
+                }
+            ) { row throws(SQLiteError) in
+                count += 1
+                bytes += row.size(7)
+                last = row.integer(8)
+                return try Self.message(row)
             }
-            return try self.messages("\(source) AND sender = ? ORDER BY place LIMIT ?", [.blob(sender.bytes), limit])
+            return MessagePage(messages: messages, next: isCut ? last : nil)
         }
     }
+
+    private static let columns = "SELECT sender, id, sent_at, received_at, read_at, sender_name, content_type, body"
 
     /// The messages of that id: one, or several when several senders used it, oldest first.
     package func messages(id: MessageID, from sender: PeerID?) throws(EarshotError) -> [Message] {
@@ -110,14 +134,14 @@ extension Store {
     }
 
     private func messages(_ source: String, _ values: [SQLiteValue]) throws(SQLiteError) -> [Message] {
-        try self.database.query(
-            "SELECT sender, id, sent_at, received_at, read_at, sender_name, content_type, body FROM \(source)", values
-        ) { row throws(SQLiteError) in
-            Message(
-                id: try Self.wireID(row, 1), direction: .incoming, senderID: try Self.peerID(row, 0), senderName: row.text(5),
-                contentType: row.text(6), body: row.buffer(7), mode: .reliable, sentAt: Self.date(row.integer(2)),
-                receivedAt: Self.date(row.integer(3)), readState: row.isNull(4) ? .unread : .read, recipients: [])
-        }
+        try self.database.query("\(Self.columns) FROM \(source)", values) { row throws(SQLiteError) in try Self.message(row) }
+    }
+
+    private static func message(_ row: SQLiteStatement) throws(SQLiteError) -> Message {
+        Message(
+            id: try Self.wireID(row, 1), direction: .incoming, senderID: try Self.peerID(row, 0), senderName: row.text(5),
+            contentType: row.text(6), body: row.buffer(7), mode: .reliable, sentAt: Self.date(row.integer(2)),
+            receivedAt: Self.date(row.integer(3)), readState: row.isNull(4) ? .unread : .read, recipients: [])
     }
 
     /// How many messages are unread.

@@ -106,11 +106,12 @@ extension ControlClient {
         return ControlLines(response: response, client: self)
     }
 
-    /// `GET /v1/messages`: incoming ones, the oldest first; unread ones, or all.
+    /// `GET /v1/messages`: incoming ones, the oldest first; unread ones, or all; those behind the `next` of an earlier answer.
     package func messages(
-        all: Bool = false, from peer: String? = nil, limit: Int
+        all: Bool = false, from peer: String? = nil, after place: String? = nil, limit: Int
     ) async throws(ControlError) -> ControlReply<ControlAPI.MessageList> {
-        let path = ControlPath.path(["messages"], query: [("state", all ? "all" : "unread"), ("from", peer), ("limit", "\(limit)")])
+        let path = ControlPath.path(
+            ["messages"], query: [("state", all ? "all" : "unread"), ("from", peer), ("after", place), ("limit", "\(limit)")])
         return try await self.call(.GET, path, as: ControlAPI.MessageList.self)
     }
 

@@ -1,4 +1,6 @@
-/// How a message's bytes stand in JSON: text as `body`, anything else as `body_base64`, exactly one of the two.
+/// How a message's bytes stand in JSON: text as `body`, anything else as `body_base64`, exactly one of the two. Long text of which most
+/// would be escapes, up to six bytes for one, is base64 too: so the longest body fits into a request, and an answer is not many times as
+/// long as what it has to say.
 package enum BodyCoding {
     /// The content type of a `body` that names none.
     package static let textType = "text/plain; charset=utf-8"
@@ -14,15 +16,19 @@ package enum BodyCoding {
     static func encode<Key: CodingKey>(
         _ bytes: [UInt8], contentType: String, text: Key, base64: Key, in container: inout KeyedEncodingContainer<Key>
     ) throws {
-        if let string = Self.text(bytes, contentType: contentType) {
+        if !Self.isShorterAsBase64(bytes), let string = Self.text(bytes, contentType: contentType) {
             try container.encode(string, forKey: text)
         } else {
             try container.encode(Base64Bytes(bytes), forKey: base64)
         }
     }
 
-    /// Whether the text would be longer in JSON, with its escapes, than the same bytes as base64.
+    /// Up to so many bytes, text stands as text whatever is in it.
+    package static let shortText = 4096
+
+    /// Whether it is long text that would be longer still in JSON, with its escapes, than the same bytes as base64.
     static func isShorterAsBase64(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count > Self.shortText else { return false }
         let escapes = bytes.reduce(0) { sum, byte in
             switch byte {
             case UInt8(ascii: "\n"), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "\""), UInt8(ascii: "\\"): sum + 1

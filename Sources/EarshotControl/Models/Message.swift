@@ -125,16 +125,19 @@ extension ControlAPI {
 
     /// The answer of `GET /v1/messages`.
     package struct MessageList: Codable, Hashable, Sendable {
-        /// Oldest first.
+        /// Oldest first; fewer than were asked for where an answer would be too long.
         package let messages: [Message]
+        /// Where there are more: what to give as `after` for those.
+        package let next: String?
 
         /// A value from its parts.
-        package init(messages: [Message]) {
+        package init(messages: [Message], next: String? = nil) {
             self.messages = messages
+            self.next = next
         }
 
         private enum CodingKeys: String, CodingKey {
-            case messages
+            case messages, next
         }
     }
 }

@@ -69,12 +69,7 @@ extension ControlAPI.MessageRequest: Codable {
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(self.to, forKey: .to)
-        if BodyCoding.isShorterAsBase64(self.body) {
-            // So that a message of the longest body fits into the longest request, whatever its bytes.
-            try container.encode(Base64Bytes(self.body), forKey: .bodyBase64)
-        } else {
-            try BodyCoding.encode(self.body, contentType: self.contentType, text: .body, base64: .bodyBase64, in: &container)
-        }
+        try BodyCoding.encode(self.body, contentType: self.contentType, text: .body, base64: .bodyBase64, in: &container)
         try container.encode(self.contentType, forKey: .contentType)
         try container.encode(self.mode, forKey: .mode)
         try container.encodeIfPresent(self.messageID, forKey: .messageID)

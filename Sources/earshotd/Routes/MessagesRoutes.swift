@@ -8,9 +8,6 @@ internal import NIOCore
 
 /// `/v1/messages`: sending, and the inbox.
 struct MessagesRoutes: Sendable {
-    /// Messages in one answer, at most.
-    static let listLimit: UInt64 = 1000
-
     let api: ControlAPIServices
 
     init(_ api: ControlAPIServices) { self.api = api }
@@ -21,9 +18,12 @@ struct MessagesRoutes: Sendable {
             Route(.get, "/v1/messages") { request, _ in
                 let query = try Query(request)
                 let all = try query.choice("state", ["unread", "all"]) == "all"
-                let limit = Int(try query.number("limit", 1...Self.listLimit) ?? 100)
-                let messages = try await self.api.node.messages(state: all ? nil : .unread, from: try query.text("from"), limit: limit)
-                return try .json(ControlAPI.MessageList(messages: messages.map(ControlAPI.Message.init)))
+                let limit = Int(try query.number("limit", 1...UInt64(EarshotLimits.messagesListed)) ?? 100)
+                let place = Int64(try query.number("after", 0...UInt64(Int64.max)) ?? 0)
+                let page = try await self.api.node.messagePage(
+                    state: all ? nil : .unread, from: try query.text("from"), after: place, limit: limit)
+                return try .json(
+                    ControlAPI.MessageList(messages: page.messages.map(ControlAPI.Message.init), next: page.next.map(String.init)))
             },
             Route(.get, "/v1/messages/:id") { request, context in
                 let id: MessageID = try context.identifier("a message")
