@@ -126,6 +126,16 @@ package final class SafeDirectory: Sendable {
         return UInt32(status.st_uid)
     }
 
+    /// The number of the entry of that name on its file system, a link's own; `nil` when there is none.
+    package func inode(of name: SafeName) throws(FileError) -> UInt64? {
+        var status = stat()
+        guard fstatat(self.descriptor, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            guard errno == ENOENT else { throw FileError("look at", self.subject(name)) }
+            return nil
+        }
+        return UInt64(status.st_ino)
+    }
+
     /// What the kernel knows of the directory itself.
     package func status() throws(FileError) -> FileStatus {
         guard let status = FileStatus(descriptor: self.descriptor) else { throw FileError("look at", self.path) }

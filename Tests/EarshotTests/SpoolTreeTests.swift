@@ -158,4 +158,62 @@ import Testing
         try await self.finish(ids[0], in: spool)
         #expect(await spool.heldBytes() == self.room)
     }
+
+    // MARK: Killed while it was put in place
+
+    private func whole(in spool: Spool) async throws -> ResourceID {
+        let id = try await self.begin(1, in: spool, quota: .max)[0]
+        _ = try await spool.write(id, offset: 0, self.bytes)
+        try await self.finish(id, in: spool)
+        return id
+    }
+
+    private func publish(
+        _ id: ResourceID, of spool: Spool, to received: StateDirectory, _ conflict: SafeDirectory.Conflict
+    ) async throws -> String? {
+        let destination = Publisher.Destination(directory: received.path, conflict: conflict, reserve: 0)
+        return try await spool.publisher.publish(await spool.content(id), as: SafeName("tr"), destination)
+    }
+
+    /// It changed places with an older one, or a file, and nothing more was done: the next start knows where it is, and that what lies in
+    /// the spool is not it.
+    @Test(arguments: ["directory", "file", "link"]) func replacedAndNotRecorded(_ kind: String) async throws {
+        let (directory, received) = (try StateDirectory(), try StateDirectory())
+        let files = FileManager.default
+        let old = "\(received.path)/tr"
+        switch kind {
+        case "directory":
+            try files.createDirectory(atPath: old, withIntermediateDirectories: true)
+            for number in 0..<50 { try Data("o".utf8).write(to: URL(fileURLWithPath: "\(old)/\(number)")) }
+        case "file": try Data("old".utf8).write(to: URL(fileURLWithPath: old))
+        default: try files.createSymbolicLink(atPath: old, withDestinationPath: self.source.path)
+        }
+        let spool = try Spool(directory: directory.path)
+        let id = try await self.whole(in: spool)
+        #expect(try await self.publish(id, of: spool, to: received, .overwrite) == old)
+        let next = try Spool(directory: directory.path)
+        #expect(await next.placeOfTree(id) == old)
+        #expect(try String(contentsOfFile: "\(old)/7", encoding: .utf8) == "x")
+        try await next.sweep(keeping: [])
+        #expect(try directory.names("spool/complete") == [])
+        #expect(files.fileExists(atPath: "\(self.source.path)/tr/7"), "what a replaced link leads to stays")
+    }
+
+    /// Noted, and not put there: because the name is taken, or because it was killed before.
+    @Test func notedAndNotPlaced() async throws {
+        let (directory, received) = (try StateDirectory(), try StateDirectory())
+        try FileManager.default.createDirectory(atPath: "\(received.path)/tr", withIntermediateDirectories: true)
+        let spool = try Spool(directory: directory.path)
+        let id = try await self.whole(in: spool)
+        #expect(try await self.publish(id, of: spool, to: received, .skip) == nil)
+        let next = try Spool(directory: directory.path)
+        #expect(try directory.names("spool/complete/\(id)") == ["inode", "manifest", "room", "target", "tree"])
+        #expect(await next.placeOfTree(id) == nil)
+        #expect(try await next.openTree(id).size == self.size)
+        // The name is free again: moved there it is known too.
+        try FileManager.default.removeItem(atPath: "\(received.path)/tr")
+        let place = try await self.publish(id, of: next, to: received, .rename)
+        #expect(place == "\(received.path)/tr")
+        #expect(try await Spool(directory: directory.path).placeOfTree(id) == place)
+    }
 }

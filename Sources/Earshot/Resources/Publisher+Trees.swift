@@ -54,6 +54,8 @@ extension Publisher {
         _ source: SafeName, of outer: SafeDirectory, to directory: SafeDirectory, as name: SafeName, _ conflict: SafeDirectory.Conflict
     ) throws -> Placing? {
         do {
+            guard let inode = try outer.inode(of: source) else { throw FileError("look at", outer.subject(source), code: ENOENT) }
+            try SpooledTree.note("\(inode)", as: SpooledTree.Part.inode, in: outer)
             return try Self.place(source, of: outer, as: name, in: directory, conflict, noting: outer)
         } catch let error as FileError where error.code == EXDEV {
             return nil
@@ -99,9 +101,7 @@ extension Publisher {
     ) throws -> Placing {
         for number in 1...SafeDirectory.numberingLimit {
             let candidate = number == 1 ? wanted : wanted.numbered(number)
-            let note = try notes.open(SafeName(SpooledTree.Part.target), flags: O_RDWR | O_CREAT | O_TRUNC)
-            try note.write(Array(directory.subject(candidate).utf8), at: 0)
-            try note.sync()
+            try SpooledTree.note(directory.subject(candidate), as: SpooledTree.Part.target, in: notes)
             if earshot_rename_no_replace(from.descriptor, source.description, directory.descriptor, candidate.description) == 0 {
                 return .placed(candidate)
             }

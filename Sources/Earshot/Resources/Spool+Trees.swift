@@ -1,4 +1,5 @@
 internal import EarshotSafety
+internal import EarshotTree
 internal import EarshotWire
 internal import Glibc
 internal import NIOCore
@@ -22,12 +23,39 @@ extension Spool {
         try archive.next(min(count, Self.readLimit))
     }
 
-    /// Where a tree of which nothing is here any more was put, by an earlier run that was killed before it could record that.
+    /// Where a tree was put that is not here any more, by an earlier run that was killed before it could record that.
+    ///
+    /// What lies in its place here then, if anything, is what it has replaced. The tree gets what it may lack of its permissions.
     func placeOfTree(_ id: ResourceID) -> String? {
         guard let name = try? Self.name(id), let outer = try? self.complete.subdirectory(name),
-            let tree = try? SafeName(SpooledTree.Part.tree), (try? outer.has(tree)) == false,
             let target = try? SpooledTree.read(SpooledTree.Part.target, of: outer)
         else { return nil }
-        return String(decoding: target, as: UTF8.self)
+        let path = String(decoding: target, as: UTF8.self)
+        guard Self.isPlaced(at: path, from: outer) else { return nil }
+        if let bytes = try? SpooledTree.read(SpooledTree.Part.manifest, of: outer), let manifest = try? TreeManifest(decoding: bytes),
+            Self.isTree(path, of: outer), let placed = try? SafeDirectory(path: path)
+        {
+            try? TreePermissions.apply(manifest, to: placed)
+            try? TreePermissions.applyToRoot(manifest, placed)
+        }
+        return path
+    }
+
+    /// Whether the tree has gone to the path, or changed places with what was there. For the latter both have to say so: a file system
+    /// may number its entries anew, and then nothing is thrown away.
+    private static func isPlaced(at path: String, from outer: SafeDirectory) -> Bool {
+        guard let tree = try? SafeName(SpooledTree.Part.tree) else { return false }
+        guard let inode = try? outer.inode(of: tree) else { return (try? outer.has(tree)) == false }
+        return Self.inode(of: outer).map { $0 != inode } == true && Self.isTree(path, of: outer)
+    }
+
+    /// Whether what stands at the path is the tree that was here.
+    private static func isTree(_ path: String, of outer: SafeDirectory) -> Bool {
+        guard let inode = Self.inode(of: outer), let there = FileStatus(path: path) else { return false }
+        return there.kind == .directory && there.inode == inode
+    }
+
+    private static func inode(of outer: SafeDirectory) -> UInt64? {
+        (try? SpooledTree.read(SpooledTree.Part.inode, of: outer)).flatMap { UInt64(String(decoding: $0, as: UTF8.self)) }
     }
 }

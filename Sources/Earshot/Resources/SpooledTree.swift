@@ -20,6 +20,8 @@ package final class SpooledTree: Sendable {
         static let tree = "tree"
         /// Where it was about to be put, while it is.
         static let target = "target"
+        /// Which directory of its file system is the tree, for telling it from one with which it changed places.
+        static let inode = "inode"
     }
 
     /// Opens a tree that is whole.
@@ -68,6 +70,14 @@ package final class SpooledTree: Sendable {
         let size = try file.status().size
         guard size <= TreeLimits.manifestBytes else { throw FileError("read", file.subject, code: EFBIG) }
         return try file.bytes(at: 0, count: Int(size))
+    }
+
+    /// Writes a small part and brings it to disk.
+    static func note(_ text: String, as part: String, in directory: SafeDirectory) throws {
+        let file = try directory.open(SafeName(part), flags: O_RDWR | O_CREAT | O_TRUNC)
+        try file.write(Array(text.utf8), at: 0)
+        try file.sync()
+        try directory.sync()
     }
 
     /// How much of a quota an entry of the spool takes, in bytes: a file its size, a tree what was reckoned when its manifest came.
