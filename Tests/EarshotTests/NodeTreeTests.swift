@@ -210,4 +210,33 @@ import Testing
         await raw.close()
         await bob.stop()
     }
+
+    /// Sent to several, it is to all of them or to none: whenever somebody looks, there are all of the rows or there is none, and where it
+    /// cannot be read for the second any more nothing has begun for the first.
+    @Test(arguments: [false, true]) func toSeveralAtOnce(_ queue: Bool) async throws {
+        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+        let peers = [try await RawPeer(to: bob), try await RawPeer(to: bob, name: "trudy")]
+        for peer in peers {
+            try await peer.prove()
+            _ = try await peer.join()
+        }
+        // Walking it takes a while.
+        let path = "\(self.source.path)/many"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        for number in 0..<1000 { try Data("x".utf8).write(to: URL(fileURLWithPath: "\(path)/\(number)")) }
+        let isSending = Box(true)
+        let names = peers.map(\.id.description)
+        async let sent = {
+            defer { isSending.withLock { $0 = false } }
+            return try await bob.node.sendResource(to: names, path: path, queue: queue)
+        }()
+        while isSending.value {
+            let count = await bob.node.resources().count
+            #expect(count == 0 || count == 2)
+            await Task.yield()
+        }
+        #expect(try await sent.map(\.peerID) == peers.map(\.id))
+        for peer in peers { await peer.close() }
+        await bob.stop()
+    }
 }

@@ -6,7 +6,8 @@ import OrderedCollections
 
 /// Asking for resources to be sent: by their paths, or as bodies that pass by or are kept first.
 extension Node {
-    /// Sends a file or a directory by its path to one or more peers; returns once it was looked at, a row a peer.
+    /// Sends a file or a directory by its path to one or more peers; returns once it was looked at, a row a peer. To all of them, or where
+    /// it throws to none.
     ///
     /// A transfer that is interrupted goes on when the peer is back, also after a restart, for `resourceResumeTime`. With `queue` it waits
     /// for a peer that is away from the beginning, until `outboxAge`, and is recorded on disk when this returns; a trusted peer
@@ -19,17 +20,18 @@ extension Node {
     ) async throws(EarshotError) -> [Resource] {
         let peers = try queue ? self.namedPeers(names) : self.recipients(names)
         if queue { try self.checkQueue(adding: peers.count) }
-        var rows: [Resource] = []
+        var uploads: [(row: Resource, stored: StoredTransfer, content: SourceContent)] = []
         for peer in peers {
             // Each transfer has its own descriptor and its own digest of what it read.
             let opened = try await SourceOpening.open(path)
             let source = opened.source
             let row = self.newRow(named: opened.name, opened.kind, size: source.size, path: path, to: peer)
             let stored = self.newTransfer(row.id, .path, stamp: source.stamp, digest, isQueued: queue)
-            if queue { try await self.persist([.putResource(row), .putTransfer(stored)]) }
-            rows.append(self.beginUpload(row, stored, try SourceContent(source), isRecorded: queue))
+            uploads.append((row, stored, try SourceContent(source)))
         }
-        return rows
+        if queue { try await self.persist(uploads.flatMap { [.putResource($0.row), .putTransfer($0.stored)] }) }
+        // Nothing fails from here on that a row does not tell.
+        return uploads.map { self.beginUpload($0.row, $0.stored, $0.content, isRecorded: queue) }
     }
 
     /// Sends a resource as its bytes come in, and returns when the peer has published it. It ends with a lost connection.
