@@ -6,6 +6,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+int earshot_peer_groups(int socket, gid_t *groups, uint32_t *count) {
+    if (*count > 65536) {
+        errno = EINVAL;
+        return -1;
+    }
+    socklen_t length = (socklen_t)(*count * sizeof(gid_t));
+    int result = getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &length);
+    if (result == 0 || errno == ERANGE) *count = (uint32_t)(length / sizeof(gid_t));
+    return result;
+}
+
 void earshot_socket_block(int socket) {
     int flags = fcntl(socket, F_GETFL);
     if (flags >= 0) fcntl(socket, F_SETFL, flags & ~O_NONBLOCK);

@@ -34,6 +34,11 @@ extension LAN {
                     "fail  socket      nobody is not permitted to use \(alice.socket), which is for the user root and the group daemon",
                     next: "sudo adduser nobody daemon, and log in again")
 
+                // Whoever is in the group when it connects is admitted, by the kernel's word: no database of users knows of it.
+                let member = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=daemon"]
+                let admitted = try await Self.run(laboratory, "alice", member, ["--socket", alice.socket])
+                #expect(admitted.output.contains("\nok    daemon "), "\(admitted)")
+
                 await alice.kill()
                 let stale = try await alice.earshot("doctor")
                 #expect(stale.status == 1)

@@ -1,5 +1,6 @@
 import Earshot
 import EarshotControl
+import Glibc
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -55,6 +56,19 @@ import Testing
         let policy = CallerPolicy(owner: 1000, group: 77)
         #expect(policy.admits(Caller(userID: 4_000_000, groupID: 77)))
         #expect(!policy.admits(Caller(userID: 4_000_000, groupID: 78)))
+        #expect(policy.admits(Caller(userID: 4_000_000, groupID: 78, groups: [5, 77])))
+        #expect(!policy.admits(Caller(userID: 4_000_000, groupID: 78, groups: [5, 76, 78])))
+    }
+
+    /// Those of a process at the other end, which here is this one.
+    @Test func theGroupsAreTheKernels() throws {
+        var ends: [CInt] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        defer { for end in ends { close(end) } }
+        var own = [gid_t](repeating: 0, count: max(0, Int(getgroups(0, nil))))
+        try #require(getgroups(CInt(own.count), &own) == own.count)
+        #expect(Set(Caller.groups(at: ends[0])) == Set(own))
+        #expect(Caller.groups(at: -1) == [])
     }
 
     @Test func onlyTheOwnerNamesPaths() {

@@ -4,6 +4,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/// The supplementary groups of the process at the other end of a Unix socket, as they were when it connected (SO_PEERGROUPS, Linux 4.13).
+/// `count` is how many `groups` has room for, then how many there are. Returns 0, or -1 with errno: ERANGE where there are more.
+int earshot_peer_groups(int socket, gid_t *groups, uint32_t *count);
+
 /// Has calls on the socket wait.
 void earshot_socket_block(int socket);
 

@@ -2,12 +2,14 @@ internal import CLinux
 internal import Glibc
 internal import NIOCore
 
-/// Who is at the other end of a connection, by the kernel's word.
+/// Who is at the other end of a connection, by the kernel's word: nobody's directory of users is asked, which could take its time.
 struct Caller: Sendable, Hashable {
     let userID: uid_t
     let groupID: gid_t
+    /// The process's supplementary groups.
+    var groups: [gid_t] = []
 
-    /// Reads the peer's credentials (unix(7), `SO_PEERCRED`), as they were when it connected.
+    /// Reads the peer's credentials (unix(7), `SO_PEERCRED` and `SO_PEERGROUPS`), as they were when it connected.
     static func of(_ channel: any Channel) async throws -> Caller {
         guard let provider = channel as? any SocketOptionProvider else {
             throw ChannelError.operationUnsupported
@@ -15,7 +17,22 @@ struct Caller: Sendable, Hashable {
         let credentials: earshot_ucred = try await provider.unsafeGetSocketOption(
             level: SocketOptionLevel(SOL_SOCKET), name: SocketOptionName(SO_PEERCRED)
         ).get()
-        return Caller(userID: credentials.uid, groupID: credentials.gid)
+        let groups = try await channel.eventLoop.submit {
+            try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self, Self.groups)
+        }.get()
+        return Caller(userID: credentials.uid, groupID: credentials.gid, groups: groups ?? [])
+    }
+
+    /// The supplementary groups of the process at the other end of a socket; none where the kernel does not say.
+    static func groups(at socket: CInt) -> [gid_t] {
+        var count: UInt32 = 64
+        // Nothing that has connected changes any more, so the second time there is room.
+        for _ in 0..<2 {
+            var groups = [gid_t](repeating: 0, count: Int(count))
+            if earshot_peer_groups(socket, &groups, &count) == 0 { return Array(groups.prefix(Int(count))) }
+            guard errno == ERANGE else { return [] }
+        }
+        return []
     }
 }
 
@@ -30,36 +47,11 @@ struct CallerPolicy: Sendable {
     func admits(_ caller: Caller) -> Bool {
         if caller.userID == self.owner || caller.userID == 0 { return true }
         guard let group = self.group else { return false }
-        return caller.groupID == group || Self.groups(of: caller).contains(group)
+        return caller.groupID == group || caller.groups.contains(group)
     }
 
     /// Whether this caller may name a path: the daemon opens it with its own rights, so only for whoever has the same.
     func mayNamePaths(_ caller: Caller) -> Bool { caller.userID == self.owner }
-
-    /// The user's groups by the system's databases.
-    private static func groups(of caller: Caller) -> [gid_t] {
-        guard let name = self.userName(caller.userID) else { return [] }
-        var count: Int32 = 64
-        while count <= 65_536 {
-            var groups = [gid_t](repeating: 0, count: Int(count))
-            var found = count
-            if getgrouplist(name, caller.groupID, &groups, &found) >= 0 { return Array(groups.prefix(Int(found))) }
-            count *= 4
-        }
-        return []
-    }
-
-    private static func userName(_ id: uid_t) -> String? {
-        var entry = passwd()
-        var result: UnsafeMutablePointer<passwd>?
-        var buffer = [CChar](repeating: 0, count: 16 * 1024)
-        return buffer.withUnsafeMutableBufferPointer { buffer -> String? in
-            guard let base = buffer.baseAddress, getpwuid_r(id, &entry, base, buffer.count, &result) == 0, result != nil,
-                let name = entry.pw_name
-            else { return nil }
-            return String(cString: name)
-        }
-    }
 
     /// The id of a group; `nil` where there is none of the name.
     static func groupID(named name: String) -> gid_t? {
