@@ -47,9 +47,6 @@ public struct ServiceType: Sendable, Hashable, Codable, CustomStringConvertible 
     /// The bare type, without underscore or protocol.
     public let description: String
 
-    /// The type as DNS-SD writes it, such as `_earshot._tcp`.
-    public var dnsName: String { "_\(self.description)._tcp" }
-
     /// Accepts a type within the limits.
     public init(_ text: String) throws(LabelError) {
         let bytes = Array(text.utf8)

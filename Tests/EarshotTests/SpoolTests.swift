@@ -47,7 +47,7 @@ import Testing
         let id = ResourceID.random()
         #expect(try await spool.begin(id, size: 10) == 0)
         #expect(await spool.heldBytes() == 10)
-        #expect(try await spool.contentSize(id) == nil)
+        #expect(await self.code { _ = try await spool.content(id) } == .notFound)
         #expect(try await spool.write(id, offset: 0, ByteBuffer(string: "01234")) == 5)
         #expect(try await spool.write(id, offset: 5, ByteBuffer()) == 5)
         #expect(try await spool.write(id, offset: 5, ByteBuffer(string: "56789")) == 10)
@@ -57,7 +57,7 @@ import Testing
         #expect(try directory.names("spool/complete") == [id.description])
         #expect(try directory.mode("spool") == 0o700)
         #expect(try directory.mode("spool/complete/\(id)") == 0o600)
-        #expect(try await spool.contentSize(id) == 10)
+        #expect(try await spool.content(id).size == 10)
         #expect(try await spool.read(id, at: 0, count: 4) == ByteBuffer(string: "0123"))
         #expect(try await spool.read(id, at: 8, count: 99) == ByteBuffer(string: "89"))
         #expect(try await spool.read(id, at: 10, count: 1).readableBytes == 0)
@@ -79,7 +79,7 @@ import Testing
         _ = try await spool.begin(id, size: 0, quota: 0)
         #expect(await self.code { _ = try await spool.write(id, offset: 0, ByteBuffer(string: "x")) } == .tooLarge)
         #expect(try await spool.finish(id, algorithm: .xxh3, digest: Self.xxh3("")).hasPrefix("xxh3:99aa06d3"))
-        #expect(try await spool.contentSize(id) == 0)
+        #expect(try await spool.content(id).size == 0)
         #expect(try await spool.read(id, at: 0, count: 10).readableBytes == 0)
     }
 
@@ -195,7 +195,7 @@ import Testing
         #expect(try directory.names("spool/complete") == [kept.description])
         #expect(try directory.names("spool/partial") == [running.description])
         #expect(await spool.heldBytes() == 6)
-        #expect(try await spool.contentSize(kept) == 1)
+        #expect(try await spool.content(kept).size == 1)
     }
 
     @Test func nothingIsFollowedOrReplacedInTheSpool() async throws {

@@ -95,15 +95,6 @@ extension Node {
         self.isStorePumpRunning = false
     }
 
-    /// Queues changes of the outbox, for callers that wait until they are on disk.
-    func change(_ changes: [OutboxChange]) async throws(EarshotError) {
-        guard !self.isStopping else { throw Self.stopping }
-        let result = await withCheckedContinuation { continuation in
-            self.enqueue(.outbox(changes) { continuation.resume(returning: $0) })
-        }
-        try result.get()
-    }
-
     /// One transaction for all; where that fails, one for each, so that what does not fit costs the others nothing.
     private func change(_ batch: [(changes: [OutboxChange], then: (Result<Void, EarshotError>) -> Void)]) async {
         do throws(EarshotError) {

@@ -224,11 +224,7 @@ package actor Spool {
         if let name = try? Self.name(id) { _ = try? TreeRemoval.remove(name, from: self.partial) }
     }
 
-    /// The size of a completed resource's content, in bytes; `nil` when it is not here.
-    package func contentSize(_ id: ResourceID) throws(EarshotError) -> UInt64? {
-        try self.size(try Self.name(id))
-    }
-
+    /// What a completed resource's content takes, in bytes; `nil` when it is not here.
     private func size(_ name: SafeName) throws(EarshotError) -> UInt64? {
         do {
             return try self.complete.has(name) ? try SpooledTree.room(name, in: self.complete) : nil

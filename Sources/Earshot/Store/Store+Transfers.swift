@@ -47,30 +47,29 @@ extension Store {
     private static func optionalText(_ row: SQLiteStatement, _ column: CInt) -> String? { row.isNull(column) ? nil : row.text(column) }
 
     func put(_ transfer: StoredTransfer) throws(SQLiteError) {
-        // Where its resource is gone, there is nothing to go on with.
+        // Where its resource is gone, there is nothing to go on with. `is_offered` is not used: every outgoing one may have been offered.
         try self.database.run(
             """
             INSERT OR REPLACE INTO transfers (id, source, stamp, digest, is_queued, is_taken, is_offered, expires_at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM resources WHERE id = ?)
+            SELECT ?, ?, ?, ?, ?, ?, 0, ? WHERE EXISTS (SELECT 1 FROM resources WHERE id = ?)
             """,
             [
                 .blob(transfer.id.bytes), .text(transfer.source.rawValue), .text(transfer.stamp), .integer(Int64(transfer.digest.rawValue)),
-                .integer(transfer.isQueued ? 1 : 0), .integer(transfer.isTaken ? 1 : 0), .integer(transfer.isOffered ? 1 : 0),
+                .integer(transfer.isQueued ? 1 : 0), .integer(transfer.isTaken ? 1 : 0),
                 .integer(Self.milliseconds(transfer.expiresAt)), .blob(transfer.id.bytes),
             ])
     }
 
     func loadTransfers() throws(SQLiteError) -> [StoredTransfer] {
         try self.database.query(
-            "SELECT id, source, stamp, digest, is_queued, is_taken, is_offered, expires_at FROM transfers ORDER BY id"
+            "SELECT id, source, stamp, digest, is_queued, is_taken, expires_at FROM transfers ORDER BY id"
         ) { row throws(SQLiteError) in
             guard let digest = ResourceEnd.DigestAlgorithm(rawValue: UInt8(clamping: row.integer(3))) else {
                 throw SQLiteError.damaged("a transfer's digest")
             }
             return StoredTransfer(
                 id: try Self.wireID(row, 0), source: try Self.value(row, 1), stamp: row.text(2), digest: digest,
-                isQueued: row.integer(4) != 0, isTaken: row.integer(5) != 0, isOffered: row.integer(6) != 0,
-                expiresAt: Self.date(row.integer(7)))
+                isQueued: row.integer(4) != 0, isTaken: row.integer(5) != 0, expiresAt: Self.date(row.integer(6)))
         }
     }
 }

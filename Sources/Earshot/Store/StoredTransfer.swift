@@ -25,14 +25,12 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
     package let isQueued: Bool
     /// Whether an incoming one was accepted.
     package var isTaken: Bool
-    /// Whether an outgoing one was ever offered, so that the other side may hold some of it.
-    package var isOffered: Bool
     /// When it is given up if it does not go on; of one that is over: when the other side need not be told any more.
     package var expiresAt: Date
 
     package init(
         id: ResourceID, source: Source, stamp: String = "", digest: ResourceEnd.DigestAlgorithm = .xxh3, isQueued: Bool = false,
-        isTaken: Bool = false, isOffered: Bool = false, expiresAt: Date
+        isTaken: Bool = false, expiresAt: Date
     ) {
         self.id = id
         self.source = source
@@ -40,7 +38,6 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
         self.digest = digest
         self.isQueued = isQueued
         self.isTaken = isTaken
-        self.isOffered = isOffered
         self.expiresAt = expiresAt
     }
 
