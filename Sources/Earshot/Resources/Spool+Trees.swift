@@ -35,8 +35,10 @@ extension Spool {
         if let bytes = try? SpooledTree.read(SpooledTree.Part.manifest, of: outer), let manifest = try? TreeManifest(decoding: bytes),
             Self.isTree(path, of: outer), let placed = try? SafeDirectory(path: path)
         {
-            try? TreePermissions.apply(manifest, to: placed)
-            try? TreePermissions.applyToRoot(manifest, placed)
+            let around = FileStatus(path: "\(path)/..")
+            let sharing = around.flatMap(TreePermissions.Sharing.init(of:))
+            try? TreePermissions.apply(manifest, to: placed, sharing: sharing)
+            try? TreePermissions.applyToRoot(manifest, placed, sharing: sharing)
         }
         return path
     }
