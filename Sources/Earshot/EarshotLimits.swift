@@ -32,6 +32,9 @@ package enum EarshotLimits {
     package static let configuredCheck: Duration = .seconds(5)
     /// Addresses of one configured host that are tried, the resolver's first ones.
     package static let addressesPerHost = 8
+    /// Sessions with peers that nobody trusts, up to which settings may accept more of them (`from_unknown = accept`); past it a person is
+    /// asked. Keys cost a stranger nothing, and a session is kept for good.
+    package static let strangersSessions = 256
     /// Sightings kept of one peer, the latest ones: anyone may advertise under its id, as often as they like. A machine is seen once for
     /// every interface and protocol that it shares with this one.
     package static let sightingsPerPeer = 16

@@ -14,8 +14,8 @@ public enum DiscoveryBackend: String, Sendable, Hashable, Codable, CaseIterable 
     public func makeDiscovery(logger: Logger, startsEmbedded: Bool = false) -> (any PeerDiscovery)? {
         switch self {
         case .auto: AutomaticDiscovery(logger: logger, startsEmbedded: startsEmbedded)
-        case .avahi: AvahiDiscovery(logger: logger)
-        case .embedded: EmbeddedDiscovery(logger: logger)
+        case .avahi: SingleBackendDiscovery.avahi(logger: logger)
+        case .embedded: SingleBackendDiscovery.embedded(logger: logger)
         case .none: nil
         }
     }

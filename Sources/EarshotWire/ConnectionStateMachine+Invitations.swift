@@ -38,7 +38,8 @@ extension ConnectionStateMachine {
             self.endedOutgoing.insert(outgoing)
             self.outgoing = nil
             self.incoming = invite.id
-            return .deliverCrossing(dissolved: outgoing)
+            // In the place of this side's own: both want a session.
+            return .deliver
         }
 
         mutating func received(_ answer: InviteAnswer) -> ReceivedAction {

@@ -12,8 +12,6 @@ package struct ConnectionStateMachine: Sendable {
     package enum ReceivedAction: Sendable, Hashable {
         /// In order: act on it.
         case deliver
-        /// Act on this invitation, which takes the place of this side's own pending one: both sides want a session, so accept it.
-        case deliverCrossing(dissolved: InvitationID)
         /// Explained by frames crossing: nothing to do.
         case ignore
         /// Write this frame; it is accounted for already and needs no `sent`.
@@ -72,7 +70,7 @@ package struct ConnectionStateMachine: Sendable {
             self.state = .closed
             return action
         case (.reply, .finishing): return .ignore
-        case (.reply, .open), (.reply, .closed), (.deliver, _), (.deliverCrossing, _), (.ignore, _): return action
+        case (.reply, .open), (.reply, .closed), (.deliver, _), (.ignore, _): return action
         }
     }
 

@@ -377,7 +377,6 @@ package struct DataToken: Sendable, Hashable {
 
     /// A fresh one from the system's randomness.
     package init() {
-        var generator = SystemRandomNumberGenerator()
-        self.bytes = (0..<WireLimits.dataToken).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        self.bytes = .random(count: WireLimits.dataToken)
     }
 }

@@ -70,6 +70,7 @@ struct Daemon: Sendable {
                         ) { manager.feedWatchdog() })
                 }
             }
+            // The last one is told first that the daemon stops, and its time runs while the others end.
             services.append(StopDeadline(serviceManager: manager, loop: guardian))
             try await self.serve(services, logger)
             withExtendedLifetime(lock) {}
@@ -85,10 +86,7 @@ struct Daemon: Sendable {
         var quietLogger = logger
         quietLogger.logLevel = max(.warning, logger.logLevel)
         var configuration = ServiceGroupConfiguration(
-            services: services.map { service in
-                // The deadline's service ends first when the daemon stops, and that is no reason to hurry the others.
-                ServiceGroupConfiguration.ServiceConfiguration(service: service)
-            }, gracefulShutdownSignals: [.sigterm, .sigint], logger: quietLogger)
+            services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: quietLogger)
         configuration.maximumGracefulShutdownDuration = .seconds(2)
         try await ServiceGroup(configuration: configuration).run()
     }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import EarshotControl
 internal import EarshotSafety
 internal import Glibc
 
@@ -9,7 +10,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         commandName: "earshotd",
         abstract: "Finds the machines within earshot, and carries messages and files between those that agree to talk.",
         discussion: "Settings come from flags, then the environment (EARSHOT_PEER_NAME for name in [peer]), then the file, then defaults.",
-        version: DaemonVersion.current, subcommands: [IdentityCommand.self])
+        version: EarshotVersion.current, subcommands: [IdentityCommand.self])
 
     @OptionGroup var places: PlaceOptions
     @Option(name: .long, help: ArgumentHelp("Serve the control API on this Unix socket.", valueName: "path"), completion: .file())

@@ -205,8 +205,8 @@ private final class FakeBackend: Sendable {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         #expect(DiscoveryBackend.allCases.map(\.rawValue) == ["auto", "avahi", "embedded", "none"])
         #expect(DiscoveryBackend.auto.makeDiscovery(logger: logger) is AutomaticDiscovery)
-        #expect(DiscoveryBackend.avahi.makeDiscovery(logger: logger) is AvahiDiscovery)
-        #expect(DiscoveryBackend.embedded.makeDiscovery(logger: logger) is EmbeddedDiscovery)
+        #expect(DiscoveryBackend.avahi.makeDiscovery(logger: logger) is SingleBackendDiscovery)
+        #expect(DiscoveryBackend.embedded.makeDiscovery(logger: logger) is SingleBackendDiscovery)
         #expect(DiscoveryBackend.none.makeDiscovery(logger: logger) == nil)
     }
 }

@@ -15,15 +15,6 @@ extension TestNode {
     func spoolNames() throws -> [String] { try self.state.names("spool/partial") + self.state.names("spool/complete") }
 }
 
-/// Goes on once the condition holds, and fails where it never does.
-func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(20)
-    while try await !condition() {
-        try #require(ContinuousClock.now < deadline, what)
-        await Task.yield()
-    }
-}
-
 /// What a stranger may try, and that nothing comes of it: the store is what it was, and a live session still answers.
 @Suite(.timeLimit(.minutes(1))) struct HostilePeerTests {
     private func attack(_ body: (_ bob: TestNode, _ session: SessionID) async throws -> Void) async throws {

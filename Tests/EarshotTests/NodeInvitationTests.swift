@@ -4,6 +4,18 @@ import Testing
 
 @testable import Earshot
 
+extension Node {
+    /// Sessions with so many peers that nobody trusts.
+    fileprivate func fill(strangers count: Int) {
+        for number in 0..<count {
+            let id = PeerID(subjectPublicKeyInfo: [1, UInt8(number >> 8), UInt8(number & 0xFF)])
+            var record = PeerRecord(id: id, now: self.now)
+            record.session = StoredSession(id: .random(), members: [self.id, id], createdAt: self.now)
+            self.records[id] = record
+        }
+    }
+}
+
 @Suite(.timeLimit(.minutes(1))) struct NodeInvitationLimitTests {
     private func invite(_ raw: RawPeer, _ id: InvitationID = .random(), context: [UInt8] = []) async throws -> InvitationID {
         try await raw.send(.invite(Invite(id: id, timeoutMilliseconds: 60_000, context: context)))
@@ -111,6 +123,30 @@ import Testing
             case .accept:
                 let answer = try await self.answer(raw)
                 #expect(answer.decision == (await bob.node.sessions().first.map { .accepted($0.id) }))
+            }
+            await raw.close()
+            await bob.stop()
+        }
+    }
+
+    /// Settings let so many strangers in; then a person is asked. Whoever is trusted comes in all the same.
+    @Test(arguments: [false, true]) func strangersSessions(isTrusted: Bool) async throws {
+        for count in [EarshotLimits.strangersSessions - 1, EarshotLimits.strangersSessions] {
+            let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+            await bob.node.fill(strangers: count)
+            let identity = try RawPeer.makeIdentity()
+            if isTrusted { _ = try await bob.node.setTrust(.trusted, for: identity.id.description) }
+            let raw = try await self.proven(bob, as: identity)
+            let id = try await self.invite(raw)
+            if isTrusted || count < EarshotLimits.strangersSessions {
+                guard case .accepted = try await self.answer(raw).decision else {
+                    Issue.record("not accepted with \(count) strangers")
+                    return
+                }
+            } else {
+                #expect(try await bob.invitation().id == id)
+                try await raw.roundTrip()
+                #expect(await bob.node.invitations(all: false).map(\.id) == [id])
             }
             await raw.close()
             await bob.stop()

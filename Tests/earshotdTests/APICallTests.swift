@@ -21,6 +21,7 @@ import Testing
             #expect(routes.count == Set(routes).count)
             #expect(Set(routes) == APIDocument.shared.operations)
             #expect(APIDocument.shared.operations.count > 25)
+            #expect(APIDocument.shared.root["info"]?["version"]?.string == EarshotVersion.current)
         }
     }
 

@@ -115,7 +115,7 @@ extension Node {
     }
 
     private func note(_ peer: ConfiguredPeer, of id: PeerID) {
-        var record = self.records[id] ?? PeerRecord(id: id, now: Date())
+        var record = self.records[id] ?? PeerRecord(id: id, now: self.now)
         if !record.configured.contains(peer) { record.configured.append(peer) }
         self.records[id] = record
         self.publishPeer(id)

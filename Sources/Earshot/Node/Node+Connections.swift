@@ -99,7 +99,7 @@ extension Node {
 
     func connectionProven(_ connection: Connection) {
         let id = connection.peer.id
-        var record = self.records[id] ?? PeerRecord(id: id, now: Date())
+        var record = self.records[id] ?? PeerRecord(id: id, now: self.now)
         // Where our preference has changed during the handshake, the next one will say so.
         guard !self.isStopping, self.preferencesYield(connection) else {
             connection.close()
@@ -130,7 +130,7 @@ extension Node {
         }
         record.connection = connection
         record.isProven = true
-        record.lastSeen = Date()
+        record.lastSeen = self.now
         record.isAttached = false
         record.hasSentMessage = false
         record.redial.attempts = 0
@@ -201,7 +201,7 @@ extension Node {
         self.logger.debug("a connection ended", metadata: ["peer": "\(id)", "end": "\(end)"])
         self.records[id]?.connection = nil
         self.records[id]?.isAttached = false
-        self.records[id]?.lastSeen = Date()
+        self.records[id]?.lastSeen = self.now
         // Tried again, it would come to the same.
         if case .refused(let refusal) = end, refusal.code == .protocolViolation {
             self.interruptMovingTransfers(of: id, .protocolViolation, "the connection was closed for a fault: \(refusal.explanation)")
@@ -301,7 +301,7 @@ extension Node {
             connection.processed(weight)
             return
         }
-        self.records[id]?.lastSeen = Date()
+        self.records[id]?.lastSeen = self.now
         var handedOn = 0
         var messages: [MessageFrame] = []
         for frame in frames {

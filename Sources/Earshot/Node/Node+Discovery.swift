@@ -29,11 +29,11 @@ extension Node {
         if let previous = self.sightedPeers[key], previous != info.id { self.sightingLost(key) }
         guard info.id != self.id else { return }
         guard self.records[info.id] != nil || self.hasRoomForDiscovered() else { return }
-        var record = self.records[info.id] ?? PeerRecord(id: info.id, now: Date())
+        var record = self.records[info.id] ?? PeerRecord(id: info.id, now: self.now)
         // One that was renamed is seen under both instances for a while, and the old one may still be reported anew: it says nothing new.
         if record.sightings[key]?.txt != sighting.txt { record.advertisedName = info.name }
         if let oldest = record.note(sighting, key) { self.sightedPeers.removeValue(forKey: oldest) }
-        record.lastSeen = Date()
+        record.lastSeen = self.now
         record.lossGrace?.cancel()
         record.lossGrace = nil
         record.redial.attempts = 0
@@ -79,7 +79,7 @@ extension Node {
 
     func tell(_ kind: NodeEvent.Kind, cost: Int = 512, isLive: Bool = false) {
         self.counters.count(kind)
-        self.events.append(kind, at: Date(), cost: cost, isLive: isLive)
+        self.events.append(kind, at: self.now, cost: cost, isLive: isLive)
     }
 
     private func tell(_ kind: (Peer) -> NodeEvent.Kind, _ peer: Peer) {
@@ -96,7 +96,7 @@ extension Node {
     func tell(_ kinds: [NodeEvent.Kind], cost: (NodeEvent.Kind) -> Int = { _ in 512 }, isLive: Bool = false) {
         guard !kinds.isEmpty else { return }
         for kind in kinds { self.counters.count(kind) }
-        self.events.append(kinds, at: Date(), cost: cost, isLive: isLive)
+        self.events.append(kinds, at: self.now, cost: cost, isLive: isLive)
     }
 
     func isInviting(_ id: PeerID) -> Bool {

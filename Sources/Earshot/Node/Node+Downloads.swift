@@ -210,7 +210,7 @@ extension Node {
         row.transferred = row.size
         row.bytesPerSecond = 0
         row.secondsLeft = nil
-        row.completedAt = Date()
+        row.completedAt = self.now
         let destination = self.destination
         do throws(EarshotError) {
             var kept = row

@@ -63,7 +63,7 @@ extension Node {
         transfer.unrecordedSince = nil
         transfer.row.bytesPerSecond = 0
         if transfer.row.state == .transferring || transfer.isTaken { transfer.row.state = .paused }
-        let latest = Date().addingTimeInterval(EarshotLimits.resourceResumeTime / .seconds(1))
+        let latest = self.now.addingTimeInterval(EarshotLimits.resourceResumeTime / .seconds(1))
         stored.expiresAt = stored.isQueued ? max(stored.expiresAt, latest) : latest
         transfer.stored = stored
         self.transfers[id] = transfer
@@ -93,7 +93,7 @@ extension Node {
         for transfer in self.transfers.values where transfer.row.peerID == peer && transfer.isUntold {
             let row = transfer.row
             let refusal = Refusal(EarshotError(row.error ?? .cancelled, row.errorMessage ?? ""))
-            let isForgotten = transfer.stored.map { $0.expiresAt < Date() } ?? true
+            let isForgotten = transfer.stored.map { $0.expiresAt < self.now } ?? true
             guard isForgotten || self.tellEnd(of: row.id, refusal) else { continue }
             self.transfers[row.id]?.stored = nil
             self.persist([.removeTransfer(row.id)]) { _ in }
@@ -163,7 +163,7 @@ extension Node {
             transfer.row.state = .failed
             transfer.row.error = .notConnected
             transfer.row.errorMessage = "the daemon was restarted meanwhile; send it again"
-            transfer.row.completedAt = Date()
+            transfer.row.completedAt = self.now
             // What a body has brought there before is of no use any more.
             if transfer.stored?.source != .body || record?.session == nil { transfer.stored = nil }
             try await self.store.apply(
@@ -172,7 +172,7 @@ extension Node {
         }
         if transfer.row.state == .transferring {
             // Killed on the way: its time of absence begins now.
-            let latest = Date().addingTimeInterval(EarshotLimits.resourceResumeTime / .seconds(1))
+            let latest = self.now.addingTimeInterval(EarshotLimits.resourceResumeTime / .seconds(1))
             stored.expiresAt = max(stored.expiresAt, latest)
             transfer.stored = stored
         }

@@ -86,7 +86,7 @@ extension Node {
         guard let connection = self.records[id]?.connection, let pending = self.pendingInvitation(with: id, .outgoing),
             let record = self.invitations[pending], record.sentOn != ObjectIdentifier(connection)
         else { return }
-        let left = max(1, record.invitation.expiresAt.timeIntervalSinceNow * 1000)
+        let left = max(1, record.invitation.expiresAt.timeIntervalSince(self.now) * 1000)
         self.invitations[pending]?.sentOn = ObjectIdentifier(connection)
         connection.send([
             .invite(
@@ -206,7 +206,8 @@ extension Node {
             return
         }
         self.expireTrust(id)
-        let outcome = self.policy(of: self.records[id] ?? record).invitation().outcome
+        var outcome = self.policy(of: self.records[id] ?? record).invitation().outcome
+        if outcome == .accept, self.isFull(forStranger: self.records[id] ?? record) { outcome = .ask }
         if outcome == .hide {
             // As a blocked peer: it hears what a person's rejection sounds like, and nobody here hears of it.
             let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds)
@@ -222,6 +223,17 @@ extension Node {
         case .reject: self.resolveInvitation(invite.id, .declined, answering: .declined)
         case .accept: self.acceptByPolicy(invitation)
         }
+    }
+
+    /// Whether settings alone do not let one more peer in that nobody trusts.
+    private func isFull(forStranger record: PeerRecord) -> Bool {
+        guard record.trust != .trusted else { return false }
+        let strangers = self.records.values.count { $0.session != nil && $0.trust != .trusted }
+        guard strangers >= EarshotLimits.strangersSessions else { return false }
+        self.logger.warning(
+            "too many sessions with peers that nobody trusts; a person has to accept the next",
+            metadata: ["peer": "\(record.id)", "name": "\(record.name)", "limit": "\(EarshotLimits.strangersSessions)"])
+        return true
     }
 
     private func acceptByPolicy(_ invitation: Invitation) {
@@ -370,7 +382,7 @@ extension Node {
     private func makeInvitation(
         _ direction: Direction, id: InvitationID, peer: PeerID, context: [UInt8], timeout: Duration, accepted: SessionID? = nil
     ) -> Invitation {
-        let now = Date()
+        let now = self.now
         return Invitation(
             id: id, direction: direction, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, context: context,
             state: accepted == nil ? .pending : .accepted, error: nil, errorMessage: nil, createdAt: now,

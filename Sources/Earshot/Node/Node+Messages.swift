@@ -17,7 +17,7 @@ extension Node {
         var weight = 0
         var live: [NodeEvent.Kind] = []
         var refused: [MessageReceipt] = []
-        let now = Date()
+        let now = self.now
         for frame in frames {
             guard record.session?.id == frame.session else {
                 if frame.mode != .unreliable { refused.append(MessageReceipt(id: frame.id, outcome: .refused)) }
@@ -54,7 +54,7 @@ extension Node {
         guard self.mutedConnections[ObjectIdentifier(connection)] == nil, self.records[peer]?.connection === connection,
             let session = self.records[peer]?.session?.id, let name = self.records[peer]?.name
         else { return }
-        let now = Date()
+        let now = self.now
         self.records[peer]?.lastSeen = now
         var events: [EventLog.Live] = []
         events.reserveCapacity(frames.count)

@@ -18,11 +18,11 @@ extension Node {
         }
         let row = Resource(
             id: offer.id, direction: .incoming, peerID: peer, peerName: record.name, name: offer.name,
-            kind: offer.resourceKind, size: offer.size, state: .offered, createdAt: Date())
+            kind: offer.resourceKind, size: offer.size, state: .offered, createdAt: self.now)
         let isTaken = self.configuration.acceptResources == .session
         let stored = StoredTransfer(
             id: offer.id, source: .none, isTaken: isTaken,
-            expiresAt: Date().addingTimeInterval(EarshotLimits.resourceResumeTime / .seconds(1)))
+            expiresAt: self.now.addingTimeInterval(EarshotLimits.resourceResumeTime / .seconds(1)))
         self.transfers[offer.id] = Transfer(row: row, stored: stored)
         self.persist([.putResource(row), .putTransfer(stored)]) { _ in }
         self.tell(.resourceOffered(row))

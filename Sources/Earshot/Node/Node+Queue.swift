@@ -12,8 +12,8 @@ extension Node {
         for row in rows {
             var message = OutgoingMessage(
                 id: row.id, contentType: row.contentType, size: row.size, body: nil, fingerprint: row.fingerprint, mode: .reliable,
-                isQueued: true, sentAt: row.sentAt, deadline: .now + .seconds(row.deadline.timeIntervalSinceNow), recipients: row.recipients
-            )
+                isQueued: true, sentAt: row.sentAt, deadline: .now + .seconds(row.deadline.timeIntervalSince(self.now)),
+                recipients: row.recipients)
             for index in message.recipients.indices where !message.recipients[index].status.isFinal {
                 message.recipients[index].status = .queued
             }

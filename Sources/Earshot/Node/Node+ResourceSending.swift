@@ -119,7 +119,7 @@ extension Node {
     private func newRow(named name: String, _ kind: Resource.Kind, size: UInt64, path: String?, to peer: PeerID) -> Resource {
         Resource(
             id: .random(), direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, name: name,
-            kind: kind, size: size, state: .offered, path: path, createdAt: Date())
+            kind: kind, size: size, state: .offered, path: path, createdAt: self.now)
     }
 
     private func newTransfer(
@@ -133,7 +133,7 @@ extension Node {
             }
         return StoredTransfer(
             id: id, source: source, stamp: stamp, digest: algorithm, isQueued: isQueued,
-            expiresAt: Date().addingTimeInterval(patience / .seconds(1)))
+            expiresAt: self.now.addingTimeInterval(patience / .seconds(1)))
     }
 
     private func beginUpload(

@@ -62,17 +62,17 @@ extension Node {
     // MARK: Discovery under way
 
     /// What discovery does under a configuration.
-    struct DiscoveryPlan: Sendable, Hashable {
+    struct DiscoveryRequest: Sendable, Hashable {
         let advertisement: Advertisement?
         let serviceType: String?
     }
 
-    private func discoveryPlan(_ configuration: Configuration) -> DiscoveryPlan {
+    private func discoveryPlan(_ configuration: Configuration) -> DiscoveryRequest {
         let name = configuration.displayName
         let advertisement = Advertisement(
             instanceName: name.description, serviceType: configuration.serviceType.description, port: self.listeningPort,
             txt: DiscoveryInfo.record(id: self.id, name: name, pairs: configuration.discoveryInfo))
-        return DiscoveryPlan(
+        return DiscoveryRequest(
             advertisement: configuration.advertise ? advertisement : nil,
             serviceType: configuration.browse ? configuration.serviceType.description : nil)
     }

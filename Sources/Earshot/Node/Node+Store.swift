@@ -157,7 +157,7 @@ extension Node {
     private func deliver(_ batch: [Delivery]) async {
         var outcomes: [DeliveryOutcome]?
         do throws(EarshotError) {
-            outcomes = try await self.store.deliver(batch.flatMap(\.messages), receivedAt: Date())
+            outcomes = try await self.store.deliver(batch.flatMap(\.messages), receivedAt: self.now)
         } catch {
             self.logger.error("cannot keep messages", metadata: ["count": "\(batch.count)", "error": "\(error)"])
         }
@@ -194,7 +194,7 @@ extension Node {
     /// Drops what has been read and is too old, and comes back to it.
     func pruneInbox() {
         self.pruning?.cancel()
-        let limit = Date().addingTimeInterval(-(self.configuration.inboxAge / .seconds(1)))
+        let limit = self.now.addingTimeInterval(-(self.configuration.inboxAge / .seconds(1)))
         self.spawn { [weak self, store, logger] in
             do throws(EarshotError) {
                 try await store.prune(readBefore: limit)

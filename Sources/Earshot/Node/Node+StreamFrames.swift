@@ -16,7 +16,7 @@ extension Node {
             return
         }
         let row = ByteStream(
-            id: open.id, direction: .incoming, peerID: peer, peerName: record.name, name: open.name.description, openedAt: Date())
+            id: open.id, direction: .incoming, peerID: peer, peerName: record.name, name: open.name.description, openedAt: self.now)
         self.streams.removeValue(forKey: open.id)
         self.streams[open.id] = StreamRecord(row: row, flow: .incoming(nil), connection: connection)
         self.tell(.streamOpened(row))
@@ -100,7 +100,7 @@ extension Node {
         var row = stream.shown(at: .now)
         row.state = .closed
         row.bytesPerSecond = 0
-        row.closedAt = Date()
+        row.closedAt = self.now
         row.error = error?.code
         row.errorMessage = error?.message
         stream.expiry?.cancel()

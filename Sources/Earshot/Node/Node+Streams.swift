@@ -50,7 +50,7 @@ extension Node {
         }
         let row = ByteStream(
             id: .random(), direction: .outgoing, peerID: peer, peerName: record?.name ?? peer.description, name: name.description,
-            openedAt: Date())
+            openedAt: self.now)
         let flow = OutgoingFlow(row.id) { [input] in input.yield(.streamIsLarge(row.id)) }
         self.streams[row.id] = StreamRecord(row: row, flow: .outgoing(flow))
         self.streams[row.id]?.expiry = self.schedule(.stream(row.id), after: EarshotLimits.streamOpenTime)

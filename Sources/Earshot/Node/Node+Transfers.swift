@@ -69,7 +69,7 @@ extension Node {
         transfer.row.errorMessage = error?.message
         transfer.row.bytesPerSecond = 0
         transfer.row.secondsLeft = nil
-        transfer.row.completedAt = Date()
+        transfer.row.completedAt = self.now
         transfer.expiry?.cancel()
         transfer.signals?.finish()
         transfer.progressTimer?.cancel()
@@ -148,7 +148,7 @@ extension Node {
             case .decision: EarshotLimits.offerTime
             case .movement: EarshotLimits.resourceStallTime
             case .comparison, .done: EarshotLimits.resourceDoneTime + reading
-            case .absence: max(.zero, .seconds(transfer.stored?.expiresAt.timeIntervalSinceNow ?? 0))
+            case .absence: max(.zero, .seconds(transfer.stored?.expiresAt.timeIntervalSince(self.now) ?? 0))
             }
         let timer = self.schedule(.transfer(id, limit), after: time)
         self.transfers[id]?.expiry = timer

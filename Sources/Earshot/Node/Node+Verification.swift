@@ -78,8 +78,7 @@ extension Node {
         guard let record = self.records[id], record.comparison?.state == .waiting, let connection = record.connection,
             !self.isDialling(record), var machine = record.comparing
         else { return }
-        var generator = SystemRandomNumberGenerator()
-        let nonce = (0..<WireLimits.verificationPart).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        let nonce = [UInt8].random(count: WireLimits.verificationPart)
         let action = machine.start(id: .random(), nonce: nonce)
         self.records[id]?.comparing = machine
         switch action {

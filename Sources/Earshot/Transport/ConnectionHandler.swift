@@ -144,7 +144,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 self.perform(outcome, context: context)
             case .proven:
                 switch self.machine?.received(frame) ?? .ignore {
-                case .deliver, .deliverCrossing:
+                case .deliver:
                     switch frame {
                     case .pong: break
                     case .goodbye: self.finish(.inOrder, context: context)

@@ -166,11 +166,10 @@ package final class Transport: Sendable {
         role: HandshakeRole, purpose: ConnectionHandler.Purpose = .control, expected: PeerID?, dialled: PeerAddress?,
         settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
     ) -> ConnectionHandler.Settings {
-        var generator = SystemRandomNumberGenerator()
         let configuration = self.configuration
         let hello = Hello(
             versions: WireLimits.versions, publicKey: self.identity.publicKey, signatureScheme: self.identity.scheme,
-            nonce: (0..<WireLimits.nonceLength).map { _ in UInt8.random(in: .min ... .max, using: &generator) },
+            nonce: .random(count: WireLimits.nonceLength),
             serviceType: configuration.serviceType, displayName: configuration.displayName, encryption: configuration.encryption,
             extensions: purpose.helloExtensions)
         let identity = self.identity

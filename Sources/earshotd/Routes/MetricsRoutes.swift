@@ -1,4 +1,5 @@
 internal import Earshot
+internal import EarshotControl
 internal import FoundationEssentials
 internal import HTTPTypes
 internal import Hummingbird
@@ -16,7 +17,7 @@ struct MetricsRoutes: Sendable {
             Route(.get, "/v1/metrics") { _, _ in
                 let metrics = DaemonMetrics(
                     status: await self.api.node.status(), node: await self.api.node.metrics(), readers: self.api.readers.counts,
-                    requests: self.api.requests.byStatus, version: DaemonVersion.current, now: Date())
+                    requests: self.api.requests.byStatus, version: EarshotVersion.current, now: Date())
                 return Response(
                     status: .ok, headers: [.contentType: PrometheusText.contentType],
                     body: .init(byteBuffer: ByteBuffer(string: metrics.text)))

@@ -12,7 +12,7 @@ struct StatusRoutes: Sendable {
     var routes: [Route] {
         [
             Route(.get, "/v1/status") { _, _ in
-                try .json(ControlAPI.Status(await self.api.node.status(), version: DaemonVersion.current))
+                try .json(ControlAPI.Status(await self.api.node.status(), version: EarshotVersion.current))
             }
         ]
     }

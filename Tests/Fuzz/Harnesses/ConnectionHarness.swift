@@ -29,7 +29,7 @@ enum ConnectionHarness: Harness {
             if choice & 2 == 0, !underWay[me].isEmpty {
                 let frame = underWay[me].removeFirst()
                 switch machines[me].received(frame) {
-                case .deliver, .deliverCrossing, .ignore: break
+                case .deliver, .ignore: break
                 case .reply(let reply): underWay[1 - me].append(reply)
                 case .violation(let error): demand(false, "an honest peer is never at fault: \(error) on \(frame.type)")
                 }
@@ -73,7 +73,7 @@ enum ConnectionHarness: Harness {
                 continue
             }
             switch machine.received(frame) {
-            case .deliver, .deliverCrossing:
+            case .deliver:
                 demand(!isOver, "nothing is delivered after a violation")
                 if case .resourceChunk(let chunk) = frame {
                     let end = chunk.offset + UInt64(chunk.data.readableBytes)

@@ -1,0 +1,7 @@
+extension [UInt8] {
+    /// Bytes that nobody can guess: of the kernel's generator (getrandom(2)).
+    package static func random(count: Int) -> Self {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+    }
+}
