@@ -1,5 +1,6 @@
 import EarshotWire
 import Foundation
+import OrderedCollections
 import Testing
 
 @testable import Earshot
