@@ -2,7 +2,7 @@ import EarshotSafety
 public import EarshotWire
 import FoundationEssentials
 import Logging
-public import NIOCore
+import NIOCore
 import OrderedCollections
 
 /// Listing resources, and what a person does with them; how they move is in `Node+Uploads` and `Node+Downloads`.
@@ -92,63 +92,5 @@ extension Node {
         self.forget(row)
         if row.inSpool { try await self.spool.remove(id) }
         return nil
-    }
-}
-
-/// The bytes of a received resource, for reading in pieces.
-public struct ResourceContent: Sendable {
-    /// As the sender gave it: untrusted.
-    public let name: String
-    /// Bytes.
-    public let size: UInt64
-    /// `ALGORITHM:HEX`.
-    public let digest: String?
-    /// A directory's bytes are its tree (`Trees` in the protocol's specification).
-    public let kind: Resource.Kind
-    private let bytes: Bytes
-    private let spool: Spool
-
-    /// Where it lies.
-    enum Bytes: Sendable {
-        case file(OpenFile)
-        case tree(SpooledTree)
-    }
-
-    init(_ row: Resource, _ bytes: Bytes, spool: Spool) {
-        self.name = row.name
-        self.size = row.size
-        self.digest = row.digest
-        self.kind = row.kind
-        self.bytes = bytes
-        self.spool = spool
-    }
-
-    /// At most `count` bytes from `offset` on; none at the end. Goes on when the resource is deleted meanwhile.
-    /// - Throws: `storage` where the spool cannot be read.
-    public func read(at offset: UInt64, count: Int) async throws(EarshotError) -> ByteBuffer {
-        switch self.bytes {
-        case .file(let file): try await self.spool.read(file, at: offset, count: count)
-        case .tree(let tree): try await self.spool.read(tree, at: offset, count: count)
-        }
-    }
-
-    /// A directory as a tar archive (POSIX.1-2001 `pax`); `nil` for a file.
-    public func archive() -> ResourceArchive? {
-        switch self.bytes {
-        case .file: nil
-        case .tree(let tree): ResourceArchive(archive: tree.archive(named: self.name), spool: self.spool)
-        }
-    }
-}
-
-/// A received directory as a tar archive, for reading in pieces, once and in order.
-public struct ResourceArchive: Sendable {
-    let archive: TreeArchive
-    let spool: Spool
-
-    /// At most `count` bytes; none at the end.
-    /// - Throws: `storage` where the spool cannot be read.
-    public func next(count: Int) async throws(EarshotError) -> ByteBuffer {
-        try await self.spool.next(self.archive, count: count)
     }
 }

@@ -1,7 +1,6 @@
 import EarshotWire
 import NIOCore
 import OrderedCollections
-import Synchronization
 
 /// Figures of a node for a monitoring system: how much there is now, and how much there has been in this run.
 public struct NodeMetrics: Sendable {
@@ -86,15 +85,6 @@ extension NodeMetrics.Counters {
         default: break
         }
     }
-}
-
-/// Counts handshakes that came to nothing, on whichever event loop they did.
-final class HandshakeFailures: Sendable {
-    private let counts = Mutex<[EarshotError.Code: UInt64]>([:])
-
-    func count(_ code: EarshotError.Code) { self.counts.withLock { $0[code, default: 0] &+= 1 } }
-
-    var byCode: [EarshotError.Code: UInt64] { self.counts.withLock { $0 } }
 }
 
 extension Node {

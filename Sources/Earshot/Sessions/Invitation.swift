@@ -44,25 +44,3 @@ public struct Invitation: Sendable, Hashable, Identifiable {
     /// The session that an accepted one has led to.
     public internal(set) var sessionID: SessionID?
 }
-
-/// Peers that have agreed to talk. Belongs to their keys, not to a connection.
-public struct Session: Sendable, Hashable, Identifiable {
-    /// The other side of a session.
-    public struct Member: Sendable, Hashable {
-        /// Who it is.
-        public let peerID: PeerID
-        /// Its display name: a label.
-        public let name: String
-        /// Whether it can be talked to now.
-        public let state: MemberState
-        /// Of its connection; `nil` without one.
-        public let protection: Protection?
-    }
-
-    /// Chosen by the side that accepted.
-    public let id: SessionID
-    /// The members but for ourselves.
-    public let members: [Member]
-    /// When it was agreed, by this machine's clock.
-    public let createdAt: Date
-}

@@ -5,8 +5,8 @@ import NIOPosix
 
 /// A client of the control API on the daemon's Unix socket (design section 7).
 ///
-/// One call a function, in `ControlClient+Calls.swift`. A call has no time limit of its own: several of them wait for a person or for
-/// another machine; cancel the task to give one up. Made by ``with(socketPath:_:)``, which closes the connections at its end.
+/// One call a function, in `ControlClient+Calls.swift`. A call that only looks is given up after a while without an answer; the others have
+/// no time limit of their own, since several of them wait for a person or for another machine: cancel the task to give one up. Made by ``with(socketPath:_:)``, which closes the connections at its end.
 package struct ControlClient: Sendable {
     /// Where the daemon listens.
     package let socketPath: String
@@ -15,14 +15,19 @@ package struct ControlClient: Sendable {
     /// The most bytes of an answer that is not a stream: a page of messages fits.
     static let answerLimit = 256 * 1024 * 1024
 
-    private init(socketPath: String, http: HTTPClient) {
+    /// How long a daemon may take to answer a call that waits for nobody: far longer than a busy one takes, so that it hangs.
+    package static let patience: Duration = .seconds(30)
+    private let patience: Duration
+
+    private init(socketPath: String, patience: Duration, http: HTTPClient) {
         self.socketPath = socketPath
+        self.patience = patience
         self.http = http
     }
 
     /// Calls `body` with a client of the daemon at the socket, and closes its connections afterwards.
     package static func with<Result: Sendable>(
-        socketPath: String, _ body: (ControlClient) async throws -> Result
+        socketPath: String, patience: Duration = Self.patience, _ body: (ControlClient) async throws -> Result
     ) async throws -> Result {
         var configuration = HTTPClient.Configuration()
         configuration.httpVersion = .http1Only
@@ -31,7 +36,7 @@ package struct ControlClient: Sendable {
         configuration.connectionPool.retryConnectionEstablishment = false
         let http = HTTPClient(eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: configuration)
         do {
-            let result = try await body(ControlClient(socketPath: socketPath, http: http))
+            let result = try await body(ControlClient(socketPath: socketPath, patience: patience, http: http))
             try? await http.shutdown()
             return result
         } catch {
@@ -50,9 +55,10 @@ package struct ControlClient: Sendable {
         case lines(AsyncStreamOfBytes)
     }
 
-    /// Sends a request and returns the head of its answer; a problem is thrown.
+    /// Sends a request and returns the head of its answer, for which it waits that long; a problem is thrown.
     func open(
-        _ method: HTTPMethod, _ path: String, body: Body = .none, accept: String = "application/json", prefer: String? = nil
+        _ method: HTTPMethod, _ path: String, body: Body = .none, accept: String = "application/json", prefer: String? = nil,
+        within limit: Duration? = nil
     ) async throws(ControlError) -> HTTPClientResponse {
         try Self.check(path)
         var request = HTTPClientRequest(url: "http+unix://\(ControlPath.encode(self.socketPath))\(path)")
@@ -76,7 +82,7 @@ package struct ControlClient: Sendable {
         }
         let response: HTTPClientResponse
         do {
-            response = try await self.http.execute(request, deadline: .distantFuture)
+            response = try await self.http.execute(request, deadline: limit.map { .now() + TimeAmount($0) } ?? .distantFuture)
         } catch {
             throw self.failure(error, answered: false)
         }
@@ -101,7 +107,7 @@ package struct ControlClient: Sendable {
     func call<Value: Decodable & Sendable>(
         _ method: HTTPMethod, _ path: String, body: Body = .none, as type: Value.Type
     ) async throws(ControlError) -> ControlReply<Value> {
-        let response = try await self.open(method, path, body: body)
+        let response = try await self.open(method, path, body: body, within: method == .GET ? self.patience : nil)
         let json = try await self.collect(response)
         return try Self.reply(json, to: "\(method) \(path)")
     }
@@ -146,6 +152,7 @@ package struct ControlClient: Sendable {
         case let error as ControlError: return error
         case is CancellationError: return .cancelled
         case let error as HTTPClientError where error == .cancelled: return .cancelled
+        case let error as HTTPClientError where error == .deadlineExceeded: return .silent(path: self.socketPath)
         case let error as IOError where !answered:
             return .unreachable(path: self.socketPath, reason: SystemError.reason(error.errnoCode), code: error.errnoCode)
         case let error as IOError: return .lost(path: self.socketPath, reason: SystemError.reason(error.errnoCode))

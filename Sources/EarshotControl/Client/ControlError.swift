@@ -2,6 +2,8 @@
 package enum ControlError: Error, Hashable, Sendable {
     /// No daemon answers at the socket; the errno where the kernel gave one.
     case unreachable(path: String, reason: String, code: CInt?)
+    /// Something takes the call and does not answer.
+    case silent(path: String)
     /// The daemon went away in the middle of an answer.
     case lost(path: String, reason: String)
     /// The daemon refused, and says why.

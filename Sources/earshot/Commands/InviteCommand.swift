@@ -98,7 +98,7 @@ extension ControlError {
     /// Whether the daemon may have done what it was asked to do.
     fileprivate var leavesOpen: Bool {
         switch self {
-        case .lost, .malformed: true
+        case .silent, .lost, .malformed: true
         case .unreachable, .problem, .source, .cancelled: false
         }
     }

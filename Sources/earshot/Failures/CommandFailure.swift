@@ -26,6 +26,10 @@ struct CommandFailure: Error, Hashable, Sendable {
     init(_ error: ControlError, peer: String? = nil) {
         switch error {
         case .unreachable(let path, let reason, let code): self = Self.unreachable(path, reason, code)
+        case .silent(let path):
+            self.init(
+                .temporary, "what listens at \(path.escapedForDisplay) does not answer",
+                hint: "look whether the daemon hangs: systemctl status earshotd")
         case .lost(let path, let reason):
             self.init(
                 .noDaemon, "the daemon at \(path.escapedForDisplay) went away: \(reason.escapedForDisplay)",

@@ -1,0 +1,53 @@
+internal import EarshotSafety
+public import EarshotWire
+
+/// `[PEERID@]host:port`: a peer that is reached without discovery, by the decision of whoever wrote the settings.
+public struct ConfiguredPeer: Sendable, Hashable, CustomStringConvertible {
+    /// The peer that must answer there; any where `nil`.
+    public let id: PeerID?
+    /// A name or a numeric address, without brackets.
+    public let host: String
+    /// 1 to 65535.
+    public let port: UInt16
+
+    /// Reads the written form.
+    /// - Throws: `invalid-parameter` with what would be right.
+    public init(_ text: String) throws(EarshotError) {
+        var rest = text[...]
+        if let at = rest.firstIndex(of: "@") {
+            guard let id = PeerID(String(rest[..<at])) else {
+                throw Self.error(text, "what stands before @ is a peer id of \(PeerID.textLength) characters")
+            }
+            self.id = id
+            rest = rest[rest.index(after: at)...]
+        } else {
+            self.id = nil
+        }
+        guard let colon = rest.lastIndex(of: ":"), let port = UInt16(rest[rest.index(after: colon)...]), port > 0 else {
+            throw Self.error(text, "it ends in a colon and a port from 1 to 65535")
+        }
+        self.port = port
+        var host = String(rest[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = String(host.dropFirst().dropLast())
+        } else if host.contains(":") {
+            throw Self.error(text, "an IPv6 address stands in brackets, as in [fd00::7]:47110")
+        }
+        guard (1...253).contains(host.utf8.count), host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") }) else {
+            throw Self.error(text, "the host is a name or an address")
+        }
+        self.host = host
+    }
+
+    private static func error(_ text: String, _ rule: String) -> EarshotError {
+        // Whoever wrote it sees enough of it, whatever it was.
+        let shown = String(text.prefix(80)).escapedForDisplay + (text.count > 80 ? "..." : "")
+        return EarshotError(.invalidParameter, "\"\(shown)\" is not a peer's address [PEERID@]host:port: \(rule)")
+    }
+
+    /// The written form.
+    public var description: String {
+        let host = self.host.contains(":") ? "[\(self.host)]" : self.host
+        return "\(self.id.map { "\($0)@" } ?? "")\(host):\(self.port)"
+    }
+}
