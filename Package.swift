@@ -204,6 +204,6 @@ let package = Package(
             path: "Tests/Hostile", exclude: ["report.py", "threats.txt"], swiftSettings: settings),
         .testTarget(
             name: "LANTests", dependencies: ["EarshotControl", "APIDocument"], path: "Tests/LAN",
-            exclude: ["lab", "machine", "service"], swiftSettings: settings),
+            exclude: ["administration", "lab", "machine", "service"], swiftSettings: settings),
     ]
 )

@@ -50,6 +50,13 @@ package struct FileStatus: Sendable, Hashable {
         self.init(status)
     }
 
+    /// Of the entry of that name in a directory, a link itself and not what it leads to; `nil` with `errno` set where the kernel refuses.
+    init?(of name: SafeName, in directory: CInt) {
+        var status = stat()
+        guard fstatat(directory, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        self.init(status)
+    }
+
     /// Of whatever the path leads to, links followed; `nil` with `errno` set where it leads nowhere.
     package init?(path: String) {
         var status = stat()

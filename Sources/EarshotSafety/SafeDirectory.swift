@@ -95,12 +95,8 @@ package final class SafeDirectory: Sendable {
 
     /// The size in bytes of the ordinary file of that name; `nil` when there is none. A link is not followed, a pipe not waited for.
     package func size(of name: SafeName) throws(FileError) -> UInt64? {
-        var status = stat()
-        guard fstatat(self.descriptor, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            guard errno == ENOENT else { throw FileError("look at", self.subject(name)) }
-            return nil
-        }
-        return status.st_mode & S_IFMT == S_IFREG ? UInt64(clamping: status.st_size) : nil
+        guard let status = try self.status(of: name), status.kind == .regular else { return nil }
+        return status.size
     }
 
     /// Moves an entry into another directory of the same file system; EEXIST when the name is taken there.
@@ -109,31 +105,13 @@ package final class SafeDirectory: Sendable {
     }
 
     /// Whether anything has that name: a link counts, wherever it leads.
-    package func has(_ name: SafeName) throws(FileError) -> Bool {
-        var status = stat()
-        if fstatat(self.descriptor, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 { return true }
+    package func has(_ name: SafeName) throws(FileError) -> Bool { try self.status(of: name) != nil }
+
+    /// What the kernel knows of the entry of that name, a link itself and not what it leads to; `nil` when there is none.
+    package func status(of name: SafeName) throws(FileError) -> FileStatus? {
+        if let status = FileStatus(of: name, in: self.descriptor) { return status }
         guard errno == ENOENT else { throw FileError("look at", self.subject(name)) }
-        return false
-    }
-
-    /// The user to whom the entry of that name belongs, a link itself and not what it leads to; `nil` when there is none.
-    package func owner(of name: SafeName) throws(FileError) -> UInt32? {
-        var status = stat()
-        guard fstatat(self.descriptor, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            guard errno == ENOENT else { throw FileError("look at", self.subject(name)) }
-            return nil
-        }
-        return UInt32(status.st_uid)
-    }
-
-    /// The number of the entry of that name on its file system, a link's own; `nil` when there is none.
-    package func inode(of name: SafeName) throws(FileError) -> UInt64? {
-        var status = stat()
-        guard fstatat(self.descriptor, name.description, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            guard errno == ENOENT else { throw FileError("look at", self.subject(name)) }
-            return nil
-        }
-        return UInt64(status.st_ino)
+        return nil
     }
 
     /// What the kernel knows of the directory itself.

@@ -21,13 +21,7 @@ import Testing
         try files.createSymbolicLink(atPath: "\(source.path)/tr/link", withDestinationPath: "sub/b")
         self.source = source
         let tree = try TreeSource(path: "\(source.path)/tr")
-        var bytes = ByteBuffer()
-        while bytes.readableBytes < Int(tree.size) {
-            let offset = UInt64(bytes.readableBytes)
-            let count = try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: 65_536) { try tree.read(into: $0, at: offset) }
-            try #require(count > 0)
-        }
-        self.bytes = bytes
+        self.bytes = try tree.whole()
     }
 
     private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {

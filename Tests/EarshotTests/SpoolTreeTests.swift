@@ -21,12 +21,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: "\(source.path)/tr", withIntermediateDirectories: true)
         for number in 0..<50 { try Data("x".utf8).write(to: URL(fileURLWithPath: "\(source.path)/tr/\(number)")) }
         let tree = try TreeSource(path: "\(source.path)/tr")
-        var bytes = ByteBuffer()
-        while bytes.readableBytes < Int(tree.size) {
-            let offset = UInt64(bytes.readableBytes)
-            let count = try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: 65_536) { try tree.read(into: $0, at: offset) }
-            try #require(count > 0)
-        }
+        let bytes = try tree.whole()
         let length = try bytes.withUnsafeReadableBytes { header in
             try TreeManifest.lengths(header: UnsafeRawBufferPointer(rebasing: header.prefix(TreeLimits.headerLength))).manifest
         }

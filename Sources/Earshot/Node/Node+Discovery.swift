@@ -82,6 +82,13 @@ extension Node {
         self.events.append(kind, at: self.now, cost: cost, isLive: isLive)
     }
 
+    /// The same for many things that happened together.
+    func tell(_ kinds: [NodeEvent.Kind], cost: (NodeEvent.Kind) -> Int = { _ in 512 }, isLive: Bool = false) {
+        guard !kinds.isEmpty else { return }
+        for kind in kinds { self.counters.count(kind) }
+        self.events.append(kinds, at: self.now, cost: cost, isLive: isLive)
+    }
+
     private func tell(_ kind: (Peer) -> NodeEvent.Kind, _ peer: Peer) {
         self.tell(kind(peer), cost: Self.eventCost(of: peer))
     }
@@ -90,13 +97,6 @@ extension Node {
     static func eventCost(of peer: Peer) -> Int {
         512 + peer.addresses.reduce(0) { $0 + 64 + $1.utf8.count }
             + peer.discoveryInfo.reduce(0) { $0 + 64 + $1.key.utf8.count + $1.value.utf8.count }
-    }
-
-    /// The same for many things that happened together.
-    func tell(_ kinds: [NodeEvent.Kind], cost: (NodeEvent.Kind) -> Int = { _ in 512 }, isLive: Bool = false) {
-        guard !kinds.isEmpty else { return }
-        for kind in kinds { self.counters.count(kind) }
-        self.events.append(kinds, at: self.now, cost: cost, isLive: isLive)
     }
 
     func isInviting(_ id: PeerID) -> Bool {

@@ -72,8 +72,7 @@ extension Node {
             if trust == .trusted, !change.isCompared, let mismatch = self.mismatch(of: record) { return .failure(mismatch) }
             var stored = self.storedPeer(record)
             change.apply(to: &stored)
-            let changes = [.putPeer(stored)] + (change.ended.map { [StoreChange.removeSession($0)] } ?? [])
-            return .success(StoreWork.Decision(changes: changes) { self.adopt(change, of: id) })
+            return .success(StoreWork.Decision(changes: [.putPeer(stored)] + .ending(change.ended)) { self.adopt(change, of: id) })
         }
         let record = self.records[id] ?? PeerRecord(id: id, now: self.now)
         return self.snapshot(record)

@@ -35,7 +35,7 @@ extension Node {
         self.transport.use(new)
         if new.encryption != old.encryption { self.applyEncryption() }
         self.useConfiguredPeers(new.configuredPeers)
-        if restartsDiscovery || self.discoveryPlan(old) != self.discoveryPlan(new) { self.restartDiscovery(with: makeDiscovery()) }
+        if restartsDiscovery || self.discoveryRequest(old) != self.discoveryRequest(new) { self.restartDiscovery(with: makeDiscovery()) }
         if new.displayName != old.displayName { self.renewConnections() }
         await self.store.use(InboxLimits(count: new.inboxLimit, bytes: new.inboxSize))
         if new.inboxAge < old.inboxAge { self.pruneInbox() }
@@ -67,7 +67,7 @@ extension Node {
         let serviceType: String?
     }
 
-    private func discoveryPlan(_ configuration: Configuration) -> DiscoveryRequest {
+    private func discoveryRequest(_ configuration: Configuration) -> DiscoveryRequest {
         let name = configuration.displayName
         let advertisement = Advertisement(
             instanceName: name.description, serviceType: configuration.serviceType.description, port: self.listeningPort,
@@ -96,7 +96,7 @@ extension Node {
             self.handleDiscovery(.status(DiscoveryStatus(backend: .none, state: .off)))
             return
         }
-        let plan = self.discoveryPlan(self.configuration)
+        let request = self.discoveryRequest(self.configuration)
         let (stop, stopper) = AsyncStream<Never>.makeStream()
         self.discoveryStopper = stopper
         self.spawn { [input] in
@@ -105,7 +105,7 @@ extension Node {
                     for await event in discovery.events { input.yield(.discovery(event)) }
                 }
                 await withTaskGroup(of: Void.self) { run in
-                    run.addTask { await discovery.run(advertising: plan.advertisement, browsing: plan.serviceType) }
+                    run.addTask { await discovery.run(advertising: request.advertisement, browsing: request.serviceType) }
                     run.addTask { for await _ in stop {} }
                     await run.next()
                     run.cancelAll()

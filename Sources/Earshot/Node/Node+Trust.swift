@@ -32,7 +32,7 @@ extension Node {
             if stored.trust == .trusted { self.records[id]?.stored?.trust = .unknown }
             // An authority may still speak for it.
             let ended = self.records[id]?.trust == .trusted ? nil : record.session
-            self.keepPeer(id, and: ended.map { [.removeSession($0.id)] } ?? [])
+            self.keepPeer(id, and: .ending(ended?.id))
             self.logger.notice("trust has ended", metadata: ["peer": "\(id)", "name": "\(record.name)"])
             if self.records[id]?.trust != .trusted {
                 self.endSession(with: id, removed: ended?.id)

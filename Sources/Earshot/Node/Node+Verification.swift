@@ -254,8 +254,7 @@ extension Node {
             var stored = self.storedPeer(record)
             stored.noteMismatch()
             let ended = record.session?.id
-            let changes = [.putPeer(stored)] + (ended.map { [StoreChange.removeSession($0)] } ?? [])
-            return .success(StoreWork.Decision(changes: changes) { self.adoptMismatch(id, ended: ended) })
+            return .success(StoreWork.Decision(changes: [.putPeer(stored)] + .ending(ended)) { self.adoptMismatch(id, ended: ended) })
         }
     }
 
@@ -263,7 +262,7 @@ extension Node {
     private func rememberMismatch(_ id: PeerID) {
         let ended = self.records[id]?.session?.id
         self.adoptMismatch(id, ended: ended)
-        self.keepPeer(id, and: ended.map { [.removeSession($0)] } ?? [])
+        self.keepPeer(id, and: .ending(ended))
     }
 
     private func adoptMismatch(_ id: PeerID, ended: SessionID?) {

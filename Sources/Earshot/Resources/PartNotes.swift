@@ -46,7 +46,7 @@ struct PartNotes: Sendable {
             return false
         }
         let isOver = now - noted >= Int(EarshotLimits.partNoteAge / .seconds(1))
-        guard let place = try? Self.place(note), let owner = try? place.owner(of: name) else {
+        guard let place = try? Self.place(note), let owner = try? place.status(of: name)?.owner else {
             if isOver { _ = try? self.directory.remove(name) }
             return false
         }

@@ -54,7 +54,7 @@ extension Publisher {
         _ source: SafeName, of outer: SafeDirectory, to directory: SafeDirectory, as name: SafeName, _ conflict: SafeDirectory.Conflict
     ) throws -> Placing? {
         do {
-            guard let inode = try outer.inode(of: source) else { throw FileError("look at", outer.subject(source), code: ENOENT) }
+            guard let inode = try outer.status(of: source)?.inode else { throw FileError("look at", outer.subject(source), code: ENOENT) }
             try SpooledTree.note("\(inode)", as: SpooledTree.Part.inode, in: outer)
             return try Self.place(source, of: outer, as: name, in: directory, conflict, noting: outer)
         } catch let error as FileError where error.code == EXDEV {

@@ -47,7 +47,7 @@ extension Spool {
     /// may number its entries anew, and then nothing is thrown away.
     private static func isPlaced(at path: String, from outer: SafeDirectory) -> Bool {
         guard let tree = try? SafeName(SpooledTree.Part.tree) else { return false }
-        guard let inode = try? outer.inode(of: tree) else { return (try? outer.has(tree)) == false }
+        guard let inode = try? outer.status(of: tree)?.inode else { return (try? outer.has(tree)) == false }
         return Self.inode(of: outer).map { $0 != inode } == true && Self.isTree(path, of: outer)
     }
 

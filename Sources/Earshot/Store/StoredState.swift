@@ -81,6 +81,11 @@ package enum StoreChange: Sendable, Hashable {
     case putEndedTransfer(EndedTransfer)
 }
 
+extension [StoreChange] {
+    /// That a session is over, where there is one.
+    static func ending(_ session: SessionID?) -> Self { session.map { [.removeSession($0)] } ?? [] }
+}
+
 /// A reliable message on its way into the inbox.
 package struct InboxMessage: Sendable, Hashable, Identifiable {
     package let id: MessageID

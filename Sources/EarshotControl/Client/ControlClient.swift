@@ -6,7 +6,8 @@ import NIOPosix
 /// A client of the control API on the daemon's Unix socket (design section 7).
 ///
 /// One call a function, in `ControlClient+Calls.swift`. A call that only looks is given up after a while without an answer; the others have
-/// no time limit of their own, since several of them wait for a person or for another machine: cancel the task to give one up. Made by ``with(socketPath:_:)``, which closes the connections at its end.
+/// no time limit of their own, since several of them wait for a person or for another machine: cancel the task to give one up. Made by
+/// ``with(socketPath:patience:_:)``, which closes the connections at its end.
 package struct ControlClient: Sendable {
     /// Where the daemon listens.
     package let socketPath: String
