@@ -198,8 +198,9 @@ let package = Package(
         .testTarget(
             name: "HostileTests",
             dependencies: [
-                "EarshotWire", "EarshotSafety", "CLinux", "earshotd", "earshot",
-                .product(name: "NIOCore", package: "swift-nio"), .product(name: "Crypto", package: "swift-crypto"),
+                "Earshot", "EarshotWire", "EarshotSafety", "CLinux", "earshotd", "earshot",
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"), .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Hostile", exclude: ["report.py", "threats.txt"], swiftSettings: settings),
         .testTarget(

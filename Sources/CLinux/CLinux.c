@@ -20,6 +20,8 @@ void earshot_bound_heap(int arenas, int mapped, int spare) {
     mallopt(M_TRIM_THRESHOLD, spare);
 }
 
+void earshot_trim_heap(void) { malloc_trim(0); }
+
 // As linux/sched/types.h has it, which Debian 12 does not let stand beside sched.h.
 struct earshot_scheduling {
     uint32_t size, policy;

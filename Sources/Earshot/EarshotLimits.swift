@@ -48,11 +48,63 @@ package enum EarshotLimits {
     package static let supersededDialDelay: Duration = .seconds(2)
     /// Two connections proven within this time of each other, one dialled by each side, were dialled at once.
     package static let simultaneousDialTime: Duration = .seconds(5)
-    /// Received bytes that may wait for the node on one connection before it stops reading.
+    /// What a peer in a session with us may make this machine hold before it is read from no more: its frames until they are dealt with, and
+    /// the work that they cause until it is done, in bytes.
     package static let unprocessedBytes = 4 * 1024 * 1024
+    /// The same for a peer that is in no session: what it may ask for is short.
+    package static let strangersUnprocessedBytes = 128 * 1024
+    /// What all peers hold together, in bytes, from which on each may hold no more than `crowdedUnprocessedBytes`. A flood of short messages
+    /// takes three times as much in the end (the events' backlog, the store's cache, buffers of the connections): with 24 MiB twelve members
+    /// cost 66 MiB, and a flood may cost 64.
+    package static let allUnprocessedBytes = 12 * 1024 * 1024
+    /// What each may hold then, and how much of a frame that is not whole a connection without a session may have sent then.
+    package static let crowdedUnprocessedBytes = 64 * 1024
+    /// What they have held together, in bytes, after which the heap's free pages are given back once it is little again: what a flood has
+    /// left between what stays would be counted as the daemon's for good.
+    package static let muchUnprocessedBytes = 1024 * 1024
+    /// How long that waits: floods that follow one another cost it once.
+    package static let heapTrimDelay: Duration = .seconds(1)
+    /// How much may wait on one connection to be decoded: the largest frame, one read, and what the kernel had when the peer ended it.
+    package static let undecodedBytes = 2 * 1024 * 1024
+    /// How much is read at once from a control connection whose peer is in a session with us. Its buffer stays with the connection until that is
+    /// closed, and of those that are closing a flood makes a hundred.
+    package static let messagesRead = 64 * 1024
+    /// How much work of one connection the node is given at once, in units of ``EarshotWire/Frame/work``, a few microseconds each: connections
+    /// take turns, and a hundred that flood must not hold up a friend's message for longer than a person notices.
+    package static let turnWork = 1024
+    /// How many turns of one connection may be with the node: while one is dealt with, the next is decoded.
+    package static let turnsAhead = 2
+    /// The same for a peer that is in no session with us.
+    package static let strangersTurnWork = 128
+    package static let strangersTurnsAhead = 1
+    /// Unreliable messages that are as much work as one unit: they change nothing, and come by the hundred.
+    package static let unreliableMessagesPerWork = 4
+    /// What a blocked peer is charged for each invitation until it is declined, in bytes: 32 at a time.
+    package static let blockedAnswerCharge = 4096
+    /// How long the node works through what has come before it lets its callers have a turn.
+    package static let nodeTurn: Duration = .milliseconds(1)
     /// Answers that may wait to be written on one connection before it is no longer read, in bytes with a share for each write:
     /// a peer that asks and asks and never reads must not fill the memory.
     package static let unwrittenBytes = 4 * 1024 * 1024
+
+    // Certificates
+    /// Certificates that a peer may show at all; TLS keeps them as long as the connection lasts, in several times their size.
+    package static let shownCertificates = 16
+    /// What they take together, in bytes of DER: one has one to two thousand, and one with an RSA key of 8192 bits three.
+    package static let chainBytes = 16 * 1024
+    /// What may come in before the TLS handshake is over, in bytes: the certificates and everything else.
+    package static let handshakeBytes = chainBytes + 8 * 1024
+    /// What a piece of a TLS handshake may take of its event loop for the next one to follow at once: ordinary ones take half of that.
+    package static let handshakeTurn: Duration = .milliseconds(5)
+    /// How long the loop is for everything else after a longer piece, in multiples of its time: strangers have a fifth of it.
+    package static let handshakePause = 4
+    /// Certificates in a chain that is followed, a peer's own first and without the authority's: real ones have one to three.
+    package static let chainCertificates = 4
+    /// Signatures that are checked for one chain: one a certificate, and as many again for authorities that share a name.
+    package static let chainSignatures = 8
+    /// Chains that wait to be examined. `unprovenConnections` of them are connections that came in; the others are of peers that this machine
+    /// dials, a thousand at once after a start.
+    package static let waitingChains = 1024
 
     // Data connections
     /// Files with at least so many bytes to go travel over a data connection; for fewer it costs more than it brings.
@@ -87,8 +139,10 @@ package enum EarshotLimits {
     static let dataWake = 256 * 1024
 
     // Discovery
-    /// Peers in the list; discovery adds no more. One that we deal with, or that connects, is listed beyond it.
+    /// Peers in the list that only discovery knows of; it adds no more. Those that we deal with, and those that connect, do not count.
     package static let discoveredPeers = 2048
+    /// Ids that are only advertised and begin as what a caller has given: so many are named where nobody else answers to that.
+    package static let advertisedIDsNamed = 4
     /// How long a peer stays listed after its last advertisement went.
     package static let lossGrace: Duration = .seconds(15)
     /// How long the thread of the store, and that of the spool, may be busy with one thing before a watchdog takes it for stuck: a commit
@@ -106,8 +160,22 @@ package enum EarshotLimits {
     package static let discoveryPairBytes = 255
 
     // Invitations
-    /// Incoming invitations waiting for a decision; one more is answered `busy`.
+    /// Strangers' invitations that wait for a person here, one a peer; where all places are taken, see `StrangersPlaces`. What a trusted
+    /// peer asks is not counted.
     package static let pendingInvitations = 32
+    /// Of these, from one IPv4 address or IPv6 /64.
+    package static let pendingInvitationsPerAddress = 4
+    /// How long an inviter may be away before its invitation is taken for withdrawn: a connection that breaks is back within 10 s.
+    package static let absentInviterTime: Duration = .seconds(30)
+    /// How many invitations, and how many requests to compare digits, a peer may make at once, and the time between two after that: a script
+    /// that tries again and again every second is not harmed. Trusted peers' invitations are not counted.
+    package static let askingBurst = 8
+    package static let askingInterval: Duration = .seconds(1)
+    /// The same for all strangers at one IPv4 address or IPv6 /64: several machines may be behind one.
+    package static let askingBurstPerAddress = 32
+    package static let askingIntervalPerAddress: Duration = .milliseconds(250)
+    /// Peers, and addresses, of which it is remembered how often they have asked.
+    package static let rememberedAskers = 1024
     /// Decided invitations kept for `GET /v1/invitations?state=all`.
     package static let decidedInvitations = 256
     /// What a blocked peer waits for its `declined`, in milliseconds: as a person's rejection takes.
@@ -129,8 +197,10 @@ package enum EarshotLimits {
     /// Attempts with all peers together in `comparisonPeriod`.
     package static let comparisonsPerPeriod = 6
     package static let comparisonPeriod: Duration = .seconds(60)
-    /// Peers whose requests wait for a person here.
+    /// Strangers whose requests wait for a person here; where all places are taken, see `StrangersPlaces`.
     package static let comparisonRequests = 32
+    /// Of these, from one IPv4 address or IPv6 /64.
+    package static let comparisonRequestsPerAddress = 4
     /// The longest time for which trust may be given: ten years.
     package static let trustTime: Duration = .seconds(3650 * 86_400)
     /// How often trust that ends by itself is looked at, at the least.
@@ -145,8 +215,11 @@ package enum EarshotLimits {
     package static let queuedMessageBytes = 4 * 1024 * 1024
     /// What a message costs beyond its body, for the bounds on bytes: about what its row and indices take, so that empty ones are not free.
     package static let messageOverhead = 256
-    /// Messages committed to the inbox in one transaction.
-    package static let deliveryBatch = 8192
+    /// Messages committed to the inbox in one transaction, and their bytes, from which on it takes no more: the next sender's wait for it.
+    package static let deliveryBatch = 4096
+    package static let deliveryBatchBytes = 4 * 1024 * 1024
+    /// Decisions that are committed in one transaction, where they were made one after another.
+    package static let transactionsAtOnce = 256
     /// Messages that one call marks read, in one transaction: as many as one call lists.
     package static let messagesMarkedAtOnce = 1000
     /// Messages of the inbox in one answer, and bytes of their bodies, unless a single one has more: an answer is held in memory whole.
@@ -166,6 +239,14 @@ package enum EarshotLimits {
     package static let outboxAgeLimit: Duration = .seconds(90 * 86_400)
     /// Pauses before a queued message that its receiver had no room for is tried again, the last one from then on.
     package static let refusedDelays: [Duration] = [.seconds(1), .seconds(2), .seconds(5), .seconds(15), .seconds(60)]
+    /// How often, at the most, a refused message is tried again because its receiver has read another.
+    package static let resumeInterval: Duration = .seconds(1)
+    /// How long a deadline of a message may be slept through: timers stand still while the machine is suspended, so that it is looked at in
+    /// between. A caller waits for the near ones; the others wait on disk.
+    package static func look(at deadline: ContinuousClock.Instant, from now: ContinuousClock.Instant) -> Duration {
+        let left = deadline - now
+        return max(.zero, min(left, left < .seconds(60) ? .seconds(1) : .seconds(30)))
+    }
     /// How often a trusted peer without a session is invited for what is queued for it, while it is seen.
     package static let queueInvitationInterval: Duration = .seconds(60)
     /// Bytes of unreliable messages that may be on their way to one peer's socket; what comes beyond is dropped.
@@ -182,6 +263,13 @@ package enum EarshotLimits {
     package static let sharedResourceWindow: UInt64 = 512 * 1024
     /// Transfers from one peer that move, or wait for a person's word here.
     package static let incomingTransfers = 8
+    /// Jobs of transfers from one peer that have not returned, those that clean up after their end included: as many as the protocol lets be
+    /// open. One more offer is answered `busy`.
+    package static let incomingJobs = 64
+    /// What a peer may offer or open in vain (it takes it back, or it cannot be taken) before more of it is answered `busy`, and the time in
+    /// which one of these is forgotten: far more than a person's programs cancel, and few beside the rows and events of others.
+    package static let vainOffers = 256
+    package static let vainOfferTime: Duration = .milliseconds(250)
     /// Transfers to one peer that move: no more than its node takes. Further ones wait for their turn.
     package static let outgoingTransfers = 8
     /// Outgoing transfers that wait, move or are interrupted, beyond which nothing is queued.
@@ -206,8 +294,16 @@ package enum EarshotLimits {
     /// slow disk adds to it.
     package static let resourceDoneTime: Duration = .seconds(600)
     package static let resourceDoneRate: UInt64 = 4 * 1024 * 1024
-    /// Received files that may lie in the spool: empty ones cost no quota, but are not free.
+    /// Received files that may lie in the spool: empty ones cost little of the quota, but are not free.
     package static let spooledResources = 10_000
+    /// What the unfinished transfers of one peer may hold together, in quarters of the quota: with one, three others still find room, and
+    /// whoever offers and never sends keeps nobody out.
+    package static let peerQuarters: UInt64 = 1
+    /// The same of a trusted peer, which a person has chosen: a quarter is left for all others.
+    package static let trustedPeerQuarters: UInt64 = 3
+    /// The longest list of entries of a directory, in bytes, with which the next directory of that peer may begin before this one ends:
+    /// some ten thousand entries. With one list of 32 MiB, and seven of these, a peer's lists take less than 64 MiB of memory.
+    package static let shortTreeList = 512 * 1024
     /// How long it is remembered that something half made may lie in a directory that cannot be found: a disk that is not mounted.
     package static let partNoteAge: Duration = .seconds(30 * 86_400)
     /// Time between two progress events of one transfer.

@@ -169,6 +169,13 @@ package final class SafeDirectory: Sendable {
             total: UInt64(status.f_blocks).multipliedClamped(by: unit), free: UInt64(status.f_bavail).multipliedClamped(by: unit))
     }
 
+    /// What the file system sets aside at a time, in bytes, as it says.
+    package func blockSize() throws(FileError) -> UInt64 {
+        var status = statvfs()
+        guard fstatvfs(self.descriptor, &status) == 0 else { throw FileError("look at the free space of", self.path) }
+        return UInt64(status.f_frsize)
+    }
+
     /// Whether the file system is in memory (tmpfs). Setting blocks aside there means to find every single page: as long as writing takes.
     package var isInMemory: Bool { earshot_is_in_memory(self.descriptor) != 0 }
 

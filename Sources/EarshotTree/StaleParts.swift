@@ -18,11 +18,17 @@ package enum StaleParts {
         return names.count { PartName.isOne($0) && Self.remove($0, from: directory, now: now) }
     }
 
+    /// Whether what was changed then has stayed as it is for long enough. A tree's root has its sender's time, which may be any.
+    static func isOld(_ modified: Int, now: Int) -> Bool {
+        let (age, isOverflow) = now.subtractingReportingOverflow(modified)
+        return isOverflow ? modified < 0 : age >= Self.age
+    }
+
     private static func remove(_ name: SafeName, from directory: SafeDirectory, now: Int) -> Bool {
         // Not blocking, in case that it is a pipe.
         guard let part = try? directory.open(name, flags: O_RDONLY | O_NONBLOCK), let status = try? part.status(),
             status.kind == .regular || status.kind == .directory, status.owner == geteuid(),
-            let modified = status.modified.first, now - modified >= Self.age, PartName.tryLock(part.descriptor)
+            let modified = status.modified.first, Self.isOld(modified, now: now), PartName.tryLock(part.descriptor)
         else { return false }
         return (try? TreeRemoval.remove(name, from: directory)) ?? false
     }

@@ -63,7 +63,7 @@ enum TarHeader {
     }
 
     /// The number of extents, then offset and length of each, in decimal lines, filled up to whole blocks.
-    private static func map(_ extents: [TreeEntry.Extent], size: UInt64) -> [UInt8] {
+    private static func map(_ extents: TreeEntry.Extents, size: UInt64) -> [UInt8] {
         // An extent of no length at the end says where a last hole ends.
         let closing = extents.last.map { $0.offset + $0.length < size } ?? true
         var bytes = Array("\(extents.count + (closing ? 1 : 0))\n".utf8)

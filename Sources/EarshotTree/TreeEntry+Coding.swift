@@ -35,10 +35,7 @@ extension TreeEntry {
         case .sparse(let size, let extents):
             bytes.append(integer: size)
             bytes.append(integer: UInt32(clamping: extents.count))
-            for extent in extents {
-                bytes.append(integer: extent.offset)
-                bytes.append(integer: extent.length)
-            }
+            bytes.append(contentsOf: extents.encoded)
         case .link(let target):
             bytes.append(integer: UInt16(clamping: target.count))
             bytes.append(contentsOf: target)
@@ -46,7 +43,15 @@ extension TreeEntry {
     }
 
     /// Reads the entry that begins at `offset`, which moves behind it; `nil` where the bytes end before it does, or are of no kind.
-    init?(_ bytes: UnsafeRawBufferPointer, at offset: inout Int) {
+    init?(_ bytes: [UInt8], at offset: inout Int) {
+        let start = offset
+        guard let (entry, end) = bytes.withUnsafeBytes({ Self.read($0, at: start, of: bytes) }) else { return nil }
+        offset = end
+        self = entry
+    }
+
+    /// The entry and where it ends; `whole` is what `bytes` points to.
+    private static func read(_ bytes: UnsafeRawBufferPointer, at offset: Int, of whole: [UInt8]) -> (TreeEntry, end: Int)? {
         var reader = ByteReader(bytes: bytes, offset: offset)
         guard let kind = reader.integer(UInt8.self).flatMap(Kind.init(rawValue:)), let parent = reader.integer(UInt32.self),
             let nameLength = reader.integer(UInt8.self), let name = reader.bytes(Int(nameLength)), let mode = reader.integer(UInt16.self),
@@ -60,23 +65,19 @@ extension TreeEntry {
             content = .file(size: size)
         case .sparse:
             guard let size = reader.integer(UInt64.self), let count = reader.integer(UInt32.self),
-                // Held against what is there before anything is allocated for it.
-                Int(count) <= reader.rest / 16
+                // Held against what is there.
+                Int(count) <= reader.rest / Extents.width
             else { return nil }
-            var extents: [Extent] = []
-            extents.reserveCapacity(Int(count))
-            for _ in 0..<count {
-                guard let start = reader.integer(UInt64.self), let length = reader.integer(UInt64.self) else { return nil }
-                extents.append(Extent(offset: start, length: length))
-            }
-            content = .sparse(size: size, extents)
+            let end = reader.offset + Int(count) * Extents.width
+            content = .sparse(size: size, Extents(encoded: whole[reader.offset..<end]))
+            reader.offset = end
         case .link:
             guard let length = reader.integer(UInt16.self), let target = reader.bytes(Int(length)) else { return nil }
             content = .link(target: target)
         }
-        offset = reader.offset
-        self.init(
+        let entry = TreeEntry(
             parent: Int(parent), name: name, mode: mode, modified: Time(seconds: seconds, nanoseconds: nanoseconds), content: content)
+        return (entry, reader.offset)
     }
 }
 

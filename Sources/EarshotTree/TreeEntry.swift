@@ -20,7 +20,7 @@ package struct TreeEntry: Sendable, Hashable {
         /// All of its bytes are in the stream.
         case file(size: UInt64)
         /// Only these extents are in the stream: ascending, apart, within the size. Between them are holes.
-        case sparse(size: UInt64, [Extent])
+        case sparse(size: UInt64, Extents)
         /// A symbolic link: it is never followed.
         case link(target: [UInt8])
     }

@@ -20,6 +20,6 @@ package enum TreeLimits {
     package static let size = UInt64(Int64.max)
     /// The permission bits that travel: no set-user-id, set-group-id or sticky bit.
     package static let modeBits: UInt16 = 0o777
-    /// What a file system sets aside at a time, in bytes: by it the space that a tree will take is reckoned.
+    /// What a file system sets aside at a time, in bytes, at the least: by it the space that a tree will take is reckoned.
     package static let block: UInt64 = 4096
 }

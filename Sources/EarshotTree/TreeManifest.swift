@@ -25,7 +25,7 @@ package struct TreeManifest: Sendable, Hashable {
     package subscript(index: Int) -> TreeEntry {
         var offset = Int(self.offsets[index])
         // It was read before, when the manifest was made.
-        return self.bytes.withUnsafeBytes { TreeEntry($0, at: &offset) }
+        return TreeEntry(self.bytes, at: &offset)
             ?? TreeEntry(parent: 0, name: [], mode: 0, modified: TreeEntry.Time(seconds: 0, nanoseconds: 0), content: .directory)
     }
 
@@ -68,24 +68,17 @@ package struct TreeManifest: Sendable, Hashable {
     /// The path as text, for errors.
     package func pathText(of index: Int) -> String { String(decoding: self.path(of: index), as: UTF8.self) }
 
-    /// About what the tree takes on a disk, in bytes: data and manifest in whole blocks, and one block an entry for names and attributes.
-    package var diskBytes: UInt64 { self.diskBytes(before: self.count) }
+    /// What the tree takes on a disk in the end, in bytes, with this list of its entries and what the spool has beside it.
+    package func room(on blocks: DiskBlocks) -> UInt64 { self.room(before: self.count, on: blocks) }
 
-    /// The same of the manifest and the entries before one.
-    func diskBytes(before end: Int) -> UInt64 {
-        (0..<end).reduce(Self.blocks(UInt64(self.bytes.count))) { sum, index in
-            let (next, overflow) = sum.addingReportingOverflow(self.diskBytes(of: index))
-            return overflow ? .max : next
-        }
+    /// The same of the list and the entries before one.
+    func room(before end: Int, on blocks: DiskBlocks) -> UInt64 {
+        (0..<end).reduce(blocks.tree(UInt64(self.bytes.count))) { $0.addingClamped(blocks.whole(self[$1])) }
     }
 
-    /// The same of one entry.
-    func diskBytes(of index: Int) -> UInt64 { Self.blocks(self.starts[index + 1] - self.starts[index]) }
-
-    /// A file of so many bytes in whole blocks, with one for itself.
-    private static func blocks(_ bytes: UInt64) -> UInt64 {
-        // No tree is larger than `TreeLimits.size`, half of what the number can be.
-        (bytes / TreeLimits.block + (bytes % TreeLimits.block == 0 ? 1 : 2)) * TreeLimits.block
+    /// What it takes of the memory, in bytes.
+    package var memory: Int {
+        self.bytes.capacity + self.offsets.capacity * MemoryLayout<UInt32>.stride + self.starts.capacity * MemoryLayout<UInt64>.stride
     }
 }
 
@@ -122,15 +115,13 @@ extension TreeManifest {
     package init(decoding bytes: [UInt8]) throws(TreeError) {
         var offsets: [UInt32] = []
         var starts: [UInt64] = []
-        let result = bytes.withUnsafeBytes { buffer in
-            Result { () throws(TreeError) in try Self.decode(buffer, &offsets, &starts) }
-        }
-        try result.get()
+        try Self.decode(bytes, &offsets, &starts)
         self.init(bytes: bytes, offsets: offsets, starts: starts)
     }
 
-    private static func decode(_ bytes: UnsafeRawBufferPointer, _ offsets: inout [UInt32], _ starts: inout [UInt64]) throws(TreeError) {
-        let header = try Self.fields(bytes)
+    private static func decode(_ bytes: [UInt8], _ offsets: inout [UInt32], _ starts: inout [UInt64]) throws(TreeError) {
+        let fields = bytes.withUnsafeBytes { buffer in Result { () throws(TreeError) in try Self.fields(buffer) } }
+        let header = try fields.get()
         guard header.manifest == bytes.count else { throw .malformed("the list of entries is not as long as the header says") }
         offsets.reserveCapacity(header.entries)
         starts.reserveCapacity(header.entries + 1)

@@ -126,7 +126,7 @@ package struct TreeScanner {
         let file = OpenFile(descriptor: descriptor, subject: self.shown(path))
         guard let opened = EntryStatus(descriptor: descriptor), opened == status else { throw .sourceChanged(path: self.shown(path)) }
         guard let extents = Self.extents(of: file, size: status.size) else { return .file(size: status.size) }
-        return .sparse(size: status.size, extents)
+        return .sparse(size: status.size, TreeEntry.Extents(extents))
     }
 
     /// Where data is; `nil` where the file system cannot say.
@@ -142,7 +142,7 @@ package struct TreeScanner {
             let length = min(UInt64(end), size) - UInt64(start)
             extents.append(TreeEntry.Extent(offset: UInt64(start), length: length))
             // More of them do not fit a manifest: the caller's limit says so.
-            guard extents.count <= TreeLimits.manifestBytes / 16 else { return extents }
+            guard extents.count <= TreeLimits.manifestBytes / TreeEntry.Extents.width else { return extents }
             position = end
         }
         return extents

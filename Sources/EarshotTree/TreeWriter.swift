@@ -11,7 +11,7 @@ package final class TreeWriter {
     /// What is due.
     private enum State {
         /// More bytes of the manifest; its length once the header is there.
-        case manifest([UInt8], length: Int?)
+        case manifest(length: Int?)
         /// The manifest is whole: nothing is made before the caller has looked at it.
         case admitted(TreeManifest)
         case entries(TreeManifest, Position)
@@ -23,35 +23,52 @@ package final class TreeWriter {
         /// The entry that is due.
         var index: Int
         /// The bytes of its data that are written.
-        var written: UInt64 = 0
+        var written: UInt64
+        /// Whether the entry is there already.
+        var isBegun = false
         var file: OpenFile?
         var entry: TreeEntry?
         var map: ExtentMap?
+        /// What is on the disk of its data.
+        var runs: BlockRuns
+
+        init(index: Int, on blocks: DiskBlocks) {
+            self.index = index
+            self.written = 0
+            self.runs = BlockRuns(of: blocks)
+        }
     }
 
     private let root: TreeRoot
     private let size: UInt64
-    private var state: State = .manifest([], length: nil)
+    private let blocks: DiskBlocks
+    private var state: State = .manifest(length: nil)
+    /// The manifest as it comes: not within the state, where it would be copied to be added to.
+    private var list: [UInt8] = []
     /// Bytes of the stream so far.
     package private(set) var offset: UInt64 = 0
     /// What the manifest and the entries that are whole take on the disk.
     private var made: UInt64 = 0
 
-    /// Writes into an empty directory; `size` is the stream's length in bytes, as it was announced.
-    package init(into directory: SafeDirectory, size: UInt64) {
+    /// Writes into an empty directory; `size` is the stream's length in bytes, as it was announced. `blocks` is by what `diskBytes` counts.
+    package init(into directory: SafeDirectory, size: UInt64, on blocks: DiskBlocks = DiskBlocks(size: TreeLimits.block)) {
         self.root = TreeRoot(directory)
         self.size = size
+        self.blocks = blocks
     }
 
     /// Goes on in a directory in which an interrupted writer has left entries of this manifest; `offset` says how far that had come.
     /// - Throws: `file`, `malformed` where the announced size is not the manifest's.
-    package init(resuming directory: SafeDirectory, manifest: TreeManifest, size: UInt64) throws(TreeError) {
+    package init(
+        resuming directory: SafeDirectory, manifest: TreeManifest, size: UInt64, on blocks: DiskBlocks = DiskBlocks(size: TreeLimits.block)
+    ) throws(TreeError) {
         guard manifest.size == size else { throw Self.wrongSize }
         self.root = TreeRoot(directory)
         self.size = size
-        let position = try Self.position(in: self.root, manifest)
+        self.blocks = blocks
+        let position = try Self.position(in: self.root, manifest, on: blocks)
         self.offset = manifest.data(of: position.index).lowerBound + position.written
-        self.made = manifest.diskBytes(before: position.index)
+        self.made = manifest.room(before: position.index, on: blocks)
         self.state = .entries(manifest, position)
     }
 
@@ -63,14 +80,20 @@ package final class TreeWriter {
         }
     }
 
-    /// About what is on the disk so far, in bytes, as `TreeManifest.diskBytes` reckons.
+    /// What is on the disk so far, in bytes, as `TreeManifest.room` reckons.
     package var diskBytes: UInt64 {
         switch self.state {
-        case .manifest, .admitted: self.offset
-        case .entries(_, let position): self.made + position.written
-        case .finished: self.made
+        case .manifest, .admitted: return self.blocks.tree(self.offset)
+        case .entries(let manifest, let position):
+            guard position.isBegun, position.index < manifest.count else { return self.made }
+            let entry = position.entry ?? manifest[position.index]
+            return self.made.addingClamped(self.blocks.entry(entry)).addingClamped(position.runs.bytes)
+        case .finished: return self.made
         }
     }
+
+    /// For how many bytes of a list that is not whole there is room in memory.
+    var listCapacity: Int { self.list.capacity }
 
     /// How many entries were made, or begun.
     package var entries: UInt64 {
@@ -87,13 +110,13 @@ package final class TreeWriter {
     /// - Throws: `malformed`, `nameRejected`, `tooLarge`, with nothing made; `file`, after which no more can be written.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(TreeError) -> Int {
         switch self.state {
-        case .manifest(let begun, let length):
+        case .manifest(let length):
             self.state = .finished
-            return try self.collect(bytes, begun, length)
+            return try self.collect(bytes, length)
         case .admitted(let manifest):
             self.state = .finished
-            self.made = manifest.diskBytes(before: 1)
-            return try self.write(bytes, manifest, Position(index: 1))
+            self.made = manifest.room(before: 1, on: self.blocks)
+            return try self.write(bytes, manifest, Position(index: 1, on: self.blocks))
         case .entries(let manifest, let position):
             self.state = .finished
             return try self.write(bytes, manifest, position)
@@ -102,33 +125,35 @@ package final class TreeWriter {
         }
     }
 
-    private func collect(_ bytes: UnsafeRawBufferPointer, _ begun: consuming [UInt8], _ length: Int?) throws(TreeError) -> Int {
-        var manifest = begun
-        var length = length
+    private func collect(_ bytes: UnsafeRawBufferPointer, _ announced: Int?) throws(TreeError) -> Int {
+        var length = announced
         var taken = 0
         if length == nil {
-            taken = min(TreeLimits.headerLength - manifest.count, bytes.count)
-            manifest.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[..<taken]))
-            if manifest.count == TreeLimits.headerLength {
-                let result = manifest.withUnsafeBytes { header in
+            taken = min(TreeLimits.headerLength - self.list.count, bytes.count)
+            self.list.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[..<taken]))
+            if self.list.count == TreeLimits.headerLength {
+                let result = self.list.withUnsafeBytes { header in
                     Result { () throws(TreeError) in try TreeManifest.lengths(header: header) }
                 }
                 let lengths = try result.get()
                 guard lengths.stream == self.size else { throw Self.wrongSize }
                 length = lengths.manifest
+                // At once, so that it never lies in memory twice; what has not come yet takes none.
+                self.list.reserveCapacity(lengths.manifest)
             }
         }
         if let length {
-            // It grows with what comes, not with what was announced.
-            let more = min(length - manifest.count, bytes.count - taken)
-            manifest.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[taken..<taken + more]))
+            let more = min(length - self.list.count, bytes.count - taken)
+            self.list.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[taken..<taken + more]))
             taken += more
         }
         self.offset += UInt64(taken)
-        if manifest.count == length {
-            self.state = .admitted(try TreeManifest(decoding: manifest))
+        if self.list.count == length {
+            let list = self.list
+            self.list = []
+            self.state = .admitted(try TreeManifest(decoding: list))
         } else {
-            self.state = .manifest(manifest, length: length)
+            self.state = .manifest(length: length)
         }
         return taken
     }
@@ -144,6 +169,7 @@ package final class TreeWriter {
                 try file.write(UnsafeRawBufferPointer(rebasing: bytes[taken..<taken + count]), at: offset)
                 taken += count
                 position.written += UInt64(count)
+                position.runs.add(at: offset, count: UInt64(count))
                 try self.advance(&position, manifest)
             }
         } catch {
@@ -158,20 +184,24 @@ package final class TreeWriter {
     /// Makes entries up to one that needs bytes, which is open then.
     private func advance(_ position: inout Position, _ manifest: TreeManifest) throws(FileError) {
         while position.index < manifest.count {
-            if let file = position.file, let entry = position.entry {
+            let entry: TreeEntry
+            if let file = position.file, let begun = position.entry {
                 let data = manifest.data(of: position.index)
                 guard position.written == data.upperBound - data.lowerBound else { return }
-                try self.complete(file, entry)
+                try self.complete(file, begun)
+                entry = begun
             } else {
-                let entry = manifest[position.index]
+                entry = manifest[position.index]
                 if let file = try self.make(entry, position.index, manifest) {
-                    position = Position(
-                        index: position.index, written: position.written, file: file, entry: entry, map: ExtentMap(entry.content))
+                    position.isBegun = true
+                    position.file = file
+                    position.entry = entry
+                    position.map = ExtentMap(entry.content)
                     continue
                 }
             }
-            self.made += manifest.diskBytes(of: position.index)
-            position = Position(index: position.index + 1)
+            self.made = self.made.addingClamped(self.blocks.whole(entry))
+            position = Position(index: position.index + 1, on: self.blocks)
         }
     }
 
@@ -243,18 +273,25 @@ package final class TreeWriter {
     }
 
     /// How far an interrupted writer had come: the last entry that is there is the one that it was at, as they are made in order.
-    private static func position(in root: TreeRoot, _ manifest: TreeManifest) throws(TreeError) -> Position {
+    private static func position(
+        in root: TreeRoot, _ manifest: TreeManifest, on blocks: DiskBlocks
+    ) throws(TreeError) -> Position {
         var (low, high) = (1, manifest.count)
         while low < high {
             let middle = (low + high) / 2
             if Self.status(of: middle, in: root, manifest) != nil { low = middle + 1 } else { high = middle }
         }
         let last = low - 1
-        guard last > 0 else { return Position(index: 1) }
-        guard let status = Self.status(of: last, in: root, manifest), status.kind == .file else { return Position(index: last) }
+        guard last > 0 else { return Position(index: 1, on: blocks) }
+        var position = Position(index: last, on: blocks)
+        position.isBegun = true
+        guard let status = Self.status(of: last, in: root, manifest), status.kind == .file else { return position }
         let data = manifest.data(of: last)
-        let written = ExtentMap(manifest[last].content).dataBefore(status.size)
-        return Position(index: last, written: min(written, data.upperBound - data.lowerBound))
+        let map = ExtentMap(manifest[last].content)
+        let written = min(map.dataBefore(status.size), data.upperBound - data.lowerBound)
+        position.written = written
+        position.runs = map.blocks(ofFirst: written, in: blocks)
+        return position
     }
 
     private static func status(of index: Int, in root: TreeRoot, _ manifest: TreeManifest) -> EntryStatus? {

@@ -16,13 +16,16 @@ extension ConnectionStateMachine {
         private var endedOutgoing = RecentIDs<InvitationID>(capacity: remembered)
         /// The other side's, answered or ignored: a withdrawal may come.
         private var endedIncoming = RecentIDs<InvitationID>(capacity: remembered)
+        /// All of the other side's, the latest ones: none is made twice, whatever became of the first.
+        private var made = RecentIDs<InvitationID>(capacity: remembered)
 
         init(isLower: Bool) { self.isLower = isLower }
 
         mutating func received(_ invite: Invite) -> ReceivedAction {
-            guard invite.id != self.incoming, !self.endedIncoming.contains(invite.id) else {
+            guard invite.id != self.incoming, !self.made.contains(invite.id) else {
                 return .violation(.outOfOrder(.invite, why: "the invitation has been made before"))
             }
+            self.made.insert(invite.id)
             guard self.incoming == nil else {
                 self.endedIncoming.insert(invite.id)
                 return .reply(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)))

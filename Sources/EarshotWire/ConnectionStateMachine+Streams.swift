@@ -35,16 +35,26 @@ extension ConnectionStateMachine {
         private var outgoing: [StreamID: Outgoing] = [:]
         /// This side's, aborted: an answer to them may be under way.
         private var endedOutgoing = RecentIDs<StreamID>(capacity: remembered)
+        /// All of this side's, the latest ones: their ids are used, whatever became of them.
+        private var made = RecentIDs<StreamID>(capacity: remembered)
+
+        /// Open ones of both directions by their sessions, oldest first.
+        private var sessions = SessionMembers<StreamID>()
 
         private(set) var openIncoming = 0
         var openOutgoing: Int { self.outgoing.count }
 
+        /// The session is over: so are its open streams, as if each side had aborted each of them. What is under way is late.
+        mutating func end(_ session: SessionID) {
+            for id in self.sessions.members(of: session) { _ = self.sent(abort: id) }
+        }
+
         // MARK: The peer's streams
 
         mutating func received(_ open: StreamOpen) -> ReceivedAction {
-            guard self.incoming[open.id] == nil, self.outgoing[open.id] == nil, !self.endedOutgoing.contains(open.id) else {
-                return .violation(.outOfOrder(.streamOpen, why: "the stream has been opened before"))
-            }
+            guard self.incoming[open.id] == nil, self.outgoing[open.id] == nil, !self.endedOutgoing.contains(open.id),
+                !self.made.contains(open.id)
+            else { return .violation(.outOfOrder(.streamOpen, why: "the stream has been opened before")) }
             guard self.openIncoming < Self.incomingLimit else {
                 self.remember(open.id, as: .ended(nil))
                 let refusal = Refusal(code: .busy, explanation: "\(Self.incomingLimit) streams are open already")
@@ -52,6 +62,7 @@ extension ConnectionStateMachine {
             }
             self.incoming[open.id] = .opened
             self.openIncoming += 1
+            self.sessions.insert(open.id, of: open.session)
             return .deliver
         }
 
@@ -208,6 +219,7 @@ extension ConnectionStateMachine {
 
         private mutating func end(_ id: StreamID, as ended: Incoming) {
             self.openIncoming -= 1
+            self.sessions.remove(id)
             self.remember(id, as: ended)
         }
 
@@ -222,8 +234,10 @@ extension ConnectionStateMachine {
         // MARK: This side's streams
 
         mutating func sent(_ open: StreamOpen) -> SentAction {
-            guard self.outgoing[open.id] == nil, self.incoming[open.id] == nil, !self.endedOutgoing.contains(open.id) else { return .drop }
+            guard self.outgoing[open.id] == nil, self.incoming[open.id] == nil, !self.made.contains(open.id) else { return .drop }
+            self.made.insert(open.id)
             self.outgoing[open.id] = .opened
+            self.sessions.insert(open.id, of: open.session)
             return .send
         }
 
@@ -259,7 +273,7 @@ extension ConnectionStateMachine {
         }
 
         private mutating func receivedEndOfOutgoing(_ id: StreamID, by type: FrameType) -> ReceivedAction {
-            if self.outgoing.removeValue(forKey: id) != nil { return .deliver }
+            if self.endOutgoing(id) { return .deliver }
             return self.endedOutgoing.remove(id) ? .ignore : .violation(.outOfOrder(type, why: "there is no such stream"))
         }
 
@@ -277,7 +291,7 @@ extension ConnectionStateMachine {
 
         /// An abort of either direction: of the peer's stream, or of this side's own.
         mutating func sent(abort id: StreamID) -> SentAction {
-            if self.outgoing.removeValue(forKey: id) != nil {
+            if self.endOutgoing(id) {
                 self.endedOutgoing.insert(id)
                 return .send
             }
@@ -287,6 +301,13 @@ extension ConnectionStateMachine {
             case .ended, .over, nil: return .drop
             }
             return .send
+        }
+
+        /// `false` where it is not open.
+        private mutating func endOutgoing(_ id: StreamID) -> Bool {
+            guard self.outgoing.removeValue(forKey: id) != nil else { return false }
+            self.sessions.remove(id)
+            return true
         }
     }
 }

@@ -72,16 +72,26 @@ extension ConnectionStateMachine {
         private var outgoing: [ResourceID: Outgoing] = [:]
         /// This side's, cancelled: an answer to them may be under way.
         private var endedOutgoing = RecentIDs<ResourceID>(capacity: remembered)
+        /// All of this side's, the latest ones: their ids are used, whatever became of them.
+        private var made = RecentIDs<ResourceID>(capacity: remembered)
+
+        /// Open ones of both directions by their sessions, oldest first.
+        private var sessions = SessionMembers<ResourceID>()
 
         private(set) var openIncoming = 0
         var openOutgoing: Int { self.outgoing.count }
 
+        /// The session is over: so are its open transfers, as if each side had cancelled each of them. What is under way is late.
+        mutating func end(_ session: SessionID) {
+            for id in self.sessions.members(of: session) { _ = self.sent(cancel: id) }
+        }
+
         // MARK: The peer's transfers
 
         mutating func received(_ offer: ResourceOffer) -> ReceivedAction {
-            guard self.incoming[offer.id] == nil, self.outgoing[offer.id] == nil, !self.endedOutgoing.contains(offer.id) else {
-                return .violation(.outOfOrder(.resourceOffer, why: "the transfer has been offered before"))
-            }
+            guard self.incoming[offer.id] == nil, self.outgoing[offer.id] == nil, !self.endedOutgoing.contains(offer.id),
+                !self.made.contains(offer.id)
+            else { return .violation(.outOfOrder(.resourceOffer, why: "the transfer has been offered before")) }
             guard self.openIncoming < Self.incomingLimit else {
                 self.remember(offer.id, as: .ended(nil, size: offer.size))
                 let refusal = Refusal(code: .busy, explanation: "\(Self.incomingLimit) transfers are open already")
@@ -89,6 +99,7 @@ extension ConnectionStateMachine {
             }
             self.incoming[offer.id] = .offered(size: offer.size)
             self.openIncoming += 1
+            self.sessions.insert(offer.id, of: offer.session)
             return .deliver
         }
 
@@ -169,7 +180,8 @@ extension ConnectionStateMachine {
                 .elsewhere(let offset, let size) where accept.offset >= offset && accept.limit <= size:
                 self.incoming[accept.id] = Self.incoming(as: accept, size: size)
                 return .send
-            case .offered(let size) where accept.limit <= size:
+            // From the middle on only where the sender has said that its source begins with what is here.
+            case .offered(let size) where accept.offset == 0 && accept.limit <= size:
                 self.incoming[accept.id] = Self.incoming(as: accept, size: size)
                 return .send
             case .receiving(var window, let acknowledged, let size)
@@ -211,6 +223,7 @@ extension ConnectionStateMachine {
 
         private mutating func end(_ id: ResourceID, as ended: Incoming) {
             self.openIncoming -= 1
+            self.sessions.remove(id)
             self.remember(id, as: ended)
         }
 
@@ -225,10 +238,10 @@ extension ConnectionStateMachine {
         // MARK: This side's transfers
 
         mutating func sent(_ offer: ResourceOffer) -> SentAction {
-            guard self.outgoing[offer.id] == nil, self.incoming[offer.id] == nil, !self.endedOutgoing.contains(offer.id) else {
-                return .drop
-            }
+            guard self.outgoing[offer.id] == nil, self.incoming[offer.id] == nil, !self.made.contains(offer.id) else { return .drop }
+            self.made.insert(offer.id)
             self.outgoing[offer.id] = .offered(size: offer.size)
+            self.sessions.insert(offer.id, of: offer.session)
             return .send
         }
 
@@ -267,6 +280,7 @@ extension ConnectionStateMachine {
                 guard accept.offset >= offset else { return outside }
                 self.outgoing[accept.id] = Self.outgoing(as: accept, size: size)
             case .offered(let size):
+                guard accept.offset == 0 else { return outside }
                 self.outgoing[accept.id] = Self.outgoing(as: accept, size: size)
             case .sending(let window, let acknowledged, let size):
                 guard accept.limit >= window.limit, (acknowledged...window.next).contains(accept.offset) else { return outside }
@@ -298,7 +312,7 @@ extension ConnectionStateMachine {
         }
 
         private mutating func receivedEndOfOutgoing(_ id: ResourceID, by type: FrameType) -> ReceivedAction {
-            if self.outgoing.removeValue(forKey: id) != nil { return .deliver }
+            if self.endOutgoing(id) { return .deliver }
             return self.endedOutgoing.remove(id) ? .ignore : .violation(.outOfOrder(type, why: "there is no such transfer"))
         }
 
@@ -318,11 +332,18 @@ extension ConnectionStateMachine {
 
         /// A cancel of either direction: of the peer's transfer, or of this side's own.
         mutating func sent(cancel id: ResourceID) -> SentAction {
-            if self.outgoing.removeValue(forKey: id) != nil {
+            if self.endOutgoing(id) {
                 self.endedOutgoing.insert(id)
                 return .send
             }
             return self.sent(refuse: id)
+        }
+
+        /// `false` where it is not open.
+        private mutating func endOutgoing(_ id: ResourceID) -> Bool {
+            guard self.outgoing.removeValue(forKey: id) != nil else { return false }
+            self.sessions.remove(id)
+            return true
         }
     }
 }

@@ -4,7 +4,7 @@ import NIOCore
 ///
 /// The owner tells it every frame that comes, before acting on it, and every frame that it is about to write, and does what the
 /// action says. The machine knows one connection only: sessions, stored messages and files outlive it and belong to the node, which
-/// starts a new machine with the next connection.
+/// starts a new machine with the next connection. Of a session it knows which transfers and streams of this connection end with it.
 ///
 /// Frames cross on the way, so that some arrive for what this side has just ended. Those are ignored, once, and only where they can be
 /// explained so; everything else that is out of order is the peer's fault and closes the connection.
@@ -43,9 +43,13 @@ package struct ConnectionStateMachine: Sendable {
     private var invitations: InvitationTable
     private var transfers = TransferTable()
     private var streams = StreamTable()
+    /// Whether both hellos say that streams may move to data connections.
+    private let reroutesStreams: Bool
 
-    package init(localID: PeerID, peerID: PeerID) {
+    /// A machine for one connection. `reroutesStreams`: whether both hellos carry ``HelloExtension/streamReroute``.
+    package init(localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true) {
         self.invitations = InvitationTable(isLower: localID < peerID)
+        self.reroutesStreams = reroutesStreams
     }
 
     /// How many transfers of each direction are open.
@@ -87,10 +91,16 @@ package struct ConnectionStateMachine: Sendable {
             self.pings.removeFirst()
             return .deliver
         case .invite(let invite): return self.invitations.received(invite)
-        case .inviteAnswer(let answer): return self.invitations.received(answer)
+        case .inviteAnswer(let answer):
+            let action = self.invitations.received(answer)
+            if case .reply(.sessionEnd(let session)) = action { self.end(session) }
+            return action
         case .inviteWithdraw(let withdraw): return self.invitations.received(withdraw)
         // What is in order among the steps of a comparison is the affair of ``VerificationStateMachine``, which the persons' decisions drive.
-        case .sessionResume, .sessionEnd, .messageReceipts, .dataTicket, .dataUnavailable, .verification: return .deliver
+        case .sessionResume, .messageReceipts, .dataTicket, .dataUnavailable, .verification: return .deliver
+        case .sessionEnd(let session):
+            self.end(session)
+            return .deliver
         case .message(let message): return self.received(message)
         case .resourceOffer(let offer): return self.transfers.received(offer)
         case .resourceAccept(let accept): return self.transfers.received(accept)
@@ -109,9 +119,20 @@ package struct ConnectionStateMachine: Sendable {
         case .streamEnd(let end): return self.streams.received(end)
         case .streamDone(let id): return self.streams.received(done: id)
         case .streamAbort(let abort): return self.streams.received(abort: abort.id)
-        case .streamReroute(let reroute): return self.streams.received(reroute)
-        case .streamRerouted(let rerouted): return self.streams.received(rerouted: rerouted)
+        case .streamReroute(let reroute): return self.reroutesStreams ? self.streams.received(reroute) : Self.notMoving(frame.type)
+        case .streamRerouted(let rerouted):
+            return self.reroutesStreams ? self.streams.received(rerouted: rerouted) : Self.notMoving(frame.type)
         }
+    }
+
+    private static func notMoving(_ type: FrameType) -> ReceivedAction {
+        .violation(.outOfOrder(type, why: "the two hellos do not both say that streams may move"))
+    }
+
+    /// A session is over by either side's word: its transfers and streams give their places back without a frame of their own.
+    private mutating func end(_ session: SessionID) {
+        self.transfers.end(session)
+        self.streams.end(session)
     }
 
     private mutating func received(_ message: MessageFrame) -> ReceivedAction {
@@ -169,7 +190,10 @@ package struct ConnectionStateMachine: Sendable {
         case .invite(let invite): return self.invitations.sent(invite)
         case .inviteAnswer(let answer): return self.invitations.sent(answer)
         case .inviteWithdraw(let withdraw): return self.invitations.sent(withdraw)
-        case .sessionResume, .sessionEnd, .message, .messageReceipts, .dataTicket, .dataUnavailable, .verification: return .send
+        case .sessionResume, .message, .messageReceipts, .dataTicket, .dataUnavailable, .verification: return .send
+        case .sessionEnd(let session):
+            self.end(session)
+            return .send
         case .resourceOffer(let offer): return self.transfers.sent(offer)
         case .resourceAccept(let accept): return self.transfers.sent(accept)
         case .resourceRefuse(let refuse): return self.transfers.sent(refuse: refuse.id)
@@ -187,8 +211,8 @@ package struct ConnectionStateMachine: Sendable {
         case .streamEnd(let end): return self.streams.sent(end)
         case .streamDone(let id): return self.streams.sent(done: id)
         case .streamAbort(let abort): return self.streams.sent(abort: abort.id)
-        case .streamReroute(let reroute): return self.streams.sent(reroute)
-        case .streamRerouted(let rerouted): return self.streams.sent(rerouted: rerouted)
+        case .streamReroute(let reroute): return self.reroutesStreams ? self.streams.sent(reroute) : .drop
+        case .streamRerouted(let rerouted): return self.reroutesStreams ? self.streams.sent(rerouted: rerouted) : .drop
         }
     }
 }

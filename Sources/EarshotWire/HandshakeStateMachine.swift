@@ -222,7 +222,9 @@ package struct HandshakeStateMachine: Sendable {
         guard theirs.nonce != ours.nonce else { throw .reflectedNonce }
         guard ours.versions.overlaps(theirs.versions) else { throw .versionUnsupported }
         guard theirs.serviceType == ours.serviceType else { throw .serviceMismatch }
-        guard ProofVerifier.supports(theirs.signatureScheme) else { throw .unsupportedScheme(theirs.signatureScheme) }
+        guard ProofVerifier.supports(theirs.signatureScheme, of: theirs.publicKey) else {
+            throw .unsupportedScheme(theirs.signatureScheme)
+        }
         switch self.carrier {
         case .tls(let peerKey): guard peerKey == theirs.publicKey else { throw .keyNotOfCertificate }
         case .plaintext: break

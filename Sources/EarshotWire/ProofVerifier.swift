@@ -24,54 +24,56 @@ package enum ProofVerifier {
     /// What stands before the 32 bytes of an Ed25519 key in its SubjectPublicKeyInfo (RFC 8410 section 4).
     package static let ed25519Prefix: [UInt8] = [0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21, 0x00]
 
-    /// Whether ``isValid(_:)`` can say yes to a signature of this scheme.
-    package static func supports(_ scheme: SignatureScheme) -> Bool {
-        switch scheme {
-        case .ecdsaSecp256r1SHA256, .ecdsaSecp384r1SHA384, .rsaPSSSHA256, .ed25519: true
-        default: false
+    /// A key that is of its scheme's kind, and in its one canonical DER form: else a key could have several peer ids.
+    private enum Key {
+        case p256(P256.Signing.PublicKey)
+        case p384(P384.Signing.PublicKey)
+        case rsa(_RSA.Signing.PublicKey)
+        case ed25519(Curve25519.Signing.PublicKey)
+
+        init?(_ publicKey: [UInt8], for scheme: SignatureScheme) {
+            switch scheme {
+            case .ecdsaSecp256r1SHA256:
+                guard let key = try? P256.Signing.PublicKey(derRepresentation: publicKey), Array(key.derRepresentation) == publicKey
+                else { return nil }
+                self = .p256(key)
+            case .ecdsaSecp384r1SHA384:
+                guard let key = try? P384.Signing.PublicKey(derRepresentation: publicKey), Array(key.derRepresentation) == publicKey
+                else { return nil }
+                self = .p384(key)
+            case .rsaPSSSHA256:
+                guard let key = try? _RSA.Signing.PublicKey(derRepresentation: publicKey),
+                    ProofVerifier.rsaKeyBits.contains(key.keySizeInBits), Array(key.derRepresentation) == publicKey
+                else { return nil }
+                self = .rsa(key)
+            case .ed25519:
+                guard publicKey.starts(with: ProofVerifier.ed25519Prefix),
+                    let key = try? Curve25519.Signing.PublicKey(rawRepresentation: publicKey.dropFirst(ProofVerifier.ed25519Prefix.count))
+                else { return nil }
+                self = .ed25519(key)
+            default: return nil
+            }
         }
     }
 
-    /// Whether the signature is the key's over the input. `false` also for a key or a signature that does not parse, for a key of another
-    /// kind than the scheme's, and for one that is not in its one canonical DER form: else a key could have several peer ids.
+    /// Whether the scheme is one that is verified here, and the key (SubjectPublicKeyInfo, DER) one of its kind in its canonical form.
+    package static func supports(_ scheme: SignatureScheme, of publicKey: [UInt8]) -> Bool { Key(publicKey, for: scheme) != nil }
+
+    /// Whether the signature is the key's over the input. `false` also for a signature that does not parse, and where the key does not fit
+    /// the scheme (``supports(_:of:)``).
     package static func isValid(_ check: ProofCheck) -> Bool {
-        switch check.scheme {
-        case .ecdsaSecp256r1SHA256: self.isValidP256(check)
-        case .ecdsaSecp384r1SHA384: self.isValidP384(check)
-        case .rsaPSSSHA256: self.isValidRSA(check)
-        case .ed25519: self.isValidEd25519(check)
-        default: false
+        switch Key(check.publicKey, for: check.scheme) {
+        case .p256(let key)?:
+            guard let signature = try? P256.Signing.ECDSASignature(derRepresentation: check.signature) else { return false }
+            return key.isValidSignature(signature, for: check.input)
+        case .p384(let key)?:
+            guard let signature = try? P384.Signing.ECDSASignature(derRepresentation: check.signature) else { return false }
+            return key.isValidSignature(signature, for: check.input)
+        case .rsa(let key)?:
+            let signature = _RSA.Signing.RSASignature(rawRepresentation: check.signature)
+            return key.isValidSignature(signature, for: SHA256.hash(data: check.input), padding: .PSS)
+        case .ed25519(let key)?: return key.isValidSignature(check.signature, for: check.input)
+        case nil: return false
         }
-    }
-
-    private static func isValidP256(_ check: ProofCheck) -> Bool {
-        guard let key = try? P256.Signing.PublicKey(derRepresentation: check.publicKey),
-            Array(key.derRepresentation) == check.publicKey,
-            let signature = try? P256.Signing.ECDSASignature(derRepresentation: check.signature)
-        else { return false }
-        return key.isValidSignature(signature, for: check.input)
-    }
-
-    private static func isValidP384(_ check: ProofCheck) -> Bool {
-        guard let key = try? P384.Signing.PublicKey(derRepresentation: check.publicKey),
-            Array(key.derRepresentation) == check.publicKey,
-            let signature = try? P384.Signing.ECDSASignature(derRepresentation: check.signature)
-        else { return false }
-        return key.isValidSignature(signature, for: check.input)
-    }
-
-    private static func isValidRSA(_ check: ProofCheck) -> Bool {
-        guard let key = try? _RSA.Signing.PublicKey(derRepresentation: check.publicKey), self.rsaKeyBits.contains(key.keySizeInBits),
-            Array(key.derRepresentation) == check.publicKey
-        else { return false }
-        let signature = _RSA.Signing.RSASignature(rawRepresentation: check.signature)
-        return key.isValidSignature(signature, for: SHA256.hash(data: check.input), padding: .PSS)
-    }
-
-    private static func isValidEd25519(_ check: ProofCheck) -> Bool {
-        guard check.publicKey.starts(with: self.ed25519Prefix),
-            let key = try? Curve25519.Signing.PublicKey(rawRepresentation: check.publicKey.dropFirst(self.ed25519Prefix.count))
-        else { return false }
-        return key.isValidSignature(check.signature, for: check.input)
     }
 }

@@ -39,7 +39,7 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
     case versionUnsupported
     /// The other side is of another service type.
     case serviceMismatch
-    /// A signature scheme that this version cannot verify.
+    /// A signature scheme that this version cannot verify, or a key that is none of the scheme's kind in its canonical form.
     case unsupportedScheme(SignatureScheme)
 
     /// The number that the other side is told.
@@ -82,7 +82,7 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case .spokenTLSBefore: "the peer has spoken TLS before, and plaintext is not accepted from it until a person allows that"
         case .versionUnsupported: "the two sides have no protocol version in common"
         case .serviceMismatch: "the two sides are of different service types"
-        case .unsupportedScheme(let scheme): "the signature scheme \(scheme.rawValue) is not supported here"
+        case .unsupportedScheme(let scheme): "the signature scheme \(scheme.rawValue) is not supported here with the key that came"
         }
     }
 }

@@ -33,6 +33,9 @@ package enum WireLimits {
     package static let messageBody = 1024 * 1024
     /// The longest content type, in bytes.
     package static let contentType = 255
+    /// When a message may have been sent, in milliseconds since 1970: from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z. A receiver
+    /// takes a time beyond for the nearest of the two.
+    package static let sentAtMilliseconds: ClosedRange<Int64> = -62_135_596_800_000...253_402_300_799_999
     /// The most receipts in one frame.
     package static let receiptsPerFrame = 1024
     /// The longest resource name, in bytes of UTF-8; longer than any file system takes, so that the receiver can say which it refuses.

@@ -42,7 +42,7 @@ struct Daemon: Sendable {
         do {
             // Both for as long as the process runs: a second daemon must find neither free.
             let lock = try StateLock(directory: self.loaded.stateDirectory)
-            let socket = try ControlSocket.claim(self.loaded.socket)
+            let socket = try ControlSocket.claim(self.loaded.socket, ownDirectory: self.loaded.runtimeDirectory)
             self.confine(beside: socket, logger)
             let node = try await self.makeNode(logger)
             let (ready, announcer) = AsyncStream<Never>.makeStream()

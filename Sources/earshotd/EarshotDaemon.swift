@@ -9,7 +9,10 @@ struct EarshotDaemon: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshotd",
         abstract: "Finds the machines within earshot, and carries messages and files between those that agree to talk.",
-        discussion: "Settings come from flags, then the environment (EARSHOT_PEER_NAME for name in [peer]), then the file, then defaults.",
+        discussion: """
+            Settings come from flags, then the environment (EARSHOT_PEER_NAME for name in [peer]), then the file, then what a unit gives \
+            (EARSHOT_UNIT_PEER_NAME), then defaults.
+            """,
         version: EarshotVersion.current, subcommands: [IdentityCommand.self])
 
     @OptionGroup var places: PlaceOptions
@@ -29,7 +32,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         name: .long, help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"),
         completion: .list(["trace", "debug", "info", "notice", "warning", "error", "critical"]))
     var logLevel: String?
-    @Flag(name: .long, help: "Say whether the settings will do, and end.")
+    @Flag(name: .long, help: "Say whether the settings will do, what is set and where, and end.")
     var checkConfig = false
 
     private var flags: SettingsLoader.Flags {
@@ -70,6 +73,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         guard !self.checkConfig else {
             for file in loaded.files { print("\(file.escapedForDisplay): ok") }
             if loaded.files.isEmpty { print("no settings file: ok") }
+            for source in loaded.sources { print(source) }
             return
         }
         try await daemon.run()

@@ -50,7 +50,11 @@ enum EarshotPage {
         .Em peer
         is one machine with one key.
         On the command line it is named by its id, by 8 or more leading characters of that, or by its display name.
-        Where a name could mean several peers, the command lists them and ends with 65.
+        The name of a known peer, one that is trusted, in a session, or kept by another decision, never means a stranger, whether the peer is
+        there or away, and goes before the beginning of an id; that means only ids that are proven, kept or in the settings, never those that
+        are only advertised.
+        Two known peers with one name are ambiguous, wherever they are.
+        Where several peers could be meant, the command lists them and ends with 65.
         A
         .Em session
         is agreed once, by an invitation that is accepted, and kept until one side leaves it.

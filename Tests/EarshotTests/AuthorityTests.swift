@@ -1,23 +1,28 @@
 import EarshotWire
 import Foundation
 import NIOSSL
+import SwiftASN1
 import Testing
 
 @testable import Earshot
 
 /// Peers whose certificate one of our authorities has signed are trusted, over TLS and within its dates.
 @Suite struct AuthorityTests {
-    private func vouch(_ files: (certificate: String, privateKey: String), _ roots: [String]) async throws -> Date? {
-        let identity = try Identity.load(certificate: files.certificate, privateKey: files.privateKey, now: .distantPast)
-        return await (try CertificateAuthorities(paths: roots)).vouch(for: identity.chain)
+    private func vouch(_ files: (certificate: String, privateKey: String), _ roots: [String]) throws -> Date? {
+        try self.vouch(for: Identity.load(certificate: files.certificate, privateKey: files.privateKey, now: .distantPast), roots)
+    }
+
+    private func vouch(for identity: Identity, _ roots: [String]) throws -> Date? {
+        let chain = try identity.chain.map { try $0.toDERBytes() }
+        return try? CertificateAuthorities(paths: roots).vouch(for: chain, key: identity.publicKey, at: Date())
     }
 
     @Test(arguments: TestKey.allCases) func anAuthorityOfEachKindVouches(_ kind: TestKey) async throws {
         let directory = try StateDirectory()
         let authority = try TestAuthority("ca", key: kind)
         let root = try authority.file(in: directory)
-        #expect(try await self.vouch(authority.issue("alice", in: directory), [root]) != nil)
-        #expect(try await self.vouch(authority.intermediate("between").issue("bob", key: .ed25519, in: directory), [root]) != nil)
+        #expect(try self.vouch(authority.issue("alice", in: directory), [root]) != nil)
+        #expect(try self.vouch(authority.intermediate("between").issue("bob", key: .ed25519, in: directory), [root]) != nil)
     }
 
     @Test func nothingElseIsVouchedFor() async throws {
@@ -25,37 +30,45 @@ import Testing
         let authority = try TestAuthority("ca")
         let root = try authority.file(in: directory)
         // Another authority, of the same name.
-        #expect(try await self.vouch(TestAuthority("ca").issue("mallory", in: directory), [root]) == nil)
-        #expect(try await self.vouch(authority.issue("old", days: -9 ... -1, in: directory), [root]) == nil)
-        #expect(try await self.vouch(authority.issue("young", days: 1...9, in: directory), [root]) == nil)
-        #expect(try await self.vouch(authority.intermediate("gone", days: -9 ... -1).issue("late", in: directory), [root]) == nil)
+        #expect(try self.vouch(TestAuthority("ca").issue("mallory", in: directory), [root]) == nil)
+        #expect(try self.vouch(authority.issue("old", days: -9 ... -1, in: directory), [root]) == nil)
+        #expect(try self.vouch(authority.issue("young", days: 1...9, in: directory), [root]) == nil)
+        #expect(try self.vouch(authority.intermediate("gone", days: -9 ... -1).issue("late", in: directory), [root]) == nil)
         let past = try TestAuthority("past", days: -9 ... -1)
-        #expect(try await self.vouch(past.issue("heir", in: directory), [past.file(in: directory)]) == nil)
+        #expect(try self.vouch(past.issue("heir", in: directory), [past.file(in: directory)]) == nil)
         // The end of the chain that ends first counts.
-        let soon = try await self.vouch(authority.issue("soon", days: -1...2, in: directory), [root])
+        let soon = try self.vouch(authority.issue("soon", days: -1...2, in: directory), [root])
         #expect(try #require(soon).timeIntervalSinceNow < 2.1 * 86_400)
         let own = try Identity.load(from: directory.path)
-        #expect(await (try CertificateAuthorities(paths: [root])).vouch(for: own.chain) == nil)
-        #expect(await (try CertificateAuthorities(paths: [root])).vouch(for: []) == nil)
+        #expect(try self.vouch(for: own, [root]) == nil)
     }
 
-    @Test func chainLimit() async throws {
+    /// A peer may show what it likes, a person is told.
+    @Test func chainLimit() throws {
         let directory = try StateDirectory()
         var authority = try TestAuthority("ca")
         let root = try authority.file(in: directory)
-        for level in 1..<CertificateAuthorities.chainLimit { authority = try authority.intermediate("level\(level)") }
+        for level in 1..<EarshotLimits.chainCertificates { authority = try authority.intermediate("level\(level)") }
         let longest = try authority.issue("alice", in: directory)
-        #expect(try Identity.load(certificate: longest.certificate, privateKey: longest.privateKey, now: .now).chain.count == 8)
-        #expect(try await self.vouch(longest, [root]) != nil)
-        // A peer may show what it likes, a person is told.
+        #expect(try Identity.load(certificate: longest.certificate, privateKey: longest.privateKey, now: .now).chain.count == 4)
+        #expect(try self.vouch(longest, [root]) != nil)
         let long = try authority.intermediate("one more").issue("bob", in: directory)
         let error = #expect(throws: EarshotError.self) {
             try Identity.load(certificate: long.certificate, privateKey: long.privateKey, now: .now)
         }
-        #expect(error?.message.contains("more than 8 certificates") == true)
-        let chain = try NIOSSLCertificate.fromPEMFile(long.certificate)
-        #expect(chain.count == CertificateAuthorities.chainLimit + 1)
-        #expect(await (try CertificateAuthorities(paths: [root])).vouch(for: chain) == nil)
+        #expect(error?.message.contains("more than 4 certificates") == true)
+    }
+
+    @Test func aChainOfOnesOwnIsInOrder() throws {
+        let directory = try StateDirectory()
+        let files = try TestAuthority("ca").intermediate("one").intermediate("two").issue("alice", in: directory)
+        let pem = try PEMDocument.parseMultiple(pemString: String(contentsOfFile: files.certificate, encoding: .utf8))
+        #expect(pem.count == 3)
+        try write([pem[0], pem[2], pem[1]].map(\.pemString).joined(separator: "\n"), to: files.certificate, mode: 0o644)
+        let error = #expect(throws: EarshotError.self) {
+            try Identity.load(certificate: files.certificate, privateKey: files.privateKey, now: .now)
+        }
+        #expect(error?.message.contains("number 2 is not that of the signer of number 1") == true)
     }
 
     @Test func whatIsNoAuthorityIsRefused() throws {

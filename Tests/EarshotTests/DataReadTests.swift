@@ -6,19 +6,20 @@ import Testing
 
 /// How a data connection is read once it is attached: what a transfer takes of memory hangs on it.
 @Suite struct DataReadTests {
-    @Test func anAttachedConnectionIsReadInSmallPiecesOneByOne() async throws {
+    @Test(arguments: [(EarshotLimits.dataRead, true), (EarshotLimits.messagesRead, false)])
+    func anAttachedConnectionIsReadInSmallPiecesOneByOne(limit: Int, isForData: Bool) async throws {
         let group = MultiThreadedEventLoopGroup.singleton
         let server = try await ServerBootstrap(group: group).bind(to: SocketAddress(ipAddress: "127.0.0.1", port: 0)).get()
         let channel = try await ClientBootstrap(group: group)
-            .channelOption(.recvAllocator, value: Transport.receiveAllocator)
+            .channelOption(.recvAllocator, value: Transport.strangersAllocator)
             .connect(to: #require(server.localAddress)).get()
         let (most, reads) = try await channel.eventLoop.submit {
-            Transport.readForData(channel)
+            if isForData { Transport.readForData(channel) } else { Transport.readForMessages(channel) }
             let options = try #require(channel.syncOptions)
             let allocator = try #require(try options.getOption(.recvAllocator) as? AdaptiveRecvByteBufferAllocator)
             return (allocator.maximum, try options.getOption(.maxMessagesPerRead))
         }.get()
-        #expect(most == EarshotLimits.dataRead)
+        #expect(most == limit)
         #expect(reads == 1)
         try await channel.close()
         try await server.close()

@@ -40,6 +40,25 @@ extension TestNode {
         }
     }
 
+    /// A hello that cannot be proven is not answered with one.
+    @Test func aSchemeThatDoesNotFitItsKey() async throws {
+        try await self.attack { bob, _ in
+            for scheme in [SignatureScheme.ecdsaSecp384r1SHA384, .rsaPSSSHA256, .ed25519] {
+                let raw = try await RawPeer(to: bob)
+                var hello = try raw.hello()
+                hello.signatureScheme = scheme
+                try await raw.send(.hello(hello), preamble: true)
+                let answer = try #require(await raw.next())
+                guard case .refusal(let refusal) = answer else {
+                    Issue.record("answered with a \(answer.type)")
+                    continue
+                }
+                #expect(refusal.code == .unsupported)
+                await raw.close()
+            }
+        }
+    }
+
     @Test func aProofByAnotherKey() async throws {
         try await self.attack { bob, _ in
             let raw = try await RawPeer(to: bob)

@@ -146,8 +146,25 @@ import Testing
         let data = try await begun.dial()
         try await data.send(.dataAttach(begun.ticket.token))
         try await data.send(bytes: self.data(1000, end: true))
+        let refusal = try await begun.raw.next { if case .resourceRefuse(let refuse) = $0 { refuse.refusal.code } else { nil } }
+        #expect(refusal == .protocolViolation)
         #expect(try await self.finished(begun.bob).error == .protocolViolation)
         try await self.expectNothingLeft(begun.bob)
+        await begun.end()
+    }
+
+    /// Once attached it closes without a word, whatever comes; the control connection says why.
+    @Test(arguments: [true, false], ["0000000059", "0040000159", "0000000080", "00000008100000000000000001", "000000015a00"])
+    func whatIsNoData(_ tls: Bool, _ hex: String) async throws {
+        let begun = try await self.begin(tls: tls)
+        let data = try await begun.dial()
+        try await data.send(.dataAttach(begun.ticket.token))
+        let digits = Array(hex)
+        try await data.send(bytes: stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) })
+        let refusal = try await begun.raw.next { if case .resourceRefuse(let refuse) = $0 { refuse.refusal.code } else { nil } }
+        #expect(refusal == .protocolViolation)
+        #expect(await data.refusal() == nil)
+        try await begun.raw.roundTrip()
         await begun.end()
     }
 

@@ -128,9 +128,9 @@ import Testing
         var record = PeerRecord(id: peerID(1), now: time)
         record.session = StoredSession(id: .random(), members: [], createdAt: time)
         for number in 0..<limit { record.remember(ended(number)) }
-        #expect(record.endedTransfers.count == limit && record.endedTransfers.keys.first == ended(0).id)
+        #expect(record.endedTransfers.count == limit && record.endedTransfers.oldest == ended(0).id)
         record.remember(ended(limit))
-        #expect(record.endedTransfers.count == limit && record.endedTransfers.keys.first == ended(1).id)
+        #expect(record.endedTransfers.count == limit && record.endedTransfers.oldest == ended(1).id)
 
         let directory = try StateDirectory()
         let store = try Store(directory: directory.path)
@@ -167,6 +167,6 @@ extension Node {
                 createdAt: Date())
             self.transfers[row.id] = Transfer(row: row)
         }
-        self.forgetFinishedTransfers()
+        self.forgetFinishedTransfers(endedBy: peer)
     }
 }

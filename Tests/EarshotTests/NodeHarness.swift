@@ -106,6 +106,21 @@ final class TestNode: Sendable {
         }
     }
 
+    /// All that has been told so far, but for the marks that this leaves.
+    func told() async throws -> [NodeEvent.Kind] {
+        let mark = UUID().uuidString
+        self.discovery.tell(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: mark)))
+        var kinds: [NodeEvent.Kind] = []
+        for await event in self.node.events.subscribe(since: 0) {
+            guard case .discoveryChanged(let status) = event.kind else {
+                kinds.append(event.kind)
+                continue
+            }
+            if status.error == mark { break }
+        }
+        return kinds
+    }
+
     func invitation() async throws -> Invitation {
         try await self.event {
             if case .invitationReceived(let invitation) = $0 { invitation } else { nil }

@@ -48,11 +48,14 @@ import Testing
         }
     }
 
-    /// A stream from the raw peer that the node has accepted, four bytes of which have come; with `reroute` it has asked for more.
-    private func begin() async throws -> Begun {
+    /// A stream from the raw peer that the node has accepted, four bytes of which have come, and for which it has asked for a data
+    /// connection; its hello says that it knows how, where it `knows`.
+    private func begin(knows: Bool = true) async throws -> Begun {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: bob)
-        try await raw.prove()
+        var hello = try raw.hello()
+        hello.extensions = knows ? [.streamReroute] : []
+        try await raw.prove(hello: hello)
         let session = try await raw.join()
         let id = StreamID.random()
         try await raw.send(.streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x"))))
@@ -209,6 +212,15 @@ import Testing
         try await begun.raw.send(.streamReroute(StreamReroute(id: .random(), offset: 0)))
         #expect(await begun.raw.refusal() == .protocolViolation)
         #expect(try await begun.bob.streamClosed().error == .unavailable)
+        await begun.end()
+    }
+
+    /// What it does not say in its hello, it may not do.
+    @Test func askedForByAPeerThatDoesNotKnowIt() async throws {
+        let begun = try await self.begin(knows: false)
+        #expect(await begun.raw.refusal() == .protocolViolation)
+        #expect(try await begun.bob.streamClosed().error == .unavailable)
+        #expect(await begun.bob.node.dataRouteCount == 0)
         await begun.end()
     }
 

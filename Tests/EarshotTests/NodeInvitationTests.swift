@@ -27,8 +27,8 @@ extension Node {
         try await raw.next { if case .inviteAnswer(let answer) = $0 { answer } else { nil } }
     }
 
-    private func proven(_ node: TestNode, as identity: Identity? = nil) async throws -> RawPeer {
-        let raw = try await RawPeer(to: node, as: identity)
+    private func proven(_ node: TestNode, as identity: Identity? = nil, from source: String = "127.0.0.1") async throws -> RawPeer {
+        let raw = try await RawPeer(to: node, as: identity, from: source)
         try await raw.prove()
         return raw
     }
@@ -36,8 +36,9 @@ extension Node {
     @Test func pendingInvitations() async throws {
         let bob = try await TestNode("bob")
         var raws: [RawPeer] = []
-        for _ in 0..<EarshotLimits.pendingInvitations {
-            let raw = try await self.proven(bob)
+        // As many addresses as places: of those with more, one would give way.
+        for number in 0..<EarshotLimits.pendingInvitations {
+            let raw = try await self.proven(bob, from: "127.0.1.\(number + 1)")
             _ = try await self.invite(raw)
             try await raw.roundTrip()
             raws.append(raw)

@@ -13,6 +13,7 @@ import Testing
         try await TestNode("bob") {
             $0.timers = Timers(on: loop)
             $0.fromUnknown = .reject
+            $0.fromTrusted = .reject
         }
     }
 
@@ -94,6 +95,8 @@ import Testing
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await self.bob(loop)
         let stranger = try await self.stranger(to: bob)
+        // One that may ask as often as it likes.
+        _ = try await bob.node.setTrust(.trusted, for: stranger.id.description)
         var ids: [InvitationID] = []
         for number in 0...EarshotLimits.decidedInvitations {
             let id = InvitationID.random()

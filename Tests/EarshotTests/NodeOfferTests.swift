@@ -121,7 +121,7 @@ import Testing
     @Test func whatCannotBeTakenIsRefusedWithoutAsking() async throws {
         let (alice, bob) = try await pair(configureBob: {
             $0.acceptResources = .ask
-            $0.quota = 4
+            $0.quota = 4 * fileRoom(5) - 1
         })
         let (sent, received) = try await self.send("a", "hello", alice, bob)
         #expect(sent.error == .noSpace && received.error == .noSpace)

@@ -80,7 +80,7 @@ import Testing
         await bob.stop()
         let row = try #require(
             try await alice.node.queueResource(to: [name], name: "x", size: 3, body: self.body("abc")).first)
-        #expect(await alice.node.spool.heldBytes() == 3)
+        #expect(await alice.node.spool.heldBytes() == fileRoom(3))
         _ = try await alice.node.setTrust(.unknown, for: name)
         #expect(try await alice.node.resource(row.id).error == .notConnected)
         try await eventually("its body is gone") { await alice.node.spool.heldBytes() == 0 }

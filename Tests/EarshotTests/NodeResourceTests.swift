@@ -81,17 +81,17 @@ import Testing
 
     @Test func quotaAndTheLargestSizes() async throws {
         let (raw, bob, session) = try await self.joined {
-            $0.quota = 1000
+            $0.quota = 4 * fileRoom(4096)
             $0.reserve = 0
         }
-        for size in [1001, WireLimits.resourceSize] {
+        for size in [4097, WireLimits.resourceSize] {
             try await raw.send(raw.offer("x", size: size, in: session))
             #expect(try await self.refusal(raw).refusal.code == .noSpace)
         }
         try await self.expectEmptySpool(bob)
         #expect(await bob.node.resources().allSatisfy { $0.state == .failed && $0.error == .noSpace })
-        try await raw.send(raw.offer("x", size: 1000, in: session))
-        #expect(try await self.accepted(raw).limit == 1000)
+        try await raw.send(raw.offer("x", size: 4096, in: session))
+        #expect(try await self.accepted(raw).limit == 4096)
         await self.end(raw, bob)
     }
 

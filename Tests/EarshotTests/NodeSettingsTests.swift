@@ -136,7 +136,7 @@ extension TestNode {
         try await bob.reconfigure {
             $0.fromUnknown = .accept
             $0.inboxLimit = 1
-            $0.quota = 10
+            $0.quota = 4 * fileRoom(11) - 1
         }
         let accepted = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
         #expect(try await alice.node.decided(accepted.id).state == .accepted)

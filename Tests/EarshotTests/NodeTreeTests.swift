@@ -120,11 +120,12 @@ import Testing
     /// It takes what its files take on the disk, in blocks, and its entries, and not only its bytes.
     @Test(arguments: [false, true]) func quota(_ hasRoom: Bool) async throws {
         let size = UInt64(self.bytes.readableBytes)
-        let (raw, bob, session) = try await self.joined { $0.quota = hasRoom ? size + 65_536 : size - 1 }
+        let (raw, bob, session) = try await self.joined { $0.quota = hasRoom ? 4 * 200_000 : 4 * DiskBlocks(size: 4096).tree(size) - 1 }
         if hasRoom {
             guard case .resourceDone = try await self.deliver(raw, session) else { throw EarshotError(.notFound, "not taken") }
         }
         // Before its first byte.
+        if hasRoom { try await bob.reconfigure { $0.quota = 4 * DiskBlocks(size: 4096).tree(size) - 1 } }
         try await raw.send(self.offer(session))
         #expect(try await self.refusal(raw).code == .noSpace)
         #expect(try bob.spoolNames().count == (hasRoom ? 1 : 0))
@@ -133,20 +134,22 @@ import Testing
         await bob.stop()
     }
 
-    /// Two at once, each of which the quota has room for beside what the other has declared: the first whose list of entries comes has it.
+    /// Two at once, each of which the peer's share has room for beside what the other has declared: the first whose list of entries comes
+    /// has it.
     @Test func twoAtOnce() async throws {
         let length = try self.bytes.withUnsafeReadableBytes { header in
             try TreeManifest.lengths(header: UnsafeRawBufferPointer(rebasing: header.prefix(TreeLimits.headerLength))).manifest
         }
-        let room = try TreeManifest(decoding: Array(self.bytes.readableBytesView.prefix(length))).diskBytes
-        let (raw, bob, session) = try await self.joined { $0.quota = room + UInt64(self.bytes.readableBytes) }
+        let room = try TreeManifest(decoding: Array(self.bytes.readableBytesView.prefix(length))).room(on: DiskBlocks(size: 4096))
+        let declared = DiskBlocks(size: 4096).tree(UInt64(self.bytes.readableBytes))
+        let (raw, bob, session) = try await self.joined { $0.quota = 4 * (room + declared) }
         let (first, second) = (ResourceID.random(), ResourceID.random())
-        for id in [first, second] {
-            try await raw.send(self.offer(session, id: id))
-            guard case .resourceAccept = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not taken") }
-        }
+        for id in [first, second] { try await raw.send(self.offer(session, id: id)) }
+        #expect(try await raw.resourceAnswer().resource == first)
         try await raw.send(self.chunk(0..<length, id: first))
-        try await eventually("it is admitted") { await bob.node.spool.heldBytes() == room + UInt64(self.bytes.readableBytes) }
+        // Only now is it the second's turn.
+        #expect(try await raw.resourceAnswer().resource == second)
+        try await eventually("it is admitted") { await bob.node.spool.heldBytes() == room + declared }
         try await raw.send(self.chunk(0..<length, id: second))
         #expect(try await self.refusal(raw).code == .noSpace)
         for frame in try self.rest(from: length, id: first) { try await raw.send(frame) }

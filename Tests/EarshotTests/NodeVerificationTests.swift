@@ -2,6 +2,7 @@ import EarshotWire
 import Foundation
 import NIOCore
 import NIOEmbedded
+import OrderedCollections
 import Testing
 
 @testable import Earshot
@@ -197,24 +198,85 @@ import Testing
         await again.stop()
     }
 
-    /// A hundred strangers ask: so many are shown, the rest hear that there are too many.
+    private func end(_ raw: RawPeer) async throws -> VerificationFrame.EndReason {
+        try await raw.next { frame -> VerificationFrame.EndReason? in
+            if case .verification(let verification) = frame, case .end(let reason) = verification.part { reason } else { nil }
+        }
+    }
+
+    private func asking(_ bob: TestNode, from source: String) async throws -> RawPeer {
+        let raw = try await RawPeer(to: bob, from: source)
+        try await raw.prove()
+        _ = try await self.begin(raw)
+        return raw
+    }
+
+    private func requests(_ bob: TestNode) async -> Set<PeerID> {
+        Set(await bob.node.records.values.filter { $0.comparison?.state == .requested }.map(\.id))
+    }
+
+    /// More strangers ask than there are places, and more than their address has: whoever holds most gives way.
     @Test func requestsAreFew() async throws {
         let bob = try await TestNode("bob")
         var raws: [RawPeer] = []
-        for _ in 0..<EarshotLimits.comparisonRequests + 1 {
-            let raw = try await RawPeer(to: bob)
-            try await raw.prove()
-            _ = try await self.begin(raw)
-            if raws.count < EarshotLimits.comparisonRequests { try await raw.roundTrip() }
+        for number in 0..<EarshotLimits.comparisonRequests {
+            let raw = try await self.asking(bob, from: "127.0.2.\(1 + number / EarshotLimits.comparisonRequestsPerAddress)")
+            try await raw.roundTrip()
             raws.append(raw)
         }
-        let last = try #require(raws.last)
-        let reason = try await last.next { frame -> VerificationFrame.EndReason? in
-            if case .verification(let verification) = frame, case .end(let reason) = verification.part { reason } else { nil }
-        }
-        #expect(reason == .busy)
-        for raw in raws { await raw.close() }
+        #expect(await self.requests(bob) == Set(raws.map(\.id)))
+        let fifth = try await self.asking(bob, from: "127.0.2.1")
+        #expect(try await self.end(fifth) == .busy)
+        let newcomer = try await self.asking(bob, from: "127.0.2.200")
+        #expect(try await self.end(raws[0]) == .busy)
+        #expect(try await bob.node.verification(raws[0].id.description).error == .busy)
+        try await newcomer.roundTrip()
+        #expect(await self.requests(bob) == Set(raws.dropFirst().map(\.id) + [newcomer.id]))
+        // A trusted one takes no stranger's place.
+        let friend = try await RawPeer(to: bob, from: "127.0.2.2")
+        _ = try await bob.node.setTrust(.trusted, for: friend.id.description)
+        try await friend.prove()
+        _ = try await self.begin(friend)
+        try await friend.roundTrip()
+        #expect(await self.requests(bob).count == EarshotLimits.comparisonRequests + 1)
+        // One that has gone leaves its place.
+        await raws[31].close()
+        try await eventually("it has gone") { await self.requests(bob).count == EarshotLimits.comparisonRequests }
+        let last = try await self.asking(bob, from: "127.0.2.201")
+        try await last.roundTrip()
+        #expect(await self.requests(bob).count == EarshotLimits.comparisonRequests + 1)
+        for raw in raws + [fifth, newcomer, friend, last] { await raw.close() }
         await bob.stop()
+    }
+
+    /// Asked again and again, it is told that this is too often, and nobody here hears of it.
+    @Test func asking() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let bob = try await TestNode("bob") { $0.timers = Timers(on: loop) }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        for _ in 0..<EarshotLimits.askingBurst {
+            let id = try await self.begin(raw)
+            try await raw.send(.verification(VerificationFrame(id: id, .end(.givenUp))))
+        }
+        try await raw.roundTrip()
+        let told = try await bob.told().count
+        for _ in 0..<3 {
+            _ = try await self.begin(raw)
+            #expect(try await self.end(raw) == .busy)
+        }
+        #expect(try await bob.told().count == told)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.askingInterval))
+        _ = try await self.begin(raw)
+        try await raw.roundTrip()
+        #expect(await self.requests(bob) == [raw.id])
+        // Blocking it ends that too.
+        _ = try await bob.node.setTrust(.blocked, for: raw.id.description)
+        #expect(await self.requests(bob).isEmpty)
+        #expect(await bob.node.strangers.comparisons.places.count == 0)
+        await raw.close()
+        await bob.stop()
+        await loop.shutdownGracefully()
     }
 
     @Test func aLostConnectionEndsWhatWasUnderWay() async throws {

@@ -79,9 +79,20 @@ final class RawPeer: Sendable {
         return try Identity.load(from: directory.path)
     }
 
-    init(to node: TestNode, as identity: Identity? = nil, name: String = "mallory", tls: Bool = true) async throws {
+    /// Connects, from any address of loopback. `chain`: what it shows instead of its identity's own certificate.
+    init(
+        to node: TestNode, as identity: Identity? = nil, showing chain: [[UInt8]]? = nil, name: String = "mallory", tls: Bool = true,
+        from source: String = "127.0.0.1"
+    ) async throws {
         let identity = try identity ?? Self.makeIdentity()
         let contexts = try TLSContexts(identity)
+        let shown = try chain.map { chain in
+            var configuration = TLSConfiguration.makeClientConfiguration()
+            configuration.certificateChain = try chain.map { .certificate(try NIOSSLCertificate(bytes: $0, format: .der)) }
+            configuration.privateKey = .privateKey(identity.tlsPrivateKey)
+            configuration.certificateVerification = .none
+            return try NIOSSLContext(configuration: configuration)
+        }
         let (frames, continuation) = AsyncStream.makeStream(of: Frame.self)
         self.identity = identity
         self.name = name
@@ -90,10 +101,15 @@ final class RawPeer: Sendable {
         self.channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    if tls { try channel.pipeline.syncOperations.addHandler(try contexts.clientHandler()) }
+                    if let shown {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLClientHandler(context: shown, serverHostname: nil))
+                    } else if tls {
+                        try channel.pipeline.syncOperations.addHandler(try contexts.clientHandler())
+                    }
                     try channel.pipeline.syncOperations.addHandler(Reader(continuation))
                 }
             }
+            .bind(to: SocketAddress(ipAddress: source, port: 0))
             .connect(host: "127.0.0.1", port: Int(node.port)).get()
     }
 

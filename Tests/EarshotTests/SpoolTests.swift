@@ -1,6 +1,7 @@
 import Crypto
 @testable import Earshot
 import EarshotSafety
+import EarshotTree
 import EarshotWire
 import Foundation
 import NIOCore
@@ -46,7 +47,7 @@ import Testing
         let spool = try self.spool(directory)
         let id = ResourceID.random()
         #expect(try await spool.begin(id, size: 10) == 0)
-        #expect(await spool.heldBytes() == 10)
+        #expect(await spool.heldBytes() == fileRoom(10))
         #expect(await self.code { _ = try await spool.content(id) } == .notFound)
         #expect(try await spool.write(id, offset: 0, ByteBuffer(string: "01234")) == 5)
         #expect(try await spool.write(id, offset: 5, ByteBuffer()) == 5)
@@ -76,7 +77,8 @@ import Testing
         let directory = try StateDirectory()
         let spool = try self.spool(directory)
         let id = ResourceID.random()
-        _ = try await spool.begin(id, size: 0, quota: 0)
+        #expect(await self.code { _ = try await spool.begin(id, size: 0, quota: fileRoom(0) - 1) } == .noSpace)
+        _ = try await spool.begin(id, size: 0, quota: fileRoom(0))
         #expect(await self.code { _ = try await spool.write(id, offset: 0, ByteBuffer(string: "x")) } == .tooLarge)
         #expect(try await spool.finish(id, algorithm: .xxh3, digest: Self.xxh3("")).hasPrefix("xxh3:99aa06d3"))
         #expect(try await spool.content(id).size == 0)
@@ -144,22 +146,23 @@ import Testing
         let directory = try StateDirectory()
         let spool = try self.spool(directory)
         let (first, second) = (ResourceID.random(), ResourceID.random())
-        #expect(await self.code { _ = try await spool.begin(first, size: Self.mebibyte + 1, quota: Self.mebibyte) } == .noSpace)
-        _ = try await spool.begin(first, size: Self.mebibyte - 10, quota: Self.mebibyte)
-        #expect(await self.code { _ = try await spool.begin(second, size: 11, quota: Self.mebibyte) } == .noSpace)
-        _ = try await spool.begin(second, size: 10, quota: Self.mebibyte)
+        // Of 256 blocks: a file has one beside its own.
+        #expect(await self.code { _ = try await spool.begin(first, size: Self.mebibyte - 4095, quota: Self.mebibyte) } == .noSpace)
+        _ = try await spool.begin(first, size: Self.mebibyte - 3 * 4096, quota: Self.mebibyte)
+        #expect(await self.code { _ = try await spool.begin(second, size: 4097, quota: Self.mebibyte) } == .noSpace)
+        _ = try await spool.begin(second, size: 4096, quota: Self.mebibyte)
         await spool.abandon(first)
         await spool.abandon(first)
-        #expect(await spool.heldBytes() == 10)
-        _ = try await spool.begin(first, size: Self.mebibyte - 10, quota: Self.mebibyte)
-        #expect(await self.code { _ = try await spool.begin(.random(), size: 1, quota: Self.mebibyte) } == .noSpace)
+        #expect(await spool.heldBytes() == fileRoom(4096))
+        _ = try await spool.begin(first, size: Self.mebibyte - 3 * 4096 - 10, quota: Self.mebibyte)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 0, quota: Self.mebibyte) } == .noSpace)
     }
 
     @Test func theReserveIsLeftFree() async throws {
         let directory = try StateDirectory()
         let spool = try self.spool(directory)
         #expect(await self.code { _ = try await spool.begin(.random(), size: 1, quota: .max, reserve: 1) } == .noSpace)
-        _ = try await spool.begin(.random(), size: 0, quota: .max, reserve: 1)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 0, quota: .max, reserve: 1) } == .noSpace)
     }
 
     @Test func theSizeIsReservedBeforeTheFirstByte() async throws {
@@ -187,14 +190,14 @@ import Testing
         }
         try Data("?".utf8).write(to: URL(fileURLWithPath: "\(directory.path)/spool/complete/stray"))
         let spool = try self.spool(directory)
-        #expect(await spool.heldBytes() == 3)
+        #expect(await spool.heldBytes() == 3 * fileRoom(1))
         let running = ResourceID.random()
         _ = try await spool.begin(running, size: 5)
         let removed = try await spool.sweep(keeping: [kept, ResourceID.random()])
         #expect(Set(removed) == [orphan.description, unfinished.description, "stray"])
         #expect(try directory.names("spool/complete") == [kept.description])
         #expect(try directory.names("spool/partial") == [running.description])
-        #expect(await spool.heldBytes() == 6)
+        #expect(await spool.heldBytes() == fileRoom(1) + fileRoom(5))
         #expect(try await spool.content(kept).size == 1)
     }
 
@@ -226,15 +229,27 @@ import Testing
         #expect(try await spool.write(id, offset: 0, ByteBuffer(repeating: 1, count: 400 * 1024)) == 400 * 1024)
         let left = try SafeDirectory(path: disk.path).space().free
         let next = ResourceID.random()
-        _ = try await spool.begin(next, size: left)
-        // Interrupted, it is promised all the same; abandoned, it is not.
+        _ = try await spool.begin(next, size: left - 4096)
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 1) } == .noSpace)
+        try await spool.write(next, offset: 0, ByteBuffer(string: "x"))
+        // Interrupted, it is not promised any more; what has come is there.
         await spool.pause(next)
-        #expect(await self.code { _ = try await spool.begin(.random(), size: left) } == .noSpace)
-        await spool.abandon(next)
-        #expect(await self.code { _ = try await spool.begin(.random(), size: left + 1) } == .noSpace)
-        _ = try await spool.begin(.random(), size: left)
+        let other = ResourceID.random()
+        #expect(await self.code { _ = try await spool.begin(other, size: left - 4096) } == .noSpace)
+        _ = try await spool.begin(other, size: left - 3 * 4096)
+        // It goes on where there is room again, and not before.
+        let allowance = Spool.Allowance(quota: .max, reserve: 0)
+        await spool.abandon(other)
+        #expect(try await spool.resume(next, size: left - 4096, allowance)?.count == 1)
+        await spool.pause(next)
+        _ = try await spool.begin(other, size: left - 3 * 4096)
+        #expect(await self.code { _ = try await spool.resume(next, size: left - 4096, allowance) } == .noSpace)
+        #expect(try await spool.resume(next, size: left - 4096, allowance) == nil, "it is gone")
     }
 }
+
+/// What a file of so many bytes takes of a quota, on a disk of blocks of 4,096 bytes.
+func fileRoom(_ bytes: UInt64) -> UInt64 { DiskBlocks(size: 4096).file(bytes) }
 
 extension Spool {
     /// With allowances that a test is not about.

@@ -11,8 +11,9 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct SpoolTreeTests {
     private let source: StateDirectory
     private let bytes: ByteBuffer
-    /// Declared, and what it takes on the disk.
+    /// Declared, what is set aside for that, and what it takes on the disk.
     private let size: UInt64
+    private let declared: UInt64
     private let room: UInt64
 
     /// Many files of one byte: the disk gives each of them a block, and one for its name.
@@ -25,12 +26,15 @@ import Testing
         let length = try bytes.withUnsafeReadableBytes { header in
             try TreeManifest.lengths(header: UnsafeRawBufferPointer(rebasing: header.prefix(TreeLimits.headerLength))).manifest
         }
-        self.room = try TreeManifest(decoding: Array(bytes.readableBytesView.prefix(length))).diskBytes
+        self.room = try TreeManifest(decoding: Array(bytes.readableBytesView.prefix(length))).room(on: DiskBlocks(size: 4096))
         self.size = tree.size
+        self.declared = DiskBlocks(size: 4096).tree(tree.size)
         self.bytes = bytes
         self.source = source
-        #expect(self.room > 50 * 2 * 4096 && self.size < 4096)
+        #expect(self.room > 50 * 4096 && self.size < 4096)
     }
+
+    private static let peer = PeerID(subjectPublicKeyInfo: [1])
 
     private func begin(_ count: Int, in spool: Spool, quota: UInt64) async throws -> [ResourceID] {
         let ids = (0..<count).map { _ in ResourceID.random() }
@@ -73,18 +77,18 @@ import Testing
     @Test(arguments: [0, 1] as [UInt64]) func togetherTheyKeepToTheQuota(_ missing: UInt64) async throws {
         let directory = try StateDirectory()
         let spool = try Spool(directory: directory.path)
-        let quota = 3 * self.room + 5 * self.size - missing
+        let quota = 3 * self.room + 5 * self.declared - missing
         let ids = try await self.begin(8, in: spool, quota: quota)
         let whole = try await self.write(ids, in: spool)
         let count = UInt64(missing == 0 ? 3 : 2)
         #expect(whole.count == count)
-        #expect(await spool.heldBytes() == count * self.room + (8 - count) * self.size)
+        #expect(await spool.heldBytes() == count * self.room + (8 - count) * self.declared)
         for id in ids {
             if whole.contains(id) { try await self.finish(id, in: spool) } else { await spool.abandon(id) }
         }
         #expect(await spool.heldBytes() == count * self.room)
         // What the refused ones had is free again, for content of any kind.
-        let left = quota - count * self.room
+        let left = (quota - count * self.room) / 4096 * 4096 - 4096
         let next = ResourceID.random()
         await #expect(throws: EarshotError.self) { _ = try await spool.begin(next, size: left + 1, quota: quota) }
         _ = try await spool.begin(next, size: left, quota: quota)
@@ -95,25 +99,38 @@ import Testing
         #expect(await spool.heldBytes() == 0)
     }
 
-    /// Interrupted in its entries, it holds what its manifest said, over a restart too; whole after that, the same.
-    @Test func interruptedItHoldsWhatItWillTake() async throws {
+    /// Interrupted in its entries, it holds what has come, over a restart too; when it goes on it holds what it will take, where that is free.
+    @Test(arguments: [false, true]) func interruptedItHoldsWhatHasCome(_ isTaken: Bool) async throws {
         let directory = try StateDirectory()
         let quota = self.room
         let spool = try Spool(directory: directory.path)
         let id = try await self.begin(1, in: spool, quota: quota)[0]
-        let part = Int(self.size) - 10
+        let part = Int(self.size) - 40
         _ = try await spool.write(id, offset: 0, try #require(self.bytes.getSlice(at: 0, length: part)))
         #expect(await spool.heldBytes() == self.room)
         await spool.pause(id)
-        #expect(await spool.heldBytes() == self.room)
+        let came = await spool.heldBytes()
+        // Forty files are not there.
+        #expect(came < self.room - 40 * 4096 && came > self.declared)
         let next = try Spool(directory: directory.path)
-        #expect(await next.adopt([id: self.size]) == [id: UInt64(part)])
+        #expect(await next.adopt([id: Spool.Left(size: self.size, peer: Self.peer)]) == [id: UInt64(part)])
         try await next.sweep(keeping: [])
-        #expect(await next.heldBytes() == self.room)
-        await #expect(throws: EarshotError.self) { _ = try await next.begin(.random(), size: 1, quota: quota) }
-        let held = try await next.resume(id, size: self.size, Spool.Allowance(quota: quota, reserve: 0))
+        #expect(await next.heldBytes() == came)
+        let other = ResourceID.random()
+        _ = try await next.begin(other, size: self.room - came - 2 * 4096, quota: quota)
+        let allowance = Spool.Allowance(quota: quota, reserve: 0)
+        if isTaken {
+            let error = await #expect(throws: EarshotError.self) { _ = try await next.resume(id, size: self.size, allowance) }
+            #expect(error?.code == .noSpace)
+            await next.abandon(other)
+            #expect(await next.heldBytes() == 0)
+            return
+        }
+        await next.abandon(other)
+        let held = try await next.resume(id, size: self.size, allowance)
         #expect(held?.count == UInt64(part))
-        _ = try await next.write(id, offset: UInt64(part), try #require(self.bytes.getSlice(at: part, length: 10)))
+        #expect(await next.heldBytes() == self.room)
+        _ = try await next.write(id, offset: UInt64(part), try #require(self.bytes.getSlice(at: part, length: 40)))
         try await self.finish(id, in: next)
         #expect(await next.heldBytes() == self.room)
     }
@@ -126,10 +143,14 @@ import Testing
         _ = try await spool.write(id, offset: 0, try #require(self.bytes.getSlice(at: 0, length: Int(self.size) - 10)))
         try FileManager.default.removeItem(atPath: "\(directory.path)/spool/partial/\(id)/room")
         let next = try Spool(directory: directory.path)
-        _ = await next.adopt([id: self.size])
-        #expect(await next.heldBytes() == self.size)
-        let held = try await next.resume(id, size: self.size, Spool.Allowance(quota: self.room - missing, reserve: 0))
-        #expect((held != nil) == (missing == 0))
+        _ = await next.adopt([id: Spool.Left(size: self.size, peer: Self.peer)])
+        #expect(await next.heldBytes() < self.room)
+        let allowance = Spool.Allowance(quota: self.room - missing, reserve: 0)
+        if missing == 0 {
+            #expect(try await next.resume(id, size: self.size, allowance) != nil)
+        } else {
+            await #expect(throws: EarshotError.self) { _ = try await next.resume(id, size: self.size, allowance) }
+        }
         #expect(await next.heldBytes() == (missing == 0 ? self.room : 0))
     }
 

@@ -39,14 +39,14 @@ import Testing
         #expect(state.resources == [Self.resource(1), largest])
 
         var changed = session
-        changed.members = [peerID(3)]
+        changed.members = [peerID(9), peerID(3)]
         try await store.apply([
-            .putSession(changed), .removePeer(peer.id), .removeResource(largest.id), .removePeer(peerID(200)),
-            .removeSession(SessionID(high: 5, low: 5)),
+            .removeSession(with: peer.id), .putSession(changed), .removePeer(peer.id), .removeResource(largest.id),
+            .removePeer(peerID(200)), .removeSession(with: peerID(5)),
         ])
         let after = try await store.load()
         #expect(after == StoredState(peers: [other], sessions: [changed], resources: [Self.resource(1)], transfers: []))
-        try await store.apply([.removeSession(session.id)])
+        try await store.apply([.removeSession(with: peerID(3))])
         #expect(try await store.load().sessions == [])
     }
 
@@ -120,7 +120,7 @@ import Testing
                 ].map { .putPeer($0) } + [
                     .putSession(StoredSession(id: .random(), members: [peerID(9), inSession.id], createdAt: Self.time))
                 ])
-            try await store.sql("ALTER TABLE peers DROP COLUMN proven; PRAGMA user_version = 5")
+            try await store.sql(StoreSchema.undoingSessionsByPeer + "ALTER TABLE peers DROP COLUMN proven; PRAGMA user_version = 5")
         }
         let peers = try await Store(directory: directory.path).load().peers
         #expect(peers.count == 5)

@@ -24,6 +24,7 @@ import Testing
         }
         for start in stride(from: 0, to: most, by: 1000) {
             try bench.send((start..<min(start + 1000, most)).map { .ping(UInt64($0)) })
+            bench.channel.embeddedEventLoop.run()
         }
         #expect(bench.counter.held?.count == most)
         #expect(isRead())

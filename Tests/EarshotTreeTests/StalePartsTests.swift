@@ -20,6 +20,14 @@ import Testing
 
     private func partName() throws -> String { try PartName.random().description }
 
+    @Test(arguments: [
+        (Int.min, true), (-1, true), (0, true), (1_700_000_000 - StaleParts.age, true), (1_700_000_001 - StaleParts.age, false),
+        (1_800_000_000, false), (Int.max, false),
+    ])
+    func anyTimeOfASenderIsJudged(modified: Int, isOld: Bool) {
+        #expect(StaleParts.isOld(modified, now: 1_700_000_000) == isOld)
+    }
+
     @Test func oldOnesOfOurOwnGo() throws {
         let (file, tree) = (try self.partName(), try self.partName())
         try self.scratch.put(file, "half a file")

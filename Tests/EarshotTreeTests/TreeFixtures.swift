@@ -18,7 +18,7 @@ enum TreeFixtures {
     static func sparse(_ name: String, in parent: Int, size: UInt64, _ extents: [(UInt64, UInt64)]) -> TreeEntry {
         TreeEntry(
             parent: parent, name: Array(name.utf8), mode: 0o600, modified: self.time,
-            content: .sparse(size: size, extents.map { TreeEntry.Extent(offset: $0.0, length: $0.1) }))
+            content: .sparse(size: size, TreeEntry.Extents(extents.map { TreeEntry.Extent(offset: $0.0, length: $0.1) })))
     }
 
     static func link(_ name: String, in parent: Int, to target: String) -> TreeEntry {

@@ -29,7 +29,7 @@ import Testing
         var names = Names()
         var delivered: [FrameType: Int] = [:]
         var ignored = 0
-        for _ in 0..<32_000 {
+        for _ in 0..<96_000 {
             let me = Int(generator.next() % 2)
             if generator.next() % 2 == 0, !sides[me].inbox.isEmpty {
                 let frame = sides[me].inbox.removeFirst()
@@ -59,7 +59,7 @@ import Testing
             .pong, .invite, .inviteAnswer, .inviteWithdraw, .message, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk,
             .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
             .streamOpen, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone,
-            .streamAbort, .streamReroute, .streamRerouted,
+            .streamAbort, .streamReroute, .streamRerouted, .sessionEnd,
         ]
         for kind in kinds {
             #expect(delivered[kind, default: 0] > 0, "seed \(seed) never delivered \(kind)")
@@ -90,6 +90,8 @@ import Testing
         let resource = ResourceID(high: 0, low: names.resources - min(names.resources, generator.next() % 4))
         let refusal = ResourceRefuse(id: resource, refusal: Refusal(code: .cancelled))
         let number = generator.next() % 5
+        // With all that is open, however it stands.
+        if generator.next() % 1000 == 0 { return .sessionEnd(Fixtures.session) }
         if generator.next() % 2 == 0 { return try self.randomStreamFrame(named: names, number, using: &generator) }
         switch generator.next() % 54 {
         case 0: return .ping(generator.next())
@@ -104,7 +106,10 @@ import Testing
         case 8:
             let id = ResourceID(high: 0, low: names.resources + 1)
             return .resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: number, name: "a"))
-        case 9...17: return .resourceAccept(ResourceAccept(id: resource, offset: number / 2, limit: max(number / 2, generator.next() % 5)))
+        case 9...17:
+            // Mostly from the start, where a first one has to begin.
+            let offset = generator.next() % 4 == 0 ? number / 2 : 0
+            return .resourceAccept(ResourceAccept(id: resource, offset: offset, limit: max(offset, generator.next() % 5)))
         case 18...27:
             let data = ByteBuffer(repeating: 1, count: 1 + Int(generator.next() % 2))
             return .resourceChunk(ResourceChunk(id: resource, offset: number, data: data))

@@ -133,7 +133,45 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
         var pending = machine
         #expect(violation(pending.received(Self.invite(1))) == .invite)
         _ = machine.sent(Self.answer(1, .declined))
+        var withdrawn = machine
         #expect(violation(machine.received(Self.invite(1))) == .invite)
+        // Nor after a withdrawal, under way or not.
+        #expect(withdrawn.received(Self.withdraw(1)) == .ignore)
+        #expect(violation(withdrawn.received(Self.invite(1))) == .invite)
+    }
+
+    @Test func aWithdrawnInvitationIsNotRepeated() {
+        var machine = self.machine
+        _ = machine.received(Self.invite(1))
+        #expect(machine.received(Self.withdraw(1)) == .deliver)
+        var again = machine
+        #expect(violation(again.received(Self.withdraw(1))) == .inviteWithdraw)
+        again = machine
+        #expect(violation(again.received(Self.invite(1))) == .invite)
+        // Forgotten after 32 later ones.
+        for number in 2..<33 as Range<UInt64> {
+            #expect(machine.received(Self.invite(number)) == .deliver)
+            #expect(machine.received(Self.withdraw(number)) == .deliver)
+        }
+        again = machine
+        #expect(violation(again.received(Self.invite(1))) == .invite)
+        #expect(machine.received(Self.invite(33)) == .deliver)
+        #expect(machine.received(Self.withdraw(33)) == .deliver)
+        #expect(machine.received(Self.invite(1)) == .deliver)
+    }
+
+    @Test func streamsMoveOnlyWhereBothHellosSaySo() throws {
+        var machine = ConnectionStateMachine(localID: one, peerID: other, reroutesStreams: false)
+        let reroute = StreamReroute(id: Fixtures.stream, offset: 0)
+        #expect(
+            machine.received(.streamOpen(StreamOpen(session: Fixtures.session, id: Fixtures.stream, name: try StreamName("a")))) == .deliver
+        )
+        #expect(machine.sent(.streamAccept(StreamAccept(id: Fixtures.stream, limit: 9))) == .send)
+        #expect(machine.sent(.streamReroute(reroute)) == .drop)
+        #expect(machine.sent(.streamRerouted(reroute)) == .drop)
+        var moved = machine
+        #expect(violation(moved.received(.streamRerouted(reroute))) == .streamRerouted)
+        #expect(violation(machine.received(.streamReroute(reroute))) == .streamReroute)
     }
 
     @Test func answersAreForOurInvitation() {

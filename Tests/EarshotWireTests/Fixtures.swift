@@ -123,7 +123,23 @@ enum Fixtures {
                 frame: .dataTicket(DataTicket(transfer: TransferID(self.resource), token: try self.token))),
             NamedFrame(name: "data unavailable", note: "the resource", frame: .dataUnavailable(TransferID(self.resource))),
             NamedFrame(name: "data attach", note: "token 00..1f", frame: .dataAttach(try self.token)),
-        ] + (try self.streamFrames())
+        ] + (try self.streamFrames()) + (try self.extendedHellos())
+    }
+
+    /// Later than the others, so that they stand where they always stood.
+    private static func extendedHellos() throws -> [NamedFrame] {
+        let odd = [HelloExtension(type: 2, data: [1, 2]), HelloExtension(type: 2, data: []), HelloExtension(type: 3, data: [3])]
+        return [
+            NamedFrame(
+                name: "hello that knows stream reroute", note: "versions 1-1, extension 0002:empty",
+                frame: .hello(try self.hello(extensions: [.streamReroute]))),
+            NamedFrame(
+                name: "hello of a data connection", note: "versions 1-1, extension 0001:empty",
+                frame: .hello(try self.hello(extensions: [.dataConnection]))),
+            NamedFrame(
+                name: "hello with an extension twice", note: "extensions 0002:0102, 0002:empty and 0003:03, which is unknown",
+                frame: .hello(try self.hello(extensions: odd))),
+        ]
     }
 
     private static func streamFrames() throws -> [NamedFrame] {

@@ -62,6 +62,12 @@ import Testing
         self.violates(try self.open())
     }
 
+    @Test mutating func idOfAStreamOfThisSides() throws {
+        self.send(try self.open())
+        self.receive(self.refuse)
+        self.violates(try self.open())
+    }
+
     @Test mutating func endlessOpensAreBusy() throws {
         for number in 0..<64 as Range<UInt64> { self.receive(try self.open(StreamID(high: 1, low: number))) }
         #expect(self.machine.openStreams.incoming == 64)

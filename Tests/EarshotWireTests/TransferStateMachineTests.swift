@@ -102,10 +102,12 @@ import Testing
         self.refusesAsViolation(self.cancel(), in: cancelled)
     }
 
-    @Test func aTransferResumesAtAnOffset() {
-        let machine = self.after(.received(self.offer()), .sent(self.accept(6, 10)))
-        self.refusesAsViolation(self.chunk(0, 1), in: machine)
-        #expect(self.receives(self.chunk(6, 4), in: machine) == .deliver)
+    /// The middle is for who holds the beginning, and has asked whether it is still that.
+    @Test func aFirstAcceptWithoutHaveIsForTheStart() {
+        for accept in [self.accept(6, 10), self.accept(1, 1), self.accept(10, 10)] {
+            #expect(self.sends(accept, in: self.after(.received(self.offer()))) == .drop)
+            self.refusesAsViolation(accept, in: self.after(.sent(self.offer())))
+        }
     }
 
     @Test func nothingEmptyNeedsAChunk() {
@@ -127,6 +129,12 @@ import Testing
         self.refusesAsViolation(self.offer(), in: self.after(.received(self.offer()), .sent(self.refuse())))
         self.refusesAsViolation(self.offer(), in: self.after(.received(self.offer()), .received(self.cancel())))
         self.refusesAsViolation(self.offer(), in: self.after(.sent(self.offer()), .sent(self.cancel())))
+        // By either side, whatever became of it.
+        self.refusesAsViolation(self.offer(), in: self.after(.sent(self.offer()), .received(self.refuse())))
+        self.refusesAsViolation(self.offer(), in: self.after(.sent(self.offer()), .received(self.done)))
+        var late = self.after(.sent(self.offer()), .sent(self.cancel()))
+        #expect(late.received(self.refuse()) == .ignore)
+        self.refusesAsViolation(self.offer(), in: late)
     }
 
     @Test func dataOutOfPlaceIsAViolation() {
@@ -190,7 +198,8 @@ import Testing
         for accept in [self.accept(0, 11), self.accept(3, 2), self.accept(0, 1, 7)] {
             #expect(self.sends(accept, in: offered) == .drop)
         }
-        let accepted = self.after(.received(self.offer()), .sent(self.accept(2, 6)))
+        let accepted = self.after(
+            .received(self.offer()), .sent(self.accept(0, 6)), .received(self.chunk(0, 2)), .sent(self.accept(2, 6)))
         for accept in [self.accept(2, 5), self.accept(3, 6), self.accept(2, 11), self.accept(1, 6)] {
             #expect(self.sends(accept, in: accepted) == .drop)
         }
@@ -250,12 +259,14 @@ import Testing
 
     @Test func anAcceptStaysWithinWhatWasOfferedAndSent() {
         self.refusesAsViolation(self.accept(0, 11), in: self.after(.sent(self.offer())))
-        let sending = self.after(.sent(self.offer()), .received(self.accept(2, 6)), .sent(self.chunk(2, 2)))
+        let sending = self.after(
+            .sent(self.offer()), .received(self.accept(0, 6)), .sent(self.chunk(0, 4)), .received(self.accept(2, 6)))
         for accept in [self.accept(2, 5), self.accept(1, 6), self.accept(5, 6), self.accept(2, 11)] {
             self.refusesAsViolation(accept, in: sending)
         }
         #expect(self.receives(self.accept(4, 8), in: sending) == .deliver)
-        let sent = self.after(.sent(self.offer()), .received(self.accept(2, 10)), .sent(self.chunk(2, 8)), .sent(self.end))
+        let sent = self.after(
+            .sent(self.offer()), .received(self.accept(0, 10)), .sent(self.chunk(0, 10)), .received(self.accept(2, 10)), .sent(self.end))
         self.refusesAsViolation(self.accept(1, 10), in: sent)
         self.refusesAsViolation(self.accept(5, 9), in: sent)
         #expect(self.receives(self.accept(5, 10), in: sent) == .deliver)
@@ -271,7 +282,7 @@ import Testing
 
     @Test func weSendOnlyWhatWasAccepted() {
         #expect(self.sends(self.chunk(0, 1), in: self.after(.sent(self.offer()))) == .drop)
-        let machine = self.after(.sent(self.offer()), .received(self.accept(2, 6)))
+        let machine = self.after(.sent(self.offer()), .received(self.accept(0, 6)), .sent(self.chunk(0, 2)))
         for frame in [self.chunk(0, 1), self.chunk(3, 1), self.chunk(2, 5), self.chunk(.max, 1), self.end, self.offer()] {
             #expect(self.sends(frame, in: machine) == .drop)
         }

@@ -86,7 +86,10 @@ enum Vectors {
         let isValid: Bool
     }
 
-    static let files = ["frames", "handshakes", "identifiers", "malformed", "signatures", "verification"]
+    static let files = [
+        "comparisons", "connections", "data", "frames", "handshake-checks", "handshakes", "identifiers", "malformed", "signatures", "trace",
+        "verification",
+    ]
 
     static var folder: URL? { Bundle.module.url(forResource: "Vectors", withExtension: nil) }
 

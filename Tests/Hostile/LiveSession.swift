@@ -10,6 +10,8 @@ enum Scale {
     static func of(_ whole: Int) -> Int { whole / 10 * min(10, self.factor) }
     /// Whether it strikes as often as threats.md says.
     static var isFull: Bool { self.factor >= 10 }
+    /// Whether the daemon under attack is a release build, by the place that EARSHOT_BIN names.
+    static let isRelease = ProcessInfo.processInfo.environment["EARSHOT_BIN"]?.contains("release") == true
 }
 
 /// A session that goes on through an attack: messages are sent and acknowledged all the while, and the time of each is taken.
@@ -19,13 +21,24 @@ final class LiveSession {
     private var sequence: UInt64 = 0
 
     /// A friend, whom the daemon's own user trusts: whatever the policy says of strangers, its session stands.
-    init(with daemon: VictimDaemon, from: String = "127.9.9.9") throws {
+    convenience init(with daemon: VictimDaemon, from: String = "127.9.9.9") throws {
+        try self.init(port: daemon.port, key: try Self.makeFriend(of: daemon), from: from)
+    }
+
+    /// The same by a key that is trusted already; waits that long for each of the daemon's words, in milliseconds.
+    init(port: UInt16, key: P256.Signing.PrivateKey, from: String = "127.9.9.9", patience: Int32 = 10_000) throws {
+        self.peer = try WirePeer(port: port, key: key, name: "friend", from: from)
+        self.peer.patience = patience
+        try self.peer.prove()
+        self.session = try self.peer.join()
+    }
+
+    /// A key that the daemon's own user trusts.
+    static func makeFriend(of daemon: VictimDaemon) throws -> P256.Signing.PrivateKey {
         let key = P256.Signing.PrivateKey()
         let id = PeerID(subjectPublicKeyInfo: key.publicKey.derRepresentation)
         try #require(try daemon.call("PUT", "/v1/peers/\(id)/trust", json: #"{"trust":"trusted"}"#).status == 200)
-        self.peer = try WirePeer(port: daemon.port, key: key, name: "friend", from: from)
-        try self.peer.prove()
-        self.session = try self.peer.join()
+        return key
     }
 
     /// Asks for a sign of life, of the node itself and not only of the connection; milliseconds to the answer.

@@ -32,11 +32,33 @@ final class PlainSocket {
     deinit { Glibc.close(self.descriptor) }
 
     private func act(_ action: String, _ address: sockaddr_in, _ call: (UnsafePointer<sockaddr>, socklen_t) -> CInt) throws {
+        guard Self.act(address, call) == 0 else { throw SocketFailure(action: action) }
+    }
+
+    private static func act(_ address: sockaddr_in, _ call: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
         var address = address
-        let result = withUnsafePointer(to: &address) {
+        return withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
         }
-        guard result == 0 else { throw SocketFailure(action: action) }
+    }
+
+    /// The descriptor, which is the caller's to close, of a socket that begins to connect and never blocks.
+    static func begin(port: UInt16, from source: String) throws -> CInt {
+        let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_INET, kind, 0)
+        guard descriptor >= 0 else { throw SocketFailure(action: "socket") }
+        var one: CInt = 1
+        setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<CInt>.size))
+        // The port is chosen when the other end is known: thousands of connections from one address come one after another.
+        setsockopt(descriptor, CInt(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, &one, socklen_t(MemoryLayout<CInt>.size))
+        guard Self.act(Self.address(source, 0), { bind(descriptor, $0, $1) }) == 0,
+            Self.act(Self.address("127.0.0.1", port), { connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS
+        else {
+            let failure = SocketFailure(action: "connect")
+            Glibc.close(descriptor)
+            throw failure
+        }
+        return descriptor
     }
 
     private static func address(_ host: String, _ port: UInt16) -> sockaddr_in {

@@ -10,21 +10,28 @@ final class VictimDaemon {
     /// Settings, state, socket and log.
     let place: String
     private let binaries: String
+    /// Hears what the daemon tells systemd, where it was asked to.
+    let manager: NotifySocket?
     var socket: String { "\(self.place)/s" }
 
-    /// Starts it and waits until it serves; `descriptors` is its limit on open files.
-    init(settings: String = "", descriptors: Int = 4096, prepare: (String) throws -> Void = { _ in }) throws {
-        self.place = "\(NSTemporaryDirectory())earshot-hostile-\(UUID().uuidString.prefix(8))"
-        try FileManager.default.createDirectory(
-            atPath: self.place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        try prepare(self.place)
+    /// Starts it and waits until it serves; `descriptors` is its limit on open files, `watchdog` the time after which systemd would kill it, in
+    /// seconds.
+    init(
+        settings: String = "", descriptors: Int = 4096, watchdog: Int? = nil, prepare: (String) throws -> Void = { _ in }
+    ) throws {
+        let place = "\(NSTemporaryDirectory())earshot-hostile-\(UUID().uuidString.prefix(8))"
+        self.place = place
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try prepare(place)
         self.binaries = try #require(Self.findBinaries(), "earshotd is not built: run swift build, or set EARSHOT_BIN")
+        self.manager = watchdog == nil ? nil : try NotifySocket(path: "\(place)/notify")
         let basics = "[peer]\nencryption = optional\nport = 0\nname = victim\n[discovery]\nbackend = none\n"
         try (basics + settings).write(toFile: "\(self.place)/conf", atomically: false, encoding: .utf8)
         let script =
             "ulimit -n \(descriptors); exec '\(self.binaries)/earshotd' --config '\(self.place)/conf' --state-directory '\(self.place)/state'"
             + " --socket '\(self.place)/s' >'\(self.place)/out' 2>'\(self.place)/log'"
-        self.pid = try Self.spawn(["/bin/sh", "-c", script])
+        let service = watchdog.map { ["NOTIFY_SOCKET=\(place)/notify", "WATCHDOG_USEC=\($0 * 1_000_000)"] } ?? []
+        self.pid = try Self.spawn(["/bin/sh", "-c", script], service: service)
         let deadline = ContinuousClock.now + .seconds(30)
         var found: UInt16?
         while found == nil {
@@ -51,7 +58,7 @@ final class VictimDaemon {
         return places.first { access("\($0)/earshotd", X_OK) == 0 }
     }
 
-    private static func spawn(_ words: [String], output: String = "/dev/null") throws -> pid_t {
+    private static func spawn(_ words: [String], output: String = "/dev/null", service: [String] = []) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -60,7 +67,7 @@ final class VictimDaemon {
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
         let arguments = words.map { strdup($0) } + [nil]
         let environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("EARSHOT_") && $0.key != "NOTIFY_SOCKET" }
-        let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        let variables = (environment.map { "\($0.key)=\($0.value)" } + service).map { strdup($0) } + [nil]
         defer { for pointer in arguments + variables { free(pointer) } }
         var pid: pid_t = 0
         let failure = posix_spawn(&pid, words[0], &actions, nil, arguments, variables)
@@ -115,14 +122,33 @@ final class VictimDaemon {
 
     /// A call of the API by a client that sends one request: the status and the body.
     func call(_ method: String, _ path: String, json: String? = nil) throws -> (status: Int, body: String) {
-        let socket = try PlainSocket(path: self.socket)
+        try Self.call(method, path, json: json, at: self.socket)
+    }
+
+    /// The same by way of a socket's path; waits that long for each piece of the answer, in milliseconds.
+    static func call(
+        _ method: String, _ path: String, json: String? = nil, at place: String, patience: Int32 = 15_000
+    ) throws -> (status: Int, body: String) {
+        let socket = try PlainSocket(path: place)
         var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         if let json { head += "Content-Type: application/json\r\nContent-Length: \(json.utf8.count)\r\n" }
         socket.send(Array((head + "\r\n" + (json ?? "")).utf8))
-        let answer = String(decoding: try #require(socket.receiveAll(), "the API does not answer"), as: UTF8.self)
+        guard let bytes = socket.receiveAll(within: patience) else { throw NoAnswer(what: "nothing in time") }
+        let answer = String(decoding: bytes, as: UTF8.self)
         let parts = answer.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
         let status = answer.split(separator: " ").dropFirst().first.flatMap { Int($0) }
-        return (try #require(status), parts.count > 1 ? String(parts[1]) : "")
+        guard let status else { throw NoAnswer(what: answer) }
+        return (status, parts.count > 1 ? String(parts[1]) : "")
+    }
+
+    /// The API has not answered, or with this.
+    struct NoAnswer: Error { let what: String }
+
+    /// What the API answers there.
+    func decoded<Value: Decodable>(_ type: Value.Type, at path: String) throws -> Value {
+        // The body may come in chunks; its JSON is one line of them.
+        let json = try self.call("GET", path).body.split(separator: "\r\n").first { $0.hasPrefix("{") } ?? ""
+        return try JSONDecoder().decode(type, from: Data(json.utf8))
     }
 
     /// The command line, with both its outputs.
@@ -133,6 +159,16 @@ final class VictimDaemon {
 
     /// What a command that does not end by itself has written after a second.
     func watch(_ arguments: [String]) throws -> String { try self.begin(arguments, prefix: ["/usr/bin/timeout", "1"]).output }
+
+    /// Begins a command that a test looks at while it runs: the file that it writes to, with both its outputs. It ends after that time.
+    func background(_ arguments: [String], seconds: Int) throws -> String {
+        let output = "\(self.place)/cli-\(UUID().uuidString)"
+        let words = (["/usr/bin/timeout", "\(seconds)", "\(self.binaries)/earshot"] + arguments + ["--socket", self.socket])
+            .map { "'\($0)'" }.joined(separator: " ")
+        // The shell ends at once, and nobody has to wait for its child.
+        #expect(try Self.run("\(words) >'\(output)' 2>&1 &") == 0)
+        return output
+    }
 
     private func begin(_ arguments: [String], prefix: [String] = []) throws -> (status: CInt, output: String) {
         let output = "\(self.place)/cli-\(UUID().uuidString)"

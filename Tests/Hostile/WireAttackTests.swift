@@ -102,10 +102,7 @@ extension HostileTests {
         private func pending(_ daemon: VictimDaemon) throws -> Int {
             struct List: Decodable { let invitations: [Entry] }
             struct Entry: Decodable { let state: String }
-            let answer = try daemon.call("GET", "/v1/invitations")
-            // The body may come in chunks; its JSON is one line of them.
-            let json = answer.body.split(separator: "\r\n").first { $0.hasPrefix("{") } ?? ""
-            return try JSONDecoder().decode(List.self, from: Data(json.utf8)).invitations.count
+            return try daemon.decoded(List.self, at: "/v1/invitations").invitations.count
         }
 
         @Test("descriptor exhaustion: a flood with 64 descriptors") func descriptors() throws {

@@ -1,13 +1,14 @@
 import Crypto
 import EarshotWire
 import NIOCore
-import Testing
 
 /// A peer that speaks the protocol by hand, in plaintext: every frame, and every byte, is a test's own.
 final class WirePeer {
     let socket: PlainSocket
     let key: P256.Signing.PrivateKey
     let id: PeerID
+    /// How long it waits for the daemon's next bytes, in milliseconds.
+    var patience: Int32 = 10_000
     private let name: String
     private var preamble = PreambleDecoder()
     private var decoder = FrameDecoder()
@@ -39,14 +40,14 @@ final class WirePeer {
     }
 
     /// The next frame, pings answered; `nil` once the connection is closed. Fails where nothing comes in time.
-    func next(within milliseconds: Int32 = 10_000) throws -> Frame? {
+    func next() throws -> Frame? {
         while true {
             if let frame = try self.decoder.next() {
                 guard case .ping(let value) = frame else { return frame }
                 try self.send(.pong(value))
                 continue
             }
-            let piece = try #require(self.socket.receive(within: milliseconds), "the daemon says nothing")
+            guard let piece = self.socket.receive(within: self.patience) else { throw Silence() }
             guard !piece.isEmpty else { return nil }
             var buffer = ByteBuffer(bytes: piece)
             if try self.preamble.consume(&buffer) { self.decoder.feed(buffer) }
@@ -62,6 +63,8 @@ final class WirePeer {
     }
 
     struct Closed: Error {}
+    /// The daemon says nothing.
+    struct Silence: Error {}
 
     /// Why the daemon closed the connection; `nil` where it did so without a word.
     func refusal() throws -> WireErrorCode? {

@@ -91,12 +91,15 @@ extension LAN {
                 for id in ids { #expect(refused.errors.contains(id), "the matches are listed") }
                 #expect(refused.errors.hasPrefix("earshot: "))
 
-                // An id, or eight characters of it, still names one.
-                let asked = try carol.begin(["invite", String(ids[0].prefix(8)).lowercased()])
+                // An id still names one; eight characters of it do once its key is proven, and not by an advertisement's word.
+                let prefix = String(ids[0].prefix(8)).lowercased()
+                try await carol.expect(68, "invite", prefix)
+                let asked = try carol.begin(["invite", ids[0]])
                 try await first.awaitInvitation(from: carol)
                 #expect(try await second.invitations().isEmpty)
                 try await first.expect(0, "accept", "carol")
                 #expect(await asked.outcome().status == 0)
+                try await carol.expect(0, "send", prefix, "hello")
             }
         }
 

@@ -39,6 +39,63 @@ extension LAN {
             }
         }
 
+        /// An id in an advertisement is anybody's word, and may begin with a name: here it has come over real mDNS.
+        @Test func anAdvertisedIDTakesNoName() async throws {
+            try await Laboratory.run { laboratory in
+                let alice = try await laboratory.daemon("alice")
+                let pi = try await laboratory.daemon("raspberrypi", on: "bob", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
+                try await laboratory.host("carol")
+                let forged = "RASPBERRYPI" + String(repeating: "A", count: 41)
+                _ = try laboratory.start(
+                    on: "carol",
+                    [
+                        "/usr/bin/avahi-publish", "-s", "mallory", "_\(laboratory.serviceType)._tcp", "4747", "v=1", "id=\(forged)",
+                        "name=mallory",
+                    ])
+                try await eventually("alice sees the forged id") { try await alice.peers().contains { $0.id == forged } }
+                // A stranger's name, too, is more than the beginning of such an id.
+                try await alice.awaitPeer(pi)
+                try await alice.expect(0, "invite", "raspberrypi")
+                try await alice.expect(0, "trust", "raspberrypi")
+                try await alice.expect(0, "send", "raspberrypi", "for the one I trust")
+                #expect(try await pi.receive(1).map { String(decoding: $0.body, as: UTF8.self) } == ["for the one I trust"])
+                #expect(try await pi.stop() == 0)
+                try await alice.expect(75, "send", "raspberrypi", "though it is away", "--timeout", "1")
+                // Nobody is called so: it is said what is advertised, and the whole id means that peer.
+                let unknown = try await alice.expect(68, "send", "RASPBERRYP", "to nobody")
+                #expect(unknown.errors.contains(forged), "\(unknown)")
+                try await alice.expect(77, "send", forged, "a stranger")
+            }
+        }
+
+        /// A member that calls itself as another, absent one does: nothing is sent by the name any more, and the conflict is shown.
+        @Test func aMemberTakesNoAbsentMembersName() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let id = try await bob.id()
+                #expect(try await bob.stop() == 0)
+                let mallory = try await laboratory.daemon(
+                    "bob", on: "carol", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
+                try await alice.awaitPeer(mallory)
+                try await alice.expect(0, "invite", mallory.id())
+                let ids = Set([id, try await mallory.id()])
+                for words in [
+                    ["send", "bob", "for whom?"], ["receive", "--from", "bob"], ["trust", "bob"], ["leave", "bob"], ["accept", "bob"],
+                    ["policy", "explain", "bob"], ["receive", "--from", "bob", "--follow"], ["stream", "accept", "--from", "bob"],
+                ] {
+                    let refused = try await alice.earshot(words)
+                    #expect(refused.status == 65 && ids.allSatisfy(refused.errors.contains), "\(words): \(refused)")
+                }
+                let rows = try await alice.peers().filter { $0.name == "bob" }
+                #expect(Set(rows.map(\.id)) == ids && Set(rows.compactMap(\.nameConflict)) == ids, "\(rows)")
+                let shown = try await alice.expect(0, "peers")
+                #expect(shown.errors.contains("two peers that you know are called bob"), "\(shown)")
+                // By its id, the one that is there has it.
+                try await alice.expect(0, "send", String(try await mallory.id().prefix(8)), "for mallory")
+                #expect(try await mallory.receive(1).map { String(decoding: $0.body, as: UTF8.self) } == ["for mallory"])
+            }
+        }
+
         @Test func anyNameNames() async throws {
             try await Laboratory.run { laboratory in
                 let names = ["two words 🦊", "b\u{202E}b\u{200B}", "a/b?c%20#d"]

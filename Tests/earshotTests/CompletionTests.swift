@@ -9,10 +9,11 @@ import Testing
     private static let date = Date(timeIntervalSince1970: 1_700_000_000)
 
     private static func peer(
-        _ name: String, _ id: String, trust: ControlAPI.Trust = .unknown, state: ControlAPI.MemberState = .notConnected
+        _ name: String, _ id: String, trust: ControlAPI.Trust = .unknown, state: ControlAPI.MemberState = .notConnected,
+        proven: Bool = true
     ) -> ControlAPI.Peer {
         ControlAPI.Peer(
-            id: id, name: name, presence: .known(.nearby), state: .known(state), trust: .known(trust), proven: false, addresses: [],
+            id: id, name: name, presence: .known(.nearby), state: .known(state), trust: .known(trust), proven: proven, addresses: [],
             discoveryInfo: [:], sources: [], firstSeen: Self.date, lastSeen: Self.date)
     }
 
@@ -41,6 +42,16 @@ import Testing
     @Test func nameOfTwoIsOfferedById() {
         let source = Self.source([Self.peer("bob", "AAAAAAAAAAAAAAAA"), Self.peer("bob", "BBBBBBBBBBBBBBBB"), Self.peer("carol", "CCCC")])
         #expect(source.peers { _ in true }.map(\.text) == ["AAAAAAAAAAAA", "BBBBBBBBBBBB", "carol"])
+    }
+
+    /// Of an id that is only advertised the beginning means nobody; a name that is as another's id begins means that one.
+    @Test func whatIsOfferedMeansWhatIsShown() {
+        let advertised = String(repeating: "C", count: 52)
+        let source = Self.source([
+            Self.peer("bob", advertised, proven: false), Self.peer("bob", "BBBBBBBBBBBBBBBB"), Self.peer("bbbbbbbb", "DDDDDDDDDDDDDDDD"),
+            Self.peer("bbbbbbb", "EEEEEEEEEEEEEEEE"),
+        ])
+        #expect(source.peers { _ in true }.map(\.text) == [advertised, "BBBBBBBBBBBB", "DDDDDDDDDDDD", "bbbbbbb"])
     }
 
     @Test func membersAndTrustedCanBeReached() {

@@ -21,6 +21,10 @@ import Testing
         #expect(!new.unicodeScalars.contains("\u{202E}"))
         let known = try #require(NameWarning.line(self.peer("bob", conflict: other, sources: ["avahi", "store"])))
         #expect(known.contains("not the bob that you know"))
+        // Two that are known: the name means neither.
+        let namesake = self.peer("bob", conflict: nil, sources: ["store"])
+        let two = try #require(NameWarning.line(self.peer("bob", conflict: other, sources: ["store"]), namesake: namesake))
+        #expect(two.contains("two peers that you know are called bob") && two.contains("AAAAAAAAAAAA") && two.contains("BBBBBBBBBBBB"))
     }
 
     @Test func timesAreBounded() {

@@ -265,7 +265,8 @@ import Testing
         let large = "\(bob.place)/large"
         #expect(FileManager.default.createFile(atPath: large, contents: nil))
         let handle = try #require(FileHandle(forWritingAtPath: large))
-        try handle.truncate(atOffset: 8 << 30)
+        // Within the quarter of the quota that one peer may take.
+        try handle.truncate(atOffset: 4 << 30)
         let offered = try await api.call("POST", "/v1/resources", json: #"{"to":["bob"],"path":"\#(large)"}"#)
         #expect(offered.status == 202)
         let running = try #require(try offered.json["resources"]?.elements.first?["id"]?.string)

@@ -24,6 +24,67 @@ import Testing
         }
     }
 
+    /// What the packaged service has, and what an administrator may put over it.
+    @Test func aUnitsWordIsTheWeakest() throws {
+        let unit = ["EARSHOT_UNIT_CONTROL_GROUP": "earshot", "EARSHOT_UNIT_DISCOVERY_INFO_ROOM": "hall"]
+        func group(_ text: String?, _ variables: [String: String] = [:]) throws -> String? {
+            guard let text else { return try load(environment: unit.merging(variables) { $1 }).settings.group?.text }
+            return try withFile(text) { path in
+                try load(flags: .init(config: path), environment: unit.merging(variables) { $1 }).settings.group?.text
+            }
+        }
+        #expect(try group(nil) == "earshot")
+        #expect(try group("[control]\n") == "earshot")
+        #expect(try group("[control]\ngroup = staff\n") == "staff")
+        #expect(try group("[control]\ngroup = staff\n", ["EARSHOT_CONTROL_GROUP": "wheel"]) == "wheel")
+        #expect(try group(nil, ["EARSHOT_CONTROL_GROUP": "wheel"]) == "wheel")
+        // Taken back, by the file and by hand; by hand it leaves the file alone.
+        #expect(try group("[control]\ngroup =\n") == nil)
+        #expect(try group("[control]\ngroup =\n", ["EARSHOT_CONTROL_GROUP": "wheel"]) == "wheel")
+        #expect(try group(nil, ["EARSHOT_CONTROL_GROUP": ""]) == nil)
+        #expect(try group("[control]\ngroup = staff\n", ["EARSHOT_CONTROL_GROUP": ""]) == "staff")
+        // As every other setting.
+        let text = "[peer]\nname = file\n[discovery.info]\nRoom = file\n"
+        try withFile(text) { path in
+            let environment = unit.merging(["EARSHOT_UNIT_PEER_NAME": "unit", "EARSHOT_UNIT_LOG_LEVEL": "error"]) { $1 }
+            let settings = try load(flags: .init(config: path), environment: environment).settings
+            #expect("\(settings.name)" == "file" && settings.logLevel == .error && settings.discoveryInfo == ["Room": "file"])
+        }
+        let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_UNIT_PEER_PORT": "x"]) }
+        #expect(error?.description == "$EARSHOT_UNIT_PEER_PORT: 'x' is not a whole number from 0 to 65535")
+    }
+
+    /// A drop-in wins over the file beside it, and both over the unit.
+    @Test func aDropInWinsOverTheUnit() throws {
+        try withFile("[control]\ngroup = staff\n") { path in
+            let place = "\(path).d"
+            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+            try "[control]\ngroup = wheel\n".write(toFile: "\(place)/group.conf", atomically: true, encoding: .utf8)
+            let loaded = try load(flags: .init(config: path), environment: ["EARSHOT_UNIT_CONTROL_GROUP": "earshot"])
+            #expect(loaded.settings.group?.text == "wheel")
+            #expect(loaded.sources.map(\.description) == ["control.group = wheel (\(place)/group.conf:2)"])
+        }
+    }
+
+    /// What `--check-config` prints.
+    @Test func whereEachValueComesFrom() throws {
+        try withFile("[peer]\nname = file\nport = 47111\n[log]\nlevel = error\n[discovery.info]\nRack = 1\u{200B}\n") { path in
+            let loaded = try load(
+                flags: .init(config: path, name: "flag"),
+                environment: [
+                    "EARSHOT_LOG_LEVEL": "info", "EARSHOT_UNIT_CONTROL_GROUP": "earshot", "EARSHOT_UNIT_LOG_LEVEL": "debug",
+                    "EARSHOT_MESSAGES_RECEIPTS": "",
+                ])
+            #expect(
+                loaded.sources.map(\.description) == [
+                    "peer.name = flag (option --name)", "peer.port = 47111 (\(path):3)",
+                    "control.group = earshot (the unit, by EARSHOT_UNIT_CONTROL_GROUP)",
+                    "log.level = info (environment variable EARSHOT_LOG_LEVEL)", "discovery.info.Rack = 1\\u{200B} (\(path):7)",
+                ])
+        }
+        #expect(try load().sources.isEmpty)
+    }
+
     @Test func theNameIsTheHostNamesFirstLabel() throws {
         #expect("\(try load().settings.name)" == "kitchen")
         #expect("\(try load(hostName: "").settings.name)" == "earshot")

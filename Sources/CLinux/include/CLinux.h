@@ -25,6 +25,9 @@ int earshot_clock_is_synchronised(void);
 /// at once, and no more than `spare` bytes kept at the end of an arena. To be called before a second thread exists.
 void earshot_bound_heap(int arenas, int mapped, int spare);
 
+/// Gives free pages of the heap back to the system, also those that lie between what is in use (malloc_trim(3)). Takes milliseconds.
+void earshot_trim_heap(void);
+
 /// Has the calling thread take its turns in pieces of 100 ms, as it is fair to all; what wakes up meanwhile comes first (sched_setattr(2), a
 /// slice of one's own since Linux 6.12; nothing happens before, or where it is not permitted). Nothing else of its scheduling changes.
 void earshot_take_long_turns(void);

@@ -151,8 +151,10 @@ package struct Identity: Sendable {
         let signingKey = try SigningKey(keyDocument)
         let chain = try Self.documents(certificates).filter { $0.discriminator == "CERTIFICATE" }
         guard let leaf = chain.first else { throw SigningKey.Unusable(description: "no certificate is in it") }
-        guard chain.count <= CertificateAuthorities.chainLimit else {
-            throw SigningKey.Unusable(description: "there are more than \(CertificateAuthorities.chainLimit) certificates in it")
+        guard chain.count <= EarshotLimits.chainCertificates else {
+            throw SigningKey.Unusable(
+                description:
+                    "there are more than \(EarshotLimits.chainCertificates) certificates in it; the authority's own need not be there")
         }
         let tlsChain = try chain.map { try NIOSSLCertificate(bytes: $0.derBytes, format: .der) }
         let own = try tlsChain.firstIndex { try $0.extractPublicKey().toSPKIBytes() == signingKey.publicKey }
@@ -160,9 +162,24 @@ package struct Identity: Sendable {
         guard own == 0 else {
             throw SigningKey.Unusable(description: "the key's certificate is number \(own + 1) in it; put it first, its signers after it")
         }
+        try Self.checkOrder(chain)
         return Identity(
             id: PeerID(subjectPublicKeyInfo: signingKey.publicKey), publicKey: signingKey.publicKey, chain: tlsChain,
             validUntil: try Certificate(derEncoded: leaf.derBytes).notValidAfter, key: signingKey)
+    }
+
+    /// Whether others, whose authority signed the last one, would follow it that far.
+    private static func checkOrder(_ chain: [PEMDocument]) throws {
+        guard chain.reduce(0, { $0 + $1.derBytes.count }) <= EarshotLimits.chainBytes else {
+            throw SigningKey.Unusable(description: "the certificates in it take more than \(EarshotLimits.chainBytes) bytes")
+        }
+        let certificates = try chain.map { try Certificate(derEncoded: $0.derBytes) }
+        for (index, (signed, signer)) in zip(certificates, certificates.dropFirst()).enumerated() where signed.issuer != signer.subject {
+            throw SigningKey.Unusable(
+                description:
+                    "its certificate number \(index + 2) is not that of the signer of number \(index + 1); put each signer after what it signed"
+            )
+        }
     }
 
     private static func documents(_ pem: String) throws -> [PEMDocument] {

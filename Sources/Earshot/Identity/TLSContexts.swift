@@ -1,20 +1,17 @@
-package import FoundationEssentials
 import NIOCore
 package import NIOSSL
-import Synchronization
 
 /// How this node speaks TLS: 1.3 only, mutual, certificates judged by their key (design section 3).
 package struct TLSContexts: Sendable {
     private let server: NIOSSLContext
     private let client: NIOSSLContext
-    private let authorities: CertificateAuthorities
 
     /// The schemes of TLS for the kinds of keys that there are; BoringSSL's own list has no Ed25519.
     private static let algorithms: [SignatureAlgorithm] = [
         .ecdsaSecp256R1Sha256, .ecdsaSecp384R1Sha384, .ed25519, .rsaPssRsaeSha256, .rsaPssRsaeSha384, .rsaPssRsaeSha512,
     ]
 
-    package init(_ identity: Identity, authorities: CertificateAuthorities = CertificateAuthorities()) throws {
+    package init(_ identity: Identity) throws {
         let chain = identity.chain.map { NIOSSLCertificateSource.certificate($0) }
         var server = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: .privateKey(identity.tlsPrivateKey))
         var client = TLSConfiguration.makeClientConfiguration()
@@ -22,7 +19,6 @@ package struct TLSContexts: Sendable {
         client.privateKey = .privateKey(identity.tlsPrivateKey)
         self.server = try Self.context(&server)
         self.client = try Self.context(&client)
-        self.authorities = authorities
     }
 
     private static func context(_ configuration: inout TLSConfiguration) throws -> NIOSSLContext {
@@ -34,7 +30,7 @@ package struct TLSContexts: Sendable {
         return try NIOSSLContext(configuration: configuration)
     }
 
-    /// The listener's side of a connection; `voucher` learns what the authorities say of the other side.
+    /// The listener's side of a connection; `voucher` learns what the other side has shown.
     package func serverHandler(_ voucher: Voucher = Voucher()) -> NIOSSLServerHandler {
         NIOSSLServerHandler(context: self.server, customVerificationCallback: self.judge(voucher))
     }
@@ -44,33 +40,22 @@ package struct TLSContexts: Sendable {
         try NIOSSLClientHandler(context: self.client, serverHostname: nil, customVerificationCallback: self.judge(voucher))
     }
 
-    /// TLS itself checks that the other side holds its certificate's key (RFC 8446 section 4.4.3). Whose key it is, is judged
+    /// TLS itself checks that the other side holds its certificate's key (RFC 8446 section 4.4.3), after this. Whose key it is, is judged
     /// after the hellos, which must name the same one; names and dates in a certificate say nothing of that. Whether an authority has
-    /// signed it is noted on the side, and refuses nobody.
+    /// signed it is asked once the key is proven, and refuses nobody.
     private func judge(_ voucher: Voucher) -> @Sendable ([NIOSSLCertificate], EventLoopPromise<NIOSSLVerificationResult>) -> Void {
-        let authorities = self.authorities
-        return { certificates, promise in
-            guard !certificates.isEmpty, !authorities.isEmpty else {
-                promise.succeed(certificates.isEmpty ? .failed : .certificateVerified)
-                return
-            }
-            // Beside the event loop; one a handshake, of which there are few, and none waits for anything.
-            promise.completeWithTask {
-                voucher.set(await authorities.vouch(for: certificates))
-                return .certificateVerified
-            }
+        { certificates, promise in
+            guard let chain = Self.chain(certificates) else { return promise.succeed(.failed) }
+            voucher.note(chain)
+            promise.succeed(.certificateVerified)
         }
     }
-}
 
-/// What the authorities say of the certificate of one connection's other side.
-package final class Voucher: Sendable {
-    private let state = Mutex<Date?>(nil)
-
-    package init() {}
-
-    /// Until when an authority's word holds; `nil` where none has spoken for it.
-    package var validUntil: Date? { self.state.withLock { $0 } }
-
-    func set(_ date: Date?) { self.state.withLock { $0 = date } }
+    /// The certificates in DER; `nil` for none, and for more than anyone has.
+    private static func chain(_ certificates: [NIOSSLCertificate]) -> [[UInt8]]? {
+        guard (1...EarshotLimits.shownCertificates).contains(certificates.count),
+            let chain = try? certificates.map({ try $0.toDERBytes() }), chain.reduce(0, { $0 + $1.count }) <= EarshotLimits.chainBytes
+        else { return nil }
+        return chain
+    }
 }

@@ -27,6 +27,10 @@ struct OutgoingMessage {
     var recipients: [Message.Recipient]
     /// Those whose outcome is on its way to the disk: nothing else can become of it there.
     var settling: Set<PeerID> = []
+    /// Those that have read it, which is on its way to the disk.
+    var reading: Set<PeerID> = []
+    /// Those that have said too late that they have it.
+    var confirmedLate: Set<PeerID> = []
     var waiters: [MessageBatch.Place] = []
 
     /// Whether every recipient's status is decided; an unreliable message's are at once.

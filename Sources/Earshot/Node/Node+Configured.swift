@@ -132,7 +132,7 @@ extension EarshotError {
     /// Whether dialling again would end the same way.
     var isFinalForDial: Bool {
         switch self.code {
-        case .identityMismatch, .encryptionMismatch, .versionUnsupported, .serviceMismatch, .downgradeDetected: true
+        case .identityMismatch, .encryptionMismatch, .versionUnsupported, .serviceMismatch, .downgradeDetected, .unsupported: true
         default: false
         }
     }

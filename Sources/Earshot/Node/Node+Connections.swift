@@ -110,7 +110,7 @@ extension Node {
             self.records[id]?.isProven = true
             self.noteProven(id)
             self.unmuteConnections(of: id)
-            self.mutedConnections[ObjectIdentifier(connection)] = connection
+            self.mutedConnections[connection.id] = connection
             self.schedule(.idle(FadingConnection(connection)), after: EarshotLimits.idleConnectionTime)
             self.closeExcessConnections()
             return
@@ -133,6 +133,7 @@ extension Node {
         record.lastSeen = self.now
         record.isAttached = false
         record.hasSentMessage = false
+        record.isRefusing = false
         record.redial.attempts = 0
         record.redial.lastError = nil
         record.redial.timer?.cancel()
@@ -148,6 +149,7 @@ extension Node {
         if let session = record.session { connection.send([.sessionResume(session.id)]) }
         self.inviteForQueue(id)
         self.sendInvitations(to: id)
+        self.inviterReturned(id)
         self.resumeComparison(id, on: connection)
         self.publishPeer(id)
         self.schedule(.idle(FadingConnection(connection)), after: EarshotLimits.idleConnectionTime)
@@ -166,7 +168,7 @@ extension Node {
     private func isNeeded(_ record: PeerRecord) -> Bool {
         record.session != nil || !record.configured.isEmpty || record.comparison?.state == .waiting
             || record.comparison?.state == .requested
-            || self.invitations.values.contains { $0.invitation.peerID == record.id && $0.invitation.state == .pending }
+            || Direction.allCases.contains { self.pendingInvitation(with: record.id, $0) != nil }
     }
 
     /// Of two connections between the same pair the newest proven one stands; when both dialled at once, the lower id's.
@@ -195,7 +197,7 @@ extension Node {
     }
 
     func connectionClosed(_ connection: Connection, _ end: ConnectionEnd) {
-        if self.mutedConnections.removeValue(forKey: ObjectIdentifier(connection)) != nil { return }
+        if self.mutedConnections.removeValue(forKey: connection.id) != nil { return }
         let id = connection.peer.id
         guard let record = self.records[id], record.connection === connection else { return }
         self.logger.debug("a connection ended", metadata: ["peer": "\(id)", "end": "\(end)"])
@@ -227,7 +229,7 @@ extension Node {
 
     /// A connection that neither a session, an invitation nor the settings need goes.
     func closeIfIdle(_ connection: Connection) {
-        if self.mutedConnections[ObjectIdentifier(connection)] != nil {
+        if self.mutedConnections[connection.id] != nil {
             connection.close()
             return
         }
@@ -245,7 +247,7 @@ extension Node {
         guard let connection = self.records[id]?.connection else { return }
         self.records[id]?.connection = nil
         self.records[id]?.isAttached = false
-        self.mutedConnections[ObjectIdentifier(connection)] = connection
+        self.mutedConnections[connection.id] = connection
     }
 
     /// Closes the connections of a peer that was blocked; it dials again when it has something to say.
@@ -260,9 +262,7 @@ extension Node {
     func receivedFromBlocked(_ frames: [Frame], on connection: Connection) {
         for frame in frames {
             switch frame {
-            case .invite(let invite):
-                let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds)
-                self.schedule(.blockedAnswer(invite.id, connection), after: .milliseconds(delay))
+            case .invite(let invite): self.receivedFromBlocked(invite, on: connection)
             case .sessionResume(let session): connection.send([.sessionEnd(session)])
             case .message(let message):
                 guard message.mode != .unreliable else { break }
@@ -291,17 +291,18 @@ extension Node {
 
     func received(_ frames: [Frame], weight: Int, on connection: Connection) {
         let id = connection.peer.id
-        guard self.mutedConnections[ObjectIdentifier(connection)] == nil else {
+        guard self.mutedConnections[connection.id] == nil else {
             self.receivedFromBlocked(frames, on: connection)
-            connection.processed(weight)
+            connection.turnEnded(weight, isMember: false)
             return
         }
         // A connection that another has superseded has nothing to say any more.
         guard self.records[id]?.connection === connection else {
-            connection.processed(weight)
+            connection.turnEnded(weight, isMember: false)
             return
         }
         self.records[id]?.lastSeen = self.now
+        let hasSession = self.records[id]?.session != nil
         var handedOn = 0
         var messages: [MessageFrame] = []
         for frame in frames {
@@ -320,7 +321,8 @@ extension Node {
             case .inviteWithdraw(let withdraw): self.received(withdraw, from: id)
             case .sessionResume(let session): self.receivedResume(session, from: id)
             case .sessionEnd(let session): self.receivedEnd(session, from: id)
-            case .messageReceipts(let receipts): self.received(receipts, from: id)
+            // What is sent in a session that has ended meanwhile is on its way for a moment: it is passed over.
+            case .messageReceipts(let receipts): if hasSession { self.received(receipts, from: id) }
             case .resourceOffer(let offer): self.received(offer, from: id)
             case .resourceAccept(let accept): self.received(accept, from: id)
             case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
@@ -350,6 +352,12 @@ extension Node {
             }
         }
         if !messages.isEmpty { handedOn += self.received(messages, on: connection) }
-        connection.processed(weight - handedOn)
+        connection.turnEnded(weight - handedOn, isMember: self.isMember(connection))
+    }
+
+    /// Whether the peer is in a session with us, and this is its connection.
+    func isMember(_ connection: Connection) -> Bool {
+        guard let record = self.records[connection.peer.id] else { return false }
+        return record.session != nil && record.connection === connection
     }
 }

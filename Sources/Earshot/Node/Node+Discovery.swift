@@ -46,7 +46,7 @@ extension Node {
 
     /// Whether one more peer that nobody has to do with may be listed; those that we deal with are listed in any case.
     private func hasRoomForDiscovered() -> Bool {
-        let isFull = self.records.count >= EarshotLimits.discoveredPeers
+        let isFull = self.discoveredOnly.count >= EarshotLimits.discoveredPeers
         // Once, until there is room again: whoever forges thousands shall not fill the log too.
         if isFull, !self.isDiscoveryFull {
             self.logger.warning(
@@ -77,13 +77,13 @@ extension Node {
 
     // MARK: Telling
 
-    func tell(_ kind: NodeEvent.Kind, cost: Int = 512, isLive: Bool = false) {
+    func tell(_ kind: NodeEvent.Kind, cost: Int? = nil, isLive: Bool = false) {
         self.counters.count(kind)
-        self.events.append(kind, at: self.now, cost: cost, isLive: isLive)
+        self.events.append(kind, at: self.now, cost: cost ?? Self.eventCost(kind), isLive: isLive)
     }
 
     /// The same for many things that happened together.
-    func tell(_ kinds: [NodeEvent.Kind], cost: (NodeEvent.Kind) -> Int = { _ in 512 }, isLive: Bool = false) {
+    func tell(_ kinds: [NodeEvent.Kind], cost: (NodeEvent.Kind) -> Int = Node.eventCost, isLive: Bool = false) {
         guard !kinds.isEmpty else { return }
         for kind in kinds { self.counters.count(kind) }
         self.events.append(kinds, at: self.now, cost: cost, isLive: isLive)
@@ -107,6 +107,16 @@ extension Node {
         record.peer(isInviting: self.isInviting(record.id), nameConflict: self.namesake(of: record))
     }
 
+    /// Of two known peers with one name both are told anew when that begins and when it ends.
+    private func publishNamesakes(before: Peer?, after: Peer?) {
+        guard before?.nameConflict != after?.nameConflict,
+            before?.sources.contains(.store) == true || after?.sources.contains(.store) == true
+        else { return }
+        for other in [before?.nameConflict, after?.nameConflict] {
+            if let other { self.publishPeer(other) }
+        }
+    }
+
     /// Tells what has become of a peer since it was last told, and forgets one that is gone and that nobody acted upon.
     func publishPeer(_ id: PeerID) {
         guard var record = self.records[id] else { return }
@@ -114,9 +124,14 @@ extension Node {
         let isAsking = self.pendingInvitation(with: id, .incoming) != nil || record.comparison?.state == .waiting
         guard record.isNearby || record.isKept || isAsking else {
             self.records.removeValue(forKey: id)
+            self.impostors[id] = nil
+            if let name = record.published?.name { self.forget(id, named: name) }
+            self.discoveredOnly.remove(id)
             if record.isAnnounced { self.tell(NodeEvent.Kind.peerLost, self.snapshot(record)) }
+            self.publishNamesakes(before: record.published, after: nil)
             return
         }
+        if record.isDiscoveredOnly { self.discoveredOnly.insert(id) } else { self.discoveredOnly.remove(id) }
         self.noteNames(record)
         let peer = self.snapshot(record)
         let before = record.published
@@ -125,6 +140,7 @@ extension Node {
         let wasAnnounced = record.isAnnounced
         record.isAnnounced = true
         self.records[id] = record
+        self.publishNamesakes(before: before, after: peer)
         // A blocked peer makes no events: it would see to it that there are many.
         guard record.trust != .blocked || before?.trust != .blocked else { return }
         switch (before?.presence, peer.presence) {

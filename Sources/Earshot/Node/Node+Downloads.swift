@@ -16,10 +16,17 @@ extension Node {
                 if error.code != .storage { throw error }
             }
         }
-        try await self.spool.check(row.id, size: row.size, self.allowance)
+        try await self.spool.check(row.id, size: row.size, self.allowance(for: row.peerID))
     }
 
+    /// For what this node keeps for itself.
     var allowance: Spool.Allowance { Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve) }
+
+    /// For what a peer sends.
+    func allowance(for peer: PeerID) -> Spool.Allowance {
+        let share = QuotaShare(of: peer, isTrusted: self.records[peer]?.trust == .trusted)
+        return Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve, share: share)
+    }
 
     /// Where received files go, as it is configured now.
     var destination: Publisher.Destination? {
@@ -57,6 +64,8 @@ extension Node {
     func take(_ id: ResourceID, on connection: Connection, _ signals: AsyncStream<Transfer.Signal>) async throws(EarshotError) {
         guard let row = self.transfers[id]?.row else { return }
         do throws(EarshotError) {
+            // Taken back, or interrupted, before this had its turn.
+            guard self.isMoving(id) else { throw EarshotError(.cancelled, "the transfer has ended") }
             let start = try await self.beginning(of: row, on: connection, signals)
             guard self.isMoving(id) else { throw EarshotError(.cancelled, "the transfer has ended") }
             self.progressed(id, to: start)
@@ -73,7 +82,9 @@ extension Node {
     private func beginning(
         of row: Resource, on connection: Connection, _ signals: AsyncStream<Transfer.Signal>
     ) async throws(EarshotError) -> UInt64 {
-        if let held = try await self.spool.resume(row.id, size: row.size, self.allowance) {
+        try await self.awaitTreeList(of: row, signals)
+        let (allowance, listed) = (self.allowance(for: row.peerID), self.treeListing(row.id))
+        if let held = try await self.spool.resume(row.id, size: row.size, allowance, listed: listed) {
             guard self.isMoving(row.id) else { throw EarshotError(.cancelled, "the transfer has ended") }
             connection.send([.resourceHave(ResourceHave(id: row.id, offset: held.count, digest: held.digest))])
             self.limit(row.id, to: .comparison)
@@ -86,7 +97,7 @@ extension Node {
             await self.spool.abandon(row.id)
         }
         try await self.checkRoom(row)
-        return try await self.spool.begin(row.id, kind: row.kind, size: row.size, self.allowance)
+        return try await self.spool.begin(row.id, kind: row.kind, size: row.size, allowance, listed: listed)
     }
 
     // MARK: Receiving
@@ -116,6 +127,7 @@ extension Node {
             // Ended while the spool was busy.
             if !self.isOpen(row.id) { await self.spool.abandon(row.id) }
         } else {
+            if self.isOpen(row.id) { self.records[row.peerID]?.vainOffers.count(at: .now) }
             await self.spool.abandon(row.id)
             self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
         }
@@ -169,7 +181,7 @@ extension Node {
             case .data(nil):
                 guard self.isMoving(id) else { continue }
                 limit = self.accept(row, from: written, on: connection, overData: false)
-            case .accepted, .have, .from, .done: break
+            case .accepted, .have, .from, .turn, .done: break
             }
         }
         throw EarshotError(.cancelled, "the transfer has ended")
@@ -242,7 +254,7 @@ extension Node {
         self.transfers[id]?.signals = nil
         self.closeData(TransferID(id))
         self.tell(.resourceFinished(row))
-        self.forgetFinishedTransfers()
+        self.forgetFinishedTransfers(endedBy: row.peerID)
     }
 
     // MARK: Putting in place
@@ -302,7 +314,6 @@ extension Node {
     // MARK: The window
 
     private func window(for peer: PeerID) -> UInt64 {
-        let running = self.transfers.values.count { $0.row.peerID == peer && $0.row.direction == .incoming && !$0.row.state.isFinal }
-        return running > 1 ? EarshotLimits.sharedResourceWindow : EarshotLimits.resourceWindow
+        self.transfers.count(of: peer, .openIncoming) > 1 ? EarshotLimits.sharedResourceWindow : EarshotLimits.resourceWindow
     }
 }

@@ -8,14 +8,20 @@ import OrderedCollections
 extension Node {
     /// What removing a row changes in the store.
     func removal(of row: Resource) -> [StoreChange] {
-        let ended = EndedTransfer(row).flatMap { self.records[row.peerID]?.session == nil ? nil : $0 }
-        return [.removeResource(row.id)] + (ended.map { [.putEndedTransfer($0)] } ?? [])
+        [.removeResource(row.id)] + (self.end(of: row).map { [.putEndedTransfer($0)] } ?? [])
+    }
+
+    /// What is to be remembered of a row that goes; `nil` where its sender knows, or nobody has a right to ask.
+    func end(of row: Resource) -> EndedTransfer? {
+        guard self.transfers[row.id]?.isEndedByPeer != true, self.records[row.peerID]?.session != nil else { return nil }
+        return EndedTransfer(row)
     }
 
     /// Has the row go, and its end remembered as `removal` has it on disk.
     func forget(_ row: Resource) {
+        let ended = self.end(of: row)
         self.transfers.removeValue(forKey: row.id)
-        if let ended = EndedTransfer(row) { self.records[row.peerID]?.remember(ended) }
+        if let ended { self.records[row.peerID]?.remember(ended) }
     }
 
     /// Tells the sender of a transfer that ended here once more that it is complete; `false` where the offer is of no such transfer.
@@ -32,8 +38,6 @@ extension PeerRecord {
     /// The oldest gives way.
     mutating func remember(_ ended: EndedTransfer) {
         guard self.session != nil else { return }
-        self.endedTransfers.removeValue(forKey: ended.id)
-        self.endedTransfers[ended.id] = ended
-        if self.endedTransfers.count > EarshotLimits.rememberedTransfers { self.endedTransfers.removeFirst() }
+        self.endedTransfers.remember(ended)
     }
 }

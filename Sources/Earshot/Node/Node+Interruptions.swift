@@ -13,24 +13,20 @@ import OrderedCollections
 extension Node {
     // MARK: Pausing
 
-    /// The connection to a peer is gone, or this node stops.
-    func pauseTransfers(of peer: PeerID) {
-        for transfer in self.transfers.values where transfer.row.peerID == peer && !transfer.row.state.isFinal {
-            self.pauseTransfer(transfer.row.id)
-        }
+    /// The connection to a peer is gone: those of its transfers that `condition` takes wait for the next.
+    func pauseTransfers(of peer: PeerID, where condition: (Transfer) -> Bool) {
+        for id in self.transfers.ids(of: peer, .open) where self.transfers[id].map(condition) == true { self.pauseTransfer(id) }
     }
 
     /// Ends those that move, or are about to; what waits is not at fault.
     func interruptMovingTransfers(of peer: PeerID, _ code: EarshotError.Code, _ message: String) {
-        for transfer in self.transfers.values
-        where transfer.row.peerID == peer && transfer.signals != nil && !transfer.isSettling && !transfer.row.state.isFinal {
-            self.interruptTransfer(transfer.row.id, code, message)
-        }
+        self.interruptTransfers(of: peer, code, message) { $0.signals != nil && !$0.isSettling }
     }
 
     /// This node stops: what can go on does so after the next start.
     func stopTransfers() {
-        for (id, transfer) in self.transfers {
+        for id in self.transfers.ids(.open) {
+            guard let transfer = self.transfers[id] else { continue }
             if transfer.stored?.isResumable == true {
                 self.pauseTransfer(id)
             } else {
@@ -68,12 +64,16 @@ extension Node {
         transfer.stored = stored
         self.transfers[id] = transfer
         self.limit(id, to: .absence)
-        self.persist([.putResource(transfer.row), .putTransfer(stored)]) { _ in }
+        self.keepRows { rows in
+            rows.put(transfer.row)
+            rows.put(stored)
+        }
         if transfer.row.state == .paused { self.tell(.resourceProgress(transfer.row)) }
     }
 
     /// A job has returned; what came meanwhile is next.
     func jobEnded(_ id: ResourceID) {
+        self.endTreeList(id)
         self.transfers[id]?.hasJob = false
         self.transfers[id]?.isSettling = false
         guard let transfer = self.transfers[id] else { return }
@@ -90,13 +90,14 @@ extension Node {
 
     /// Both sides have named the session: what waits is offered (again), and what ended meanwhile is told.
     func resumeTransfers(of peer: PeerID) {
-        for transfer in self.transfers.values where transfer.row.peerID == peer && transfer.isUntold {
+        for id in self.transfers.ids(of: peer, .untold) {
+            guard let transfer = self.transfers[id] else { continue }
             let row = transfer.row
             let refusal = Refusal(EarshotError(row.error ?? .cancelled, row.errorMessage ?? ""))
             let isForgotten = transfer.stored.map { $0.expiresAt < self.now } ?? true
             guard isForgotten || self.tellEnd(of: row.id, refusal) else { continue }
             self.transfers[row.id]?.stored = nil
-            self.persist([.removeTransfer(row.id)]) { _ in }
+            self.keepRows { $0.removeTransfer(row.id) }
         }
         self.startUploads(to: peer)
     }
@@ -127,9 +128,9 @@ extension Node {
     /// What was kept: finished rows as they are, unfinished ones as interrupted where they can go on.
     func loadTransfers(_ rows: [Resource], _ stored: [StoredTransfer]) async throws(EarshotError) {
         let storedByID = Dictionary(stored.map { ($0.id, $0) }) { one, _ in one }
-        var partial: [ResourceID: UInt64] = [:]
+        var partial: [ResourceID: Spool.Left] = [:]
         for row in rows where !row.state.isFinal && row.direction == .incoming && storedByID[row.id]?.isTaken == true {
-            partial[row.id] = row.size
+            partial[row.id] = Spool.Left(size: row.size, peer: row.peerID)
         }
         let lengths = await self.spool.adopt(partial)
         for row in rows {
@@ -198,7 +199,8 @@ extension Node {
 
     /// The limits of what was loaded, once there is somebody to hear of them.
     func limitLoadedTransfers() {
-        for transfer in self.transfers.values where !transfer.row.state.isFinal && transfer.limit == nil && !transfer.hasJob {
+        for id in self.transfers.ids(.open) {
+            guard let transfer = self.transfers[id], transfer.limit == nil, !transfer.hasJob else { continue }
             let isUndecided = transfer.row.direction == .incoming && !transfer.isTaken
             let isNew = transfer.row.state == .offered && transfer.stored?.isQueued != true
             self.limit(transfer.row.id, to: isUndecided ? .decision : isNew ? .reach : .absence)

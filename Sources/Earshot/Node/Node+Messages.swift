@@ -12,6 +12,7 @@ extension Node {
         let peer = connection.peer.id
         guard let first = frames.first, let record = self.records[peer] else { return 0 }
         var isResumed = !record.hasSentMessage
+        var isRefusing = record.isRefusing
         var kept: [InboxMessage] = []
         kept.reserveCapacity(first.mode == .unreliable ? 0 : frames.count)
         var weight = 0
@@ -20,10 +21,12 @@ extension Node {
         let now = self.now
         for frame in frames {
             guard record.session?.id == frame.session else {
-                if frame.mode != .unreliable { refused.append(MessageReceipt(id: frame.id, outcome: .refused)) }
+                guard frame.mode != .unreliable else { continue }
+                refused.append(MessageReceipt(id: frame.id, outcome: .refused))
+                isRefusing = true
                 continue
             }
-            let sentAt = Date(timeIntervalSince1970: Double(frame.sentAtMilliseconds) / 1000)
+            let sentAt = Date(boundedMilliseconds: frame.sentAtMilliseconds)
             if frame.mode == .unreliable {
                 let message = Message(
                     id: frame.id, direction: .incoming, senderID: peer, senderName: record.name, contentType: frame.contentType,
@@ -31,19 +34,21 @@ extension Node {
                 live.append(.messageReceived(message))
                 continue
             }
+            if frame.mode == .resumed { isRefusing = false }
             kept.append(
                 InboxMessage(
                     id: frame.id, senderID: peer, senderName: record.name, contentType: frame.contentType, body: frame.body.compacted,
-                    sentAt: sentAt, isResumed: frame.mode == .resumed || isResumed))
+                    sentAt: sentAt, isResumed: frame.mode == .resumed || isResumed, followsRefusal: isRefusing))
             isResumed = false
             weight += Frame.message(frame).weight
         }
         // For those who read the events now; nobody else hears of it.
         self.tell(live, cost: Self.eventCost, isLive: true)
         if !refused.isEmpty { self.send(refused, on: connection) }
+        if isRefusing != record.isRefusing { self.records[peer]?.isRefusing = isRefusing }
         if !kept.isEmpty {
             self.records[peer]?.hasSentMessage = true
-            self.enqueue(.deliver(kept, from: connection, weight: weight))
+            self.enqueue(.deliver(StoreWork.Delivery(messages: kept, connection: connection, weight: weight)))
         }
         return weight
     }
@@ -51,7 +56,7 @@ extension Node {
     /// Hands live messages that came together on to those who read the events now; nobody else hears of them.
     func receivedUnreliable(_ frames: [MessageFrame], on connection: Connection) {
         let peer = connection.peer.id
-        guard self.mutedConnections[ObjectIdentifier(connection)] == nil, self.records[peer]?.connection === connection,
+        guard self.mutedConnections[connection.id] == nil, self.records[peer]?.connection === connection,
             let session = self.records[peer]?.session?.id, let name = self.records[peer]?.name
         else { return }
         let now = self.now
@@ -62,7 +67,7 @@ extension Node {
         for frame in frames where frame.session == session {
             let message = Message(
                 id: frame.id, direction: .incoming, senderID: peer, senderName: name, contentType: frame.contentType, body: frame.body,
-                mode: .unreliable, sentAt: Date(timeIntervalSince1970: Double(frame.sentAtMilliseconds) / 1000), receivedAt: now,
+                mode: .unreliable, sentAt: Date(boundedMilliseconds: frame.sentAtMilliseconds), receivedAt: now,
                 readState: .unread, recipients: [])
             events.append(EventLog.Live(kind: .messageReceived(message), cost: frame.body.readableBytes + Self.eventOverhead))
             bytes += frame.body.readableBytes
@@ -74,9 +79,13 @@ extension Node {
     /// What an event takes in the log beyond its message's body, in bytes.
     private static let eventOverhead = 512
 
-    /// What an event of a message takes in the log, in bytes.
+    /// What an event takes in the log, in bytes: what a peer may make long counts by its length.
     static func eventCost(_ kind: NodeEvent.Kind) -> Int {
-        if case .messageReceived(let message) = kind { message.body.readableBytes + Self.eventOverhead } else { Self.eventOverhead }
+        switch kind {
+        case .messageReceived(let message): message.body.readableBytes + Self.eventOverhead
+        case .invitationReceived(let invitation), .invitationResolved(let invitation): invitation.context.count + Self.eventOverhead
+        default: Self.eventOverhead
+        }
     }
 
     /// Tells a peer what became of its messages.
@@ -141,7 +150,10 @@ extension Node {
         guard let read = try await self.store.markRead(id: id, from: message.senderID, receipt: receipt) else {
             throw EarshotError(.notFound, "there is no message \(id)")
         }
-        if receipt { self.send(read: [id], to: message.senderID) }
+        if receipt {
+            self.unnotedReads.insert([id], of: message.senderID)
+            self.send(read: [id], to: message.senderID)
+        }
         self.unreadMessages = await self.store.unreadCount()
         return read
     }
@@ -168,7 +180,10 @@ extension Node {
         }
         let told = self.configuration.receipts ? Set(self.records.filter { $0.value.session != nil }.keys) : []
         let marked = try await self.store.markRead(keys, receiptsFor: told)
-        for (sender, ids) in marked where told.contains(sender) { self.send(read: ids, to: sender) }
+        for (sender, ids) in marked where told.contains(sender) {
+            self.unnotedReads.insert(ids, of: sender)
+            self.send(read: ids, to: sender)
+        }
         self.unreadMessages = await self.store.unreadCount()
         return marked.values.reduce(0) { $0 + $1.count }
     }

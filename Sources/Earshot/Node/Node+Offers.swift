@@ -23,8 +23,12 @@ extension Node {
         let stored = StoredTransfer(
             id: offer.id, source: .none, isTaken: isTaken,
             expiresAt: self.now.addingTimeInterval(EarshotLimits.resourceResumeTime / .seconds(1)))
+        let isNew = self.transfers[offer.id] == nil
         self.transfers[offer.id] = Transfer(row: row, stored: stored)
-        self.persist([.putResource(row), .putTransfer(stored)]) { _ in }
+        self.keepRows { rows in
+            rows.put(row, isNew: isNew)
+            rows.put(stored)
+        }
         self.tell(.resourceOffered(row))
         if isTaken {
             self.beginDownload(row.id, on: connection)
@@ -38,6 +42,9 @@ extension Node {
     private func check(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
         guard record.session?.id == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
         if try self.answerEnded(offer, from: record) { return false }
+        if self.records[record.id]?.vainOffers.isTooMuch(at: .now) == true {
+            throw EarshotError(.busy, "too many offers came to nothing; offer again in a while")
+        }
         guard (try? SafeName(offer.name)) != nil else { throw EarshotError(.nameRejected, "the name is not that of a file") }
         if let maximum = self.configuration.maximumResourceSize, offer.size > maximum {
             let error = EarshotError(.tooLarge, "it is larger than \(maximum) bytes")
@@ -55,10 +62,12 @@ extension Node {
         let asks = self.configuration.acceptResources == .ask
         let isBusy =
             asks
-            ? self.transfers.keys.count { self.isWaiting($0) && self.transfers[$0]?.row.peerID == record.id } >= EarshotLimits.waitingOffers
+            ? self.transfers.count(of: record.id, .waiting) >= EarshotLimits.waitingOffers
             : self.takenTransfers(of: record.id) >= EarshotLimits.incomingTransfers
-        guard !isBusy else { throw EarshotError(.busy, asks ? "too many offers wait for an answer" : "too many transfers at a time") }
-        let kept = self.transfers.values.count { $0.row.inSpool || ($0.isTaken && !$0.row.state.isFinal) }
+        guard !isBusy, self.transfers.count(of: record.id, .incomingJob) < EarshotLimits.incomingJobs else {
+            throw EarshotError(.busy, asks ? "too many offers wait for an answer" : "too many transfers at a time")
+        }
+        let kept = self.transfers.count(.kept)
         guard kept < EarshotLimits.spooledResources else {
             throw EarshotError(.noSpace, "\(kept) received files wait to be fetched already")
         }
@@ -96,22 +105,22 @@ extension Node {
     }
 
     /// Whether it is an offer that waits for a person.
-    func isWaiting(_ id: ResourceID) -> Bool {
-        guard let transfer = self.transfers[id] else { return false }
-        return transfer.row.direction == .incoming && transfer.row.state == .offered && !transfer.isTaken
-    }
+    func isWaiting(_ id: ResourceID) -> Bool { self.transfers[id]?.facets.contains(.waiting) ?? false }
 
     /// How many of a peer's transfers are received or about to be; interrupted ones are not.
     func takenTransfers(of peer: PeerID) -> Int {
-        self.transfers.values.count { $0.isTaken && $0.row.peerID == peer && !$0.row.state.isFinal && $0.hasJob }
+        self.transfers.count(of: peer, .taking)
     }
 
     /// An offer that could not be taken now is not worth a person's attention.
     private func consider(_ row: Resource) async {
+        // Taken back before this had its turn.
+        guard self.isWaiting(row.id) else { return }
         do throws(EarshotError) {
             try await self.checkRoom(row)
         } catch {
             guard self.isWaiting(row.id) else { return }
+            self.records[row.peerID]?.vainOffers.count(at: .now)
             self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
         }
     }
@@ -126,9 +135,16 @@ extension Node {
         let connection = self.records[transfer.row.peerID].flatMap { $0.isAttached ? $0.connection : nil }
         if connection == nil { transfer.row.state = .paused }
         self.transfers[id] = transfer
-        self.persist([.putResource(transfer.row), .putTransfer(stored)]) { _ in }
+        self.keepRows { rows in
+            rows.put(transfer.row)
+            rows.put(stored)
+        }
         guard let connection else { return self.limit(id, to: .absence) }
         guard let signals = self.prepareDownload(id) else { return }
+        // A directory may wait for another one of that peer, and a person does not wait with it.
+        guard transfer.row.kind == .file || self.treeLists.begin(id, of: transfer.row.peerID) else {
+            return self.spawn { [weak self] in try? await self?.take(id, on: connection, signals) }
+        }
         try await self.take(id, on: connection, signals)
     }
 }

@@ -17,6 +17,7 @@ extension Node {
     }
 
     func flushOutbox(_ peer: PeerID) {
+        self.expireMessagesIfDue()
         self.records[peer]?.outbox.isFlushing = false
         // No copy of the record is held: changing its outbox would then copy that.
         guard self.records[peer]?.isAttached == true, let connection = self.records[peer]?.connection,
@@ -105,9 +106,23 @@ extension Node {
         self.delivered(&delivered, to: peer)
         if !toNote.isEmpty { self.note(toNote, to: peer) }
         if !noted.isEmpty { self.keepNote(noted, by: peer) }
-        // Somebody reads there: there may be room again.
-        if hasRead { self.records[peer]?.outbox.resume() }
+        if hasRead { self.resumeOutbox(peer) }
         self.scheduleFlush(peer)
+    }
+
+    /// A person reads there: there may be room again for what was refused. Tried once a second at most, whatever the peer says.
+    private func resumeOutbox(_ peer: PeerID) {
+        guard let record = self.records[peer], record.outbox.isPaused else { return }
+        let now = ContinuousClock.now
+        guard let last = record.outboxResumed, now < last + EarshotLimits.resumeInterval else {
+            self.records[peer]?.outboxResumed = now
+            self.records[peer]?.outbox.resume()
+            return
+        }
+        guard !record.isResumingSoon else { return }
+        self.records[peer]?.isResumingSoon = true
+        record.outboxRetry?.cancel()
+        self.records[peer]?.outboxRetry = self.schedule(.outbox(peer), after: last + EarshotLimits.resumeInterval - now)
     }
 
     private func delivered(_ ids: inout [MessageID], to peer: PeerID) {
@@ -155,6 +170,7 @@ extension Node {
 
     func retryOutbox(_ peer: PeerID) {
         self.records[peer]?.outboxRetry = nil
+        self.records[peer]?.isResumingSoon = false
         self.records[peer]?.outbox.resume()
         self.scheduleFlush(peer)
     }
@@ -174,9 +190,13 @@ extension Node {
             self.decide([(id, read)])
             return true
         }
+        // Said again while that is on its way to the disk: the answer comes from there.
+        guard !message.reading.contains(peer) else { return false }
+        self.outgoing[id]?.reading.insert(peer)
         self.outgoing[id]?.settling.insert(peer)
         self.enqueue(
             .outbox([.settle(id, read)]) { result in
+                self.outgoing[id]?.reading.remove(peer)
                 self.decide([(id, read)])
                 if case .success = result { self.note([id], to: peer) }
             })
@@ -189,9 +209,10 @@ extension Node {
 
     /// The status is final, but whoever asks may know.
     private func confirmedLate(_ id: MessageID, _ peer: PeerID) {
-        guard let message = self.outgoing[id],
+        guard let message = self.outgoing[id], !message.confirmedLate.contains(peer),
             let index = message.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .unconfirmed })
         else { return }
+        self.outgoing[id]?.confirmedLate.insert(peer)
         self.outgoing[id]?.recipients[index].errorMessage = "\(self.records[peer]?.name ?? "the peer") has it, and confirmed that too late"
         guard message.isQueued, let recipient = self.outgoing[id]?.recipients[index] else { return }
         self.enqueue(.outbox([.settle(id, recipient)]) { _ in })
@@ -275,9 +296,7 @@ extension Node {
     /// The invitation that messages or files waited for has not been accepted. Queued messages wait on, unless somebody said no.
     func failWaitingForSession(of peer: PeerID, _ error: EarshotError) {
         guard self.records[peer]?.session == nil else { return }
-        self.failOutbox(of: peer, error, queuedToo: error.code == .declined)
-        self.interruptTransfers(of: peer, error.code, error.message, queuedToo: error.code == .declined)
-        self.endStreams(of: peer, error)
+        self.end(error.code == .declined ? .declinedInvitation : .invitation, of: peer, error)
     }
 
     /// Has `expireMessages` run at the deadline at the latest.
@@ -286,7 +305,14 @@ extension Node {
             guard deadline < next.at else { return }
             next.timer.cancel()
         }
-        self.messageExpiry = (deadline, self.schedule(.messages, after: max(deadline - .now, .zero)))
+        self.messageExpiry = (deadline, self.schedule(.messages, after: EarshotLimits.look(at: deadline, from: .now)))
+    }
+
+    /// Nothing goes out past its deadline: timers stand still while the machine is suspended, deadlines do not.
+    func expireMessagesIfDue() {
+        guard let expiry = self.messageExpiry, expiry.at <= .now else { return }
+        expiry.timer.cancel()
+        self.expireMessages()
     }
 
     /// Tells the senders of what is past its deadline that it is unconfirmed; it is not sent again.

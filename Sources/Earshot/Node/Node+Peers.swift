@@ -9,7 +9,8 @@ extension Node {
         self.records.values.filter(\.isAnnounced).map(self.snapshot)
     }
 
-    /// The peer that a person means by `name`: a full id, a prefix of at least 8 characters, or a display name (design section 1).
+    /// The peer that a person means by `name`: a full id, the display name of a peer that is known, at least 8 characters of an id that is
+    /// proven, kept or configured, or a stranger's display name, in this order (design section 1).
     ///
     /// - Throws: `unknown-peer`; `ambiguous-peer`, whose message lists the candidates.
     public func peer(_ name: String) throws(EarshotError) -> Peer {
@@ -18,8 +19,13 @@ extension Node {
         return self.snapshot(record)
     }
 
-    static func unknown(_ name: String) -> EarshotError {
-        EarshotError(.unknownPeer, "no peer is called \"\(name)\"")
+    /// Nobody answers to the name; ids that begin so and are only advertised are spoken of, a few of them.
+    static func unknown(_ name: String, onlyAdvertised ids: [PeerID] = []) -> EarshotError {
+        let words = "no peer is called \"\(name)\""
+        guard !ids.isEmpty else { return EarshotError(.unknownPeer, words) }
+        let list = ids.prefix(EarshotLimits.advertisedIDsNamed).map(\.description).joined(separator: ", ")
+        return EarshotError(
+            .unknownPeer, "\(words); an id that begins so is advertised, but not proven: to mean that peer, give the whole of it, \(list)")
     }
 
     /// See ``peer(_:)``; a full id resolves although no such peer has been seen.
@@ -31,15 +37,11 @@ extension Node {
         guard (1...PeerID.textLength * 8).contains(name.utf8.count) else {
             throw EarshotError(.invalidParameter, "a peer is named by its id, 8 or more characters of it, or its display name")
         }
-        let announced = self.records.values.filter(\.isAnnounced)
-        let candidates = PeerNaming.candidates(
-            for: name,
-            among: announced.map { record in
-                PeerNaming.Entry(
-                    id: record.id, name: record.name, isConnected: record.connection != nil, isProven: record.isProven,
-                    isKnown: record.stored != nil, trust: record.trust)
-            })
-        guard let first = candidates.first else { throw Self.unknown(name) }
+        let entries = self.records.values.filter(\.isAnnounced).map(\.namingEntry)
+        let candidates = PeerNaming.candidates(for: name, among: entries)
+        guard let first = candidates.first else {
+            throw Self.unknown(name, onlyAdvertised: PeerNaming.onlyAdvertised(name, among: entries).map(\.id))
+        }
         guard candidates.count == 1 else { throw EarshotError.ambiguous(name, candidates.map { ($0.id, $0.name) }) }
         return first.id
     }
@@ -72,7 +74,7 @@ extension Node {
             if trust == .trusted, !change.isCompared, let mismatch = self.mismatch(of: record) { return .failure(mismatch) }
             var stored = self.storedPeer(record)
             change.apply(to: &stored)
-            return .success(StoreWork.Decision(changes: [.putPeer(stored)] + .ending(change.ended)) { self.adopt(change, of: id) })
+            return .success(StoreWork.Decision(changes: [.putPeer(stored)] + change.ends(id)) { self.adopt(change, of: id) })
         }
         let record = self.records[id] ?? PeerRecord(id: id, now: self.now)
         return self.snapshot(record)
@@ -85,13 +87,19 @@ extension Node {
         self.records[id, default: record].stored = stored
         if change.forgetsTLS { self.transport.spokenTLS.forget(id) } else { self.keepSpokenTLS(stored) }
         // Also one that was agreed upon while the disk was busy.
-        if change.trust != .trusted { self.endSession(with: id, removed: change.ended) }
+        if change.trust != .trusted { self.sessionEnded(id, tellPeer: true) }
         self.scheduleTrustExpiry(id)
         if change.isMatch, self.records[id]?.comparison?.state == .ready { self.enter(id, .matched) }
         if change.forgetsTLS, self.records[id]?.comparison?.state == .mismatched { self.enter(id, .none) }
         if change.trust != .trusted { self.giveUpSending(to: id) }
+        // What waits for it here, and is no stranger's any more, gives way to none.
+        if change.trust == .trusted {
+            self.strangers.invitations.places.release(id)
+            self.strangers.comparisons.places.release(id)
+        }
         if change.trust == .blocked {
             self.declineInvitations(of: id)
+            self.giveUpComparison(with: id)
             self.muteConnection(of: id)
         } else if change.wasBlocked {
             self.unmuteConnections(of: id)
@@ -104,7 +112,8 @@ extension Node {
         StoredPeer(
             id: record.id, name: record.name, trust: record.decidedTrust,
             spokenTLS: self.transport.spokenTLS.contains(record.id), isProven: record.hasEverProven,
-            trustedUntil: record.stored?.trustedUntil, verified: record.stored?.verified, firstSeen: record.firstSeen,
+            isDecided: record.stored?.isDecided == true, trustedUntil: record.stored?.trustedUntil, verified: record.stored?.verified,
+            firstSeen: record.firstSeen,
             lastSeen: record.lastSeen)
     }
 
@@ -129,15 +138,12 @@ private struct TrustChange {
     let wasBlocked: Bool
     /// Whether the digits are shown that were compared.
     let isCompared: Bool
-    /// The session that it ends. Unblocking ends nothing: a blocked peer has none.
-    let ended: SessionID?
 
     init(of record: PeerRecord, to trust: Trust, until: Date?) {
         self.trust = trust
         self.until = until
         self.wasBlocked = record.trust == .blocked
         self.isCompared = record.comparison?.state == .ready
-        self.ended = trust == .trusted ? nil : record.session?.id
     }
 
     /// Taking trust back lets the peer come in plaintext again; unblocking it does not.
@@ -145,7 +151,11 @@ private struct TrustChange {
     /// Whether it says that the digits were equal.
     var isMatch: Bool { self.trust == .trusted && self.isCompared }
 
+    /// Whatever session there is goes with trust that is taken back.
+    func ends(_ id: PeerID) -> [StoreChange] { self.trust == .trusted ? [] : [.removeSession(with: id)] }
+
     func apply(to stored: inout StoredPeer) {
+        stored.isDecided = true
         stored.trust = self.trust
         stored.trustedUntil = self.until
         if self.forgetsTLS {

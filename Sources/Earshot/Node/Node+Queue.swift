@@ -54,14 +54,21 @@ extension Node {
     /// Tells a peer which of its messages were read here, as far as it has not taken note.
     func sendReceipts(to peer: PeerID) {
         guard self.configuration.receipts else { return }
+        guard !self.unnotedReads.isLoaded(peer) else { return self.send(read: self.unnotedReads.all(of: peer), to: peer) }
+        // Those of before the store was asked too: they may be on disk by the time of its answer.
+        let noted = self.notes
         self.spawn { [weak self, store, logger] in
             do throws(EarshotError) {
-                let ids = try await store.receipts(for: peer)
-                await self?.send(read: ids, to: peer)
+                await self?.loadedReceipts(try await store.receipts(for: peer), of: peer, except: noted)
             } catch {
                 logger.error("cannot read the receipts", metadata: ["error": "\(error)"])
             }
         }
+    }
+
+    private func loadedReceipts(_ ids: [MessageID], of peer: PeerID, except noted: ReceiptNotes) {
+        self.unnotedReads.load(ids.filter { !noted.contains($0, by: peer) && !self.notes.contains($0, by: peer) }, of: peer)
+        self.send(read: self.unnotedReads.all(of: peer), to: peer)
     }
 
     func send(read ids: [MessageID], to peer: PeerID) {
@@ -73,10 +80,13 @@ extension Node {
             })
     }
 
-    /// The sender knows that these were read: nothing more is to be told. Forgotten together, as nothing is lost by telling twice.
+    /// The sender knows that these were read: nothing more is to be told, from now on. They are written together, for one commit; what it
+    /// makes up is none.
     func keepNote(_ ids: [MessageID], by peer: PeerID) {
-        self.notes[peer, default: []].append(contentsOf: ids)
-        guard self.notes.values.reduce(0, { $0 + $1.count }) < WireLimits.receiptsPerFrame else {
+        let ids = self.unnotedReads.noted(ids, by: peer)
+        guard !ids.isEmpty else { return }
+        self.notes.add(ids, by: peer)
+        guard self.notes.count < WireLimits.receiptsPerFrame else {
             self.keepNotes()
             return
         }
@@ -87,9 +97,8 @@ extension Node {
 
     func keepNotes() {
         self.isNoting = false
-        guard !self.notes.isEmpty else { return }
-        let changes = self.notes.map { OutboxChange.noted($0.value, by: $0.key) }
-        self.notes = [:]
-        self.enqueue(.outbox(changes) { _ in })
+        let changes = self.notes.take()
+        guard !changes.isEmpty else { return }
+        self.enqueue(.outbox(changes) { _ in self.notes.settled() })
     }
 }

@@ -44,12 +44,15 @@ extension Node {
         body: any AsyncSequence<ByteBuffer, any Error> & Sendable
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(name, size)
+        guard !self.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
         let row = self.newRow(named: name, kind, size: size, path: nil, to: peer)
         let stored = self.newTransfer(row.id, .body, stamp: "", digest, isQueued: false)
-        _ = self.beginUpload(row, stored, try BodySource(body, size: size, digest: stored.digest), isRecorded: false)
+        let source = try BodySource(size: size, digest: stored.digest)
+        let ended = OneShot<Resource>()
+        _ = self.beginUpload(row, stored, source, isRecorded: false, ended: ended)
         let final = await withTaskCancellationHandler {
-            await self.finishedTransfer(row)
+            await Self.forward(body, to: source.feed, until: ended) ?? row
         } onCancel: {
             self.job.yield { [weak self] in await self?.abandonUpload(row.id) }
         }
@@ -91,6 +94,26 @@ extension Node {
         }
     }
 
+    /// Reads the body for its transfer, until that has ended. Nobody reads it any more when this returns: it belongs to the caller again.
+    private static func forward(
+        _ body: any AsyncSequence<ByteBuffer, any Error> & Sendable, to feed: BodyFeed, until ended: OneShot<Resource>
+    ) async -> Resource? {
+        await withTaskGroup(of: Resource?.self) { group in
+            group.addTask {
+                await feed.read(body)
+                return nil
+            }
+            group.addTask { await ended.value() }
+            var final: Resource?
+            for await row in group where row != nil {
+                final = row
+                feed.close()
+                group.cancelAll()
+            }
+            return final
+        }
+    }
+
     private static func check(_ name: String, _ size: UInt64) throws(EarshotError) {
         guard size <= WireLimits.resourceSize else {
             throw EarshotError(.tooLarge, "a resource has at most \(WireLimits.resourceSize) bytes")
@@ -108,7 +131,7 @@ extension Node {
     }
 
     private func checkQueue(adding count: Int) throws(EarshotError) {
-        let waiting = self.transfers.values.count { $0.row.direction == .outgoing && !$0.row.state.isFinal }
+        let waiting = self.transfers.count(.openOutgoing)
         guard waiting + count <= EarshotLimits.queuedResources else {
             throw EarshotError(.noSpace, "\(waiting) files wait for their receivers already; try again later")
         }
@@ -137,12 +160,18 @@ extension Node {
     }
 
     private func beginUpload(
-        _ row: Resource, _ stored: StoredTransfer, _ content: any OutgoingContent, isRecorded: Bool
+        _ row: Resource, _ stored: StoredTransfer, _ content: any OutgoingContent, isRecorded: Bool, ended: OneShot<Resource>? = nil
     ) -> Resource {
         var transfer = Transfer(row: row, stored: stored)
         transfer.content = content
+        transfer.ended = ended
         self.transfers[row.id] = transfer
-        if !isRecorded { self.persist([.putResource(row), .putTransfer(stored)]) { _ in } }
+        if !isRecorded {
+            self.keepRows { rows in
+                rows.put(row, isNew: true)
+                rows.put(stored)
+            }
+        }
         if stored.isQueued, self.records[row.peerID]?.session == nil, self.records[row.peerID]?.trust != .trusted {
             // What it was to wait for has ended while the disk was busy.
             self.finishTransfer(row.id, .failed, EarshotError(.notConnected, "the session has ended"))
@@ -157,9 +186,11 @@ extension Node {
         return row
     }
 
-    private func finishedTransfer(_ row: Resource) async -> Resource {
-        guard let current = self.transfers[row.id], !current.row.state.isFinal else { return self.transfers[row.id]?.row ?? row }
-        return await withCheckedContinuation { self.transfers[row.id]?.waiters.append($0) }
+    /// The daemon is about to stop, and callers that send bodies are to know now: their connections would hold the stop up.
+    func endBodies() {
+        for id in self.transfers.ids(.openOutgoing) where self.transfers[id]?.stored?.source == .body {
+            self.endTransfer(id, Self.stopping.code, Self.stopping.message, told: Refusal(Self.stopping))
+        }
     }
 
     /// Whoever wanted it sent has gone.
@@ -172,8 +203,6 @@ extension Node {
 
     /// Whether files wait for this peer whatever becomes of an attempt to reach it.
     func hasQueuedUploads(for peer: PeerID) -> Bool {
-        self.transfers.values.contains {
-            $0.row.peerID == peer && $0.row.direction == .outgoing && !$0.row.state.isFinal && $0.stored?.isQueued == true
-        }
+        self.transfers.count(of: peer, .queued) > 0
     }
 }

@@ -339,5 +339,5 @@ extension Node {
         self.outgoing[id]?.recipients.contains { $0.peerID == peer && $0.status == .queued } ?? false
     }
 
-    static func milliseconds(_ date: Date) -> Int64 { Int64(date.timeIntervalSince1970 * 1000) }
+    static func milliseconds(_ date: Date) -> Int64 { date.boundedMilliseconds }
 }

@@ -13,12 +13,16 @@ extension Node {
     /// Ends a session for both sides; the decision is on disk when this returns.
     /// - Throws: `not-found`, `storage`.
     public func leave(_ id: SessionID) async throws(EarshotError) {
-        guard let record = self.records.values.first(where: { $0.session?.id == id }) else {
-            throw EarshotError(.notFound, "there is no session \(id)")
+        try await self.decide {
+            guard let peer = self.records.values.first(where: { $0.session?.id == id })?.id else {
+                return .failure(EarshotError(.notFound, "there is no session \(id)"))
+            }
+            return .success(
+                StoreWork.Decision(changes: [.removeSession(with: peer)]) {
+                    guard self.records[peer]?.session?.id == id else { return }
+                    self.sessionEnded(peer, tellPeer: true)
+                })
         }
-        try await self.persist([.removeSession(id)])
-        guard self.records[record.id]?.session?.id == id else { return }
-        self.sessionEnded(record.id, tellPeer: true)
     }
 
     /// Takes up a session in memory; the caller has had it persisted, or is about to.
@@ -32,33 +36,31 @@ extension Node {
         if attached { self.attached(id) }
     }
 
-    /// The session is gone from the store; everything that depended on it ends.
+    /// The session is gone from the store, or is about to go; everything that depended on it ends.
     func sessionEnded(_ id: PeerID, tellPeer: Bool) {
         guard let record = self.records[id], let session = record.session else { return }
         self.records[id]?.session = nil
         self.records[id]?.isAttached = false
+        self.unnotedReads.removeAll(of: id)
+        self.forgetUndecided(id)
         if tellPeer { record.connection?.send([.sessionEnd(session.id)]) }
-        self.failOutbox(of: id, EarshotError(.notConnected, "the session with \(record.name) has ended"), queuedToo: true)
-        self.closeData(of: id)
-        self.interruptTransfers(of: id, .notConnected, "the session has ended")
-        self.endStreams(of: id, EarshotError(.cancelled, "the session has ended"))
+        self.end(.session, of: id, EarshotError(.notConnected, "the session with \(record.name) has ended"))
         self.tell(.sessionChanged(record.endedSession(session), ended: true))
         self.publishPeer(id)
     }
 
-    /// Ends the session with a peer, if there is one, for both sides; on disk too, but for the one that is gone there already.
-    func endSession(with id: PeerID, removed: SessionID?) {
-        guard let session = self.records[id]?.session else { return }
-        if session.id != removed { self.persist([.removeSession(session.id)]) { _ in } }
-        self.sessionEnded(id, tellPeer: true)
+    /// A peer that only the settings let in is kept no longer than its session: fresh keys cost a stranger nothing.
+    private func forgetUndecided(_ id: PeerID) {
+        guard let record = self.records[id], record.stored?.isDecided == false else { return }
+        self.records[id]?.stored = nil
+        self.transport.spokenTLS.release(id)
+        self.forgetName(record)
     }
 
     /// Gives up what is on its way to a peer that is not trusted any more, where there is no session to carry it.
     func giveUpSending(to id: PeerID) {
         guard let record = self.records[id], record.session == nil else { return }
-        let why = "\(record.name) is not trusted any more"
-        self.failOutbox(of: id, EarshotError(.notConnected, why), queuedToo: true)
-        self.interruptTransfers(of: id, .notConnected, why)
+        self.end(.trust, of: id, EarshotError(.notConnected, "\(record.name) is not trusted any more"))
     }
 
     private func tellSession(_ id: PeerID) {
@@ -76,13 +78,8 @@ extension Node {
 
     /// The connection under a session is gone; what was on its way waits for the next.
     func detached(_ id: PeerID) {
-        self.closeData(of: id)
-        self.interruptComparison(id)
-        self.pauseTransfers(of: id)
-        self.streamsLost(of: id)
-        self.records[id]?.outbox.connectionLost()
-        self.records[id]?.outboxRetry?.cancel()
-        self.records[id]?.outboxRetry = nil
+        self.inviterLeft(id)
+        self.end(.connection, of: id, EarshotError(.unavailable, "the connection was lost"))
         self.tellSession(id)
     }
 
@@ -95,7 +92,7 @@ extension Node {
             self.tellSession(id)
             self.publishPeer(id)
             self.attached(id)
-        } else if record.session == nil, let invitation = self.pendingInvitation(with: id, .outgoing) {
+        } else if record.session == nil, record.agreement == nil, let invitation = self.pendingInvitation(with: id, .outgoing) {
             // It accepted while the connection was away: holding the session is its answer.
             self.invitationAccepted(invitation, session: session)
             self.nameSession(with: id)
@@ -114,7 +111,7 @@ extension Node {
 
     func receivedEnd(_ session: SessionID, from id: PeerID) {
         guard self.records[id]?.session?.id == session else { return }
-        self.persist([.removeSession(session)]) { _ in }
         self.sessionEnded(id, tellPeer: false)
+        self.keepPeer(id, andSession: true)
     }
 }

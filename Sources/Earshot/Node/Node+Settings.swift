@@ -46,8 +46,7 @@ extension Node {
     /// A name is proven with each connection, and not said again on it. Members of a session with whom nothing is under way learn the new
     /// one at once, by a new connection; the others with their next one.
     private func renewConnections() {
-        let busy = Set(self.transfers.values.filter { !$0.row.state.isFinal }.map(\.row.peerID))
-            .union(self.streams.values.map(\.row.peerID))
+        let busy = self.transfers.peers(.open).union(self.streams.peers(.open))
         for record in self.records.values
         where record.isAttached && record.comparison == nil && !busy.contains(record.id) {
             record.connection?.close()

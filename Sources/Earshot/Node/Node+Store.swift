@@ -1,27 +1,8 @@
-import DequeModule
 import EarshotWire
 import FoundationEssentials
 import Logging
 import NIOCore
 import OrderedCollections
-
-/// What waits for the disk, in order.
-enum StoreWork {
-    /// One transaction, and what is to happen after it.
-    case apply([StoreChange], then: (Result<Void, EarshotError>) -> Void)
-    /// The same, but what it consists of is decided only when its turn comes.
-    case decide(() -> Result<Decision, EarshotError>, then: (Result<Void, EarshotError>) -> Void)
-    /// Messages for the inbox; those that wait together are committed together.
-    case deliver([InboxMessage], from: Connection, weight: Int)
-    /// Changes of the outbox; those that wait together are committed together.
-    case outbox([OutboxChange], then: (Result<Void, EarshotError>) -> Void)
-
-    /// What is written, and how memory follows once that is on disk, before the next one's turn.
-    struct Decision {
-        let changes: [StoreChange]
-        var adopt: () -> Void = {}
-    }
-}
 
 /// The store's queue: changes in the order in which they were decided, bursts of messages in few transactions.
 ///
@@ -53,16 +34,23 @@ extension Node {
         try result.get()
     }
 
-    /// Has a peer written as memory has it when its turn comes: for what is noted in passing, beside the decisions about it.
-    func keepPeer(_ id: PeerID, and changes: [StoreChange] = [], then: @escaping (Result<Void, EarshotError>) -> Void = { _ in }) {
+    /// Has a peer, and where asked its session, written as memory has them when its turn comes: for what is noted in passing, beside the
+    /// decisions about it, and for what has begun or ended in memory already. What memory has not is on disk no longer either.
+    func keepPeer(_ id: PeerID, andSession: Bool = false, then: @escaping (Result<Void, EarshotError>) -> Void = { _ in }) {
         let decision = {
-            let stored = self.records[id]?.stored
-            return Result<_, EarshotError>.success(StoreWork.Decision(changes: (stored.map { [.putPeer($0)] } ?? []) + changes))
+            let record = self.records[id]
+            var changes: [StoreChange] = []
+            if andSession, record?.session == nil { changes.append(.removeSession(with: id)) }
+            if let stored = record?.stored { changes.append(.putPeer(stored)) } else if andSession { changes.append(.removePeer(id)) }
+            if andSession, let session = record?.session { changes.append(.putSession(session)) }
+            return Result<_, EarshotError>.success(StoreWork.Decision(changes: changes))
         }
         self.enqueue(.decide(decision, then: then))
     }
 
     func enqueue(_ work: StoreWork) {
+        guard !self.isStoreClosed else { return work.fail(Self.stopping) }
+        if work.maySettleRows { self.isRowBatchOpen = false }
         self.storeQueue.append(work)
         guard !self.isStorePumpRunning, !self.isStopping else { return }
         self.isStorePumpRunning = true
@@ -70,33 +58,19 @@ extension Node {
     }
 
     private func pumpStore() async {
-        while let work = self.storeQueue.popFirst() {
-            switch work {
-            case .apply(let changes, let then): await self.apply(changes, then)
+        while let batch = self.storeQueue.next() {
+            switch batch {
+            case .apply(let batch): await self.apply(batch)
             case .decide(let decision, let then): await self.apply(decision(), then)
-            case .deliver(let messages, let connection, let weight):
-                var batch = [Delivery(messages: messages, connection: connection, weight: weight)]
-                var count = messages.count
-                while count < EarshotLimits.deliveryBatch, case .deliver(let next, let from, let weight)? = self.storeQueue.first {
-                    batch.append(Delivery(messages: next, connection: from, weight: weight))
-                    count += next.count
-                    self.storeQueue.removeFirst()
-                }
-                await self.deliver(batch)
-            case .outbox(let changes, let then):
-                var batch = [(changes, then)]
-                while batch.count < EarshotLimits.deliveryBatch, case .outbox(let more, let then)? = self.storeQueue.first {
-                    batch.append((more, then))
-                    self.storeQueue.removeFirst()
-                }
-                await self.change(batch)
+            case .deliver(let batch): await self.deliver(batch)
+            case .outbox(let batch): await self.change(batch)
             }
         }
         self.isStorePumpRunning = false
     }
 
     /// One transaction for all; where that fails, one for each, so that what does not fit costs the others nothing.
-    private func change(_ batch: [(changes: [OutboxChange], then: (Result<Void, EarshotError>) -> Void)]) async {
+    private func change(_ batch: [StoreWork.Transaction<OutboxChange>]) async {
         do throws(EarshotError) {
             try await self.store.change(batch.flatMap(\.changes))
             for entry in batch { entry.then(.success(())) }
@@ -111,50 +85,50 @@ extension Node {
         for entry in batch { await self.change([entry]) }
     }
 
+    /// The same for decisions.
+    private func apply(_ batch: [StoreWork.Transaction<StoreChange>]) async {
+        do throws(EarshotError) {
+            try await self.store.apply(batch.flatMap(\.changes))
+            for entry in batch { entry.then(.success(())) }
+            return
+        } catch {
+            guard batch.count > 1 else {
+                self.logger.error("cannot keep a decision", metadata: ["error": "\(error)"])
+                for entry in batch { entry.then(.failure(error)) }
+                return
+            }
+        }
+        for entry in batch { await self.apply([entry]) }
+    }
+
     /// What is left of the queue when the node stops: decisions are kept, unacknowledged messages will be sent again.
     func drainStore() async {
-        while let work = self.storeQueue.popFirst() {
-            switch work {
-            case .apply(let changes, let then): await self.apply(changes, then)
+        while let batch = self.storeQueue.next() {
+            switch batch {
+            case .apply(let batch): await self.apply(batch)
             case .decide(let decision, let then): await self.apply(decision(), then)
-            case .outbox(let changes, let then): await self.change([(changes, then)])
+            case .outbox(let batch): await self.change(batch)
             case .deliver: break
             }
         }
     }
 
     private func apply(
-        _ decision: Result<StoreWork.Decision, EarshotError>, _ then: (Result<Void, EarshotError>) -> Void
+        _ decision: Result<StoreWork.Decision, EarshotError>, _ then: @escaping (Result<Void, EarshotError>) -> Void
     ) async {
         switch decision {
         case .success(let decision):
-            await self.apply(decision.changes) { result in
+            let adopting: (Result<Void, EarshotError>) -> Void = { result in
                 if case .success = result { decision.adopt() }
                 then(result)
             }
+            await self.apply([StoreWork.Transaction(changes: decision.changes, then: adopting)])
         case .failure(let error): then(.failure(error))
         }
     }
 
-    private func apply(_ changes: [StoreChange], _ then: (Result<Void, EarshotError>) -> Void) async {
-        do throws(EarshotError) {
-            try await self.store.apply(changes)
-            then(.success(()))
-        } catch {
-            self.logger.error("cannot keep a decision", metadata: ["error": "\(error)"])
-            then(.failure(error))
-        }
-    }
-
-    /// Messages of one read of one connection.
-    private struct Delivery {
-        let messages: [InboxMessage]
-        let connection: Connection
-        let weight: Int
-    }
-
     /// One transaction and one fsync for all; what became of them is told in few frames and one round of events.
-    private func deliver(_ batch: [Delivery]) async {
+    private func deliver(_ batch: [StoreWork.Delivery]) async {
         var outcomes: [DeliveryOutcome]?
         do throws(EarshotError) {
             outcomes = try await self.store.deliver(batch.flatMap(\.messages), receivedAt: self.now)

@@ -40,8 +40,12 @@ extension Node {
         guard self.streams[open.id].map({ $0.row.state == .closed && $0.row.peerID == record.id }) ?? true else {
             throw EarshotError(.conflict, "the stream's id is taken")
         }
-        let waiting = self.streams.values.count { $0.isWaiting && $0.row.peerID == record.id }
-        guard waiting < EarshotLimits.waitingStreams else { throw EarshotError(.busy, "too many streams wait to be accepted") }
+        guard self.records[record.id]?.vainOffers.isTooMuch(at: .now) != true else {
+            throw EarshotError(.busy, "too many streams came to nothing; open it again in a while")
+        }
+        guard self.streams.count(of: record.id, .waiting) < EarshotLimits.waitingStreams else {
+            throw EarshotError(.busy, "too many streams wait to be accepted")
+        }
     }
 
     func received(_ accept: StreamAccept, from peer: PeerID) {
@@ -80,6 +84,7 @@ extension Node {
 
     func receivedAbort(_ abort: StreamRefuse, from peer: PeerID) {
         guard let row = self.streams[abort.id]?.row, row.peerID == peer else { return }
+        if row.direction == .incoming, row.state != .closed { self.records[peer]?.vainOffers.count(at: .now) }
         let code = abort.refusal.code.earshotCode
         let words = abort.refusal.explanation.isEmpty ? "" : ": \(abort.refusal.explanation)"
         self.closeStream(abort.id, EarshotError(code, "\(row.peerName) aborted the stream\(words)"))
@@ -114,25 +119,8 @@ extension Node {
         case .incoming(let flow): if let error { flow?.fail(error) }
         }
         self.tell(.streamClosed(row))
-        let closed = self.streams.values.filter { $0.row.state == .closed }.map(\.row.id)
-        for old in closed.dropLast(EarshotLimits.closedStreams) { self.streams.removeValue(forKey: old) }
+        while let old = self.streams.surplus(beyond: EarshotLimits.closedStreams, endedBy: row.peerID) { self.streams[old] = nil }
         self.rerouteNext(to: row.peerID)
-    }
-
-    /// The connection is gone, and with it the streams that it carried; what nobody has accepted is opened again on the next one.
-    func streamsLost(of peer: PeerID) {
-        for stream in self.streams.values where stream.row.peerID == peer && stream.connection != nil {
-            if stream.row.direction == .outgoing, stream.row.state == .opening {
-                self.streams[stream.row.id]?.connection = nil
-            } else {
-                self.closeStream(stream.row.id, EarshotError(.unavailable, "the connection to \(stream.row.peerName) was lost"))
-            }
-        }
-    }
-
-    /// There is no session for them, or it will not come.
-    func endStreams(of peer: PeerID, _ error: EarshotError) {
-        for stream in self.streams.values where stream.row.peerID == peer { self.abortStream(stream.row.id, error) }
     }
 
     func streamExpired(_ id: StreamID) {
@@ -148,12 +136,14 @@ extension Node {
         }
     }
 
-    /// Ends all streams, and lets nobody wait for one: the daemon is about to stop, and whoever reads or writes here is to know.
+    /// Ends all streams and all transfers of bodies, and lets nobody begin or wait for one: the daemon is about to stop, and whoever reads or
+    /// writes here is to know.
     public nonisolated func endStreams() { self.input.yield(.streamsOver) }
 
     func endAllStreams() {
         self.areStreamsOver = true
         for acceptor in self.streamAcceptors { self.dismissStreamAcceptor(acceptor.id, Self.stopping) }
-        for id in Array(self.streams.keys) { self.abortStream(id, EarshotError(.unavailable, "the daemon is stopping")) }
+        for id in self.streams.ids(.open) { self.abortStream(id, Self.stopping) }
+        self.endBodies()
     }
 }

@@ -17,10 +17,9 @@ extension Node {
     /// Asks for data connections for the streams that want one, a few at a time.
     func rerouteNext(to peer: PeerID) {
         guard !self.areStreamsOver else { return }
-        while self.streams.values.count(where: { $0.row.peerID == peer && $0.outlet == .opening }) < EarshotLimits.streamReroutes,
-            let next = self.streams.values.first(where: { $0.row.peerID == peer && $0.outlet == .wanted })
+        while self.streams.count(of: peer, .opensData) < EarshotLimits.streamReroutes,
+            let id = self.streams.ids(of: peer, .wantsData).first, let next = self.streams[id]
         {
-            let id = next.row.id
             self.streams[id]?.outlet = .settled
             guard case .outgoing(let flow) = next.flow, flow.askForData() else { continue }
             self.streams[id]?.outlet = .opening

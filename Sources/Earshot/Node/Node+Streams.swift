@@ -56,7 +56,12 @@ extension Node {
         self.streams[row.id]?.expiry = self.schedule(.stream(row.id), after: EarshotLimits.streamOpenTime)
         self.tell(.streamOpened(row))
         self.offerStreams(to: peer)
-        let final = await self.pump(row.id, flow, body)
+        let final = await withTaskCancellationHandler {
+            await self.pump(row.id, flow, body)
+        } onCancel: {
+            // Also where all is sent and the far reader has not taken it yet.
+            self.abandonStream(row.id)
+        }
         if let code = final.error { throw EarshotError(code, final.errorMessage ?? "the stream failed") }
         return final
     }
@@ -109,8 +114,9 @@ extension Node {
         guard let record = self.records[peer], record.isAttached, let connection = record.connection, let session = record.session else {
             return
         }
-        for stream in self.streams.values where stream.row.peerID == peer && stream.row.direction == .outgoing {
-            guard stream.row.state == .opening, stream.connection == nil, let name = try? StreamName(stream.row.name) else { continue }
+        for id in self.streams.ids(of: peer, .openOutgoing) {
+            guard let stream = self.streams[id], stream.isOpeningHere, stream.connection == nil, let name = try? StreamName(stream.row.name)
+            else { continue }
             self.streams[stream.row.id]?.connection = connection
             connection.send([.streamOpen(StreamOpen(session: session.id, id: stream.row.id, name: name))])
         }
@@ -146,9 +152,8 @@ extension Node {
         self.nextStreamAcceptor += 1
         let id = self.nextStreamAcceptor
         var acceptor = StreamAcceptor(id: id, name: name, peer: peer, accepted: OneShot())
-        if let waiting = self.streams.values.first(where: { $0.isWaiting && acceptor.takes($0.row) }) {
-            return try self.acceptStream(waiting.row.id)
-        }
+        let waiting = self.streams.ids(.waiting).first { self.streams[$0].map { acceptor.takes($0.row) } ?? false }
+        if let waiting { return try self.acceptStream(waiting) }
         if let timeout { acceptor.expiry = self.schedule(.streamAcceptor(id), after: timeout) }
         self.streamAcceptors.append(acceptor)
         let accepted = acceptor.accepted
@@ -193,11 +198,14 @@ extension Node {
 
     nonisolated func abandonStream(_ id: StreamID) { self.input.yield(.streamAbandoned(id)) }
 
-    func streamAbandoned(_ id: StreamID) { self.abortStream(id, EarshotError(.cancelled, "its reader has gone")) }
+    func streamAbandoned(_ id: StreamID) {
+        let end = self.streams[id]?.row.direction == .outgoing ? "writer" : "reader"
+        self.abortStream(id, EarshotError(.cancelled, "its \(end) has gone"))
+    }
 
     // MARK: Counting
 
     func streamCount(of peer: PeerID, _ direction: Direction) -> Int {
-        self.streams.values.count { $0.row.peerID == peer && $0.row.direction == direction && $0.row.state != .closed }
+        self.streams.count(of: peer, direction == .incoming ? .openIncoming : .openOutgoing)
     }
 }

@@ -37,7 +37,7 @@ extension Node {
         if isRecordDue { transfer.unrecordedSince = nil }
         self.transfers[id] = transfer
         if isDue { self.tell(.resourceProgress(transfer.row)) }
-        if isRecordDue { self.persist([.putResource(transfer.row)]) { _ in } }
+        if isRecordDue { self.keepRows { $0.put(transfer.row) } }
     }
 
     /// Its bytes move over a data connection from now on: how far it is, is looked at now and then, until `moves` is called with `nil`.
@@ -74,21 +74,24 @@ extension Node {
         transfer.signals?.finish()
         transfer.progressTimer?.cancel()
         transfer.moved = nil
-        let (waiters, stored) = (transfer.waiters, transfer.stored)
+        let (ended, stored) = (transfer.ended, transfer.stored)
         transfer.expiry = nil
         transfer.signals = nil
         transfer.pendingOffer = nil
         transfer.content = nil
-        transfer.waiters = []
+        transfer.ended = nil
         if !isUntold { transfer.stored = nil }
         self.transfers[id] = transfer
         self.closeData(TransferID(id))
-        self.persist([.putResource(transfer.row)] + (isUntold ? [] : [.removeTransfer(id)])) { _ in }
+        self.keepRows { rows in
+            rows.put(transfer.row)
+            if !isUntold { rows.removeTransfer(id) }
+        }
         self.tell(.resourceFinished(transfer.row))
-        for waiter in waiters { waiter.resume(returning: transfer.row) }
+        ended?.settle(transfer.row)
         self.dropContent(of: transfer.row, stored)
-        self.forgetFinishedTransfers()
-        self.startUploads(to: transfer.row.peerID)
+        self.forgetFinishedTransfers(endedBy: transfer.row.peerID)
+        if transfer.row.direction == .outgoing { self.startUploads(to: transfer.row.peerID) }
     }
 
     /// What an ended transfer leaves in the spool and nobody needs; a job that runs drops its own.
@@ -108,11 +111,10 @@ extension Node {
         self.finishTransfer(id, code == .cancelled ? .cancelled : .failed, EarshotError(code, message), isUntold: isUntold)
     }
 
-    /// Ends a peer's transfers, but for those that wait for it whatever becomes of an attempt to reach it.
-    func interruptTransfers(of peer: PeerID, _ code: EarshotError.Code, _ message: String, queuedToo: Bool = true) {
-        for transfer in self.transfers.values
-        where transfer.row.peerID == peer && !transfer.row.state.isFinal && (queuedToo || transfer.stored?.isQueued != true) {
-            self.interruptTransfer(transfer.row.id, code, message)
+    /// Ends those of a peer's transfers that `condition` takes.
+    func interruptTransfers(of peer: PeerID, _ code: EarshotError.Code, _ message: String, where condition: (Transfer) -> Bool) {
+        for id in self.transfers.ids(of: peer, .open) where self.transfers[id].map(condition) == true {
+            self.interruptTransfer(id, code, message)
         }
     }
 
@@ -123,11 +125,10 @@ extension Node {
         self.interruptTransfer(id, code, message, isUntold: !isTold)
     }
 
-    /// The oldest rows without content go, so that their number is bounded.
-    func forgetFinishedTransfers() {
-        let finished = self.transfers.values.filter { $0.row.state.isFinal && !$0.row.inSpool }.map(\.row)
-        for row in finished.dropLast(EarshotLimits.finishedTransfers) {
-            self.persist(self.removal(of: row)) { _ in }
+    /// The oldest rows without content go, so that their number is bounded: first those of a peer of which there are the most.
+    func forgetFinishedTransfers(endedBy peer: PeerID) {
+        while let id = self.transfers.surplus(beyond: EarshotLimits.finishedTransfers, endedBy: peer), let row = self.transfers[id]?.row {
+            self.keepRows { $0.remove(id, self.end(of: row)) }
             self.forget(row)
         }
     }
@@ -159,6 +160,7 @@ extension Node {
         let row = transfer.row
         switch limit {
         case .reach: self.timeOut(row, "\(row.peerName) could not be reached in time", told: "it took too long")
+        case .answer where self.isBehindDirectory(row): self.limit(id, to: .answer)
         case .answer: self.timeOut(row, "\(row.peerName) has not answered the offer in time", told: "no answer in time")
         case .decision: self.timeOut(row, "nobody answered the offer in time", told: "nobody answered the offer in time")
         case .comparison: self.timeOut(row, "\(row.peerName) has not said from where to go on", told: "no answer in time")
@@ -186,7 +188,12 @@ extension Node {
     }
 
     func receivedCancel(_ cancel: ResourceRefuse, from peer: PeerID) {
-        guard let row = self.transfers[cancel.id]?.row, row.peerID == peer else { return }
+        guard let transfer = self.transfers[cancel.id], transfer.row.peerID == peer else { return }
+        let row = transfer.row
+        if row.direction == .incoming, !row.state.isFinal {
+            self.transfers[cancel.id]?.isEndedByPeer = true
+            self.records[peer]?.vainOffers.count(at: .now)
+        }
         let code = cancel.refusal.code.earshotCode
         let words = cancel.refusal.explanation.isEmpty || code == .cancelled ? "" : ": \(cancel.refusal.explanation)"
         self.interruptTransfer(cancel.id, code, "\(row.peerName) cancelled it\(words)")

@@ -30,14 +30,13 @@ extension Node {
         if let stored = record.stored, let until = stored.trustedUntil, until <= now {
             self.records[id]?.stored?.trustedUntil = nil
             if stored.trust == .trusted { self.records[id]?.stored?.trust = .unknown }
-            // An authority may still speak for it.
-            let ended = self.records[id]?.trust == .trusted ? nil : record.session
-            self.keepPeer(id, and: .ending(ended?.id))
             self.logger.notice("trust has ended", metadata: ["peer": "\(id)", "name": "\(record.name)"])
+            // An authority may still speak for it.
             if self.records[id]?.trust != .trusted {
-                self.endSession(with: id, removed: ended?.id)
+                self.sessionEnded(id, tellPeer: true)
                 self.giveUpSending(to: id)
             }
+            self.keepPeer(id, andSession: true)
         }
         self.scheduleTrustExpiry(id)
         self.publishPeer(id)
@@ -51,19 +50,21 @@ extension Node {
 
     // MARK: Names
 
-    /// Another peer that goes by this one's name, where somebody has dealt with one of the two: a new key under a known name may be an impostor's.
+    /// Another peer that goes by this one's name, where one of the two is known: another known peer, so that the name means neither, else a
+    /// new key, which may be an impostor's.
     func namesake(of record: PeerRecord) -> PeerID? {
-        guard let ids = self.knownNames[record.name.lowercased()] else { return nil }
-        if record.stored != nil {
-            guard let other = self.impostors[record.id], let their = self.records[other], their.isNearby, their.stored == nil,
-                their.name.lowercased() == record.name.lowercased()
-            else { return nil }
-            return other
+        let name = record.name.lowercased()
+        guard let ids = self.knownNames[name] else { return nil }
+        let known = ids.first { id in
+            guard id != record.id, let other = self.records[id], other.stored != nil, other.name.lowercased() == name else { return false }
+            // A name never means a blocked peer beside one that is not.
+            return record.stored == nil || (record.trust == .blocked) == (other.trust == .blocked)
         }
-        return ids.first { id in
-            guard id != record.id, let known = self.records[id], known.stored != nil else { return false }
-            return known.name.lowercased() == record.name.lowercased()
-        }
+        guard known == nil, record.stored != nil else { return known }
+        guard let other = self.impostors[record.id], let their = self.records[other], their.isNearby, their.stored == nil,
+            their.name.lowercased() == name
+        else { return nil }
+        return other
     }
 
     /// Takes a peer that was loaded into the index of names.
@@ -73,13 +74,18 @@ extension Node {
 
     /// Keeps the index of names up, and tells of a known peer anew whose name has come back with another key.
     func noteNames(_ record: PeerRecord) {
+        let name = record.name.lowercased()
+        // One that renames itself again and again leaves nothing behind, nor does one whose row goes.
+        if let before = record.published?.name.lowercased(), before != name || record.stored == nil {
+            self.forget(record.id, named: before)
+        }
         if record.stored != nil {
-            // One that renames itself again and again leaves nothing behind.
-            if let before = record.published?.name.lowercased(), before != record.name.lowercased() {
-                self.knownNames[before]?.remove(record.id)
-                if self.knownNames[before]?.isEmpty == true { self.knownNames[before] = nil }
+            let isNew = self.knownNames[name, default: []].append(record.id).inserted
+            if isNew, record.isAnnounced, let other = self.namesake(of: record), self.records[other]?.stored != nil {
+                self.logger.warning(
+                    "two peers that are known go by one name",
+                    metadata: ["name": "\(record.name)", "peer": "\(record.id)", "other": "\(other)"])
             }
-            self.knownNames[record.name.lowercased(), default: []].insert(record.id)
             return
         }
         // The first one stays the one that is spoken of: of two that take turns nobody shall hear again and again.
@@ -89,6 +95,18 @@ extension Node {
             "a name that is known has come with another key",
             metadata: ["name": "\(record.name)", "known": "\(known)", "new": "\(record.id)"])
         self.publishPeer(known)
+    }
+
+    /// Nobody has to do with the peer any more.
+    func forgetName(_ record: PeerRecord) {
+        for name in [record.name, record.published?.name].compactMap({ $0 }) { self.forget(record.id, named: name) }
+        self.impostors[record.id] = nil
+    }
+
+    /// Takes a peer out of the index of names.
+    func forget(_ id: PeerID, named name: String) {
+        self.knownNames[name.lowercased()]?.remove(id)
+        if self.knownNames[name.lowercased()]?.isEmpty == true { self.knownNames[name.lowercased()] = nil }
     }
 
     // MARK: Rules

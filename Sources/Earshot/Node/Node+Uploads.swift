@@ -13,11 +13,11 @@ extension Node {
     /// Has what waits for this peer begin or go on, as far as it is there and does not have its hands full.
     func startUploads(to peer: PeerID) {
         guard !self.isStopping, self.records[peer]?.isAttached == true else { return }
-        let uploads = self.transfers.values.filter { $0.row.peerID == peer && $0.row.direction == .outgoing }
-        var running = uploads.count(where: \.hasJob)
-        for upload in uploads where !upload.row.state.isFinal && !upload.hasJob && upload.signals == nil {
+        var running = self.transfers.count(of: peer, .outgoingJob)
+        for id in self.transfers.ids(of: peer, .openOutgoing) {
+            guard let upload = self.transfers[id], !upload.hasJob, upload.signals == nil else { continue }
             // One that waits for its turn waits for as long as others take.
-            self.limit(upload.row.id, to: nil)
+            if upload.limit != nil { self.limit(id, to: nil) }
             guard running < EarshotLimits.outgoingTransfers else { continue }
             running += 1
             let (signals, continuation) = AsyncStream.makeStream(of: Transfer.Signal.self)
@@ -84,7 +84,7 @@ extension Node {
                 // It was there already; only its word for it was lost.
                 self.finishTransfer(id, .completed)
                 return nil
-            case .from, .chunk, .end, .data: break
+            case .from, .chunk, .end, .turn, .data: break
             }
         }
         return nil
@@ -100,7 +100,10 @@ extension Node {
         transfer.row.size = source.size
         transfer.row.transferred = 0
         self.transfers[id] = transfer
-        self.persist([.putResource(transfer.row), .putTransfer(stored)]) { _ in }
+        self.keepRows { rows in
+            rows.put(transfer.row)
+            rows.put(stored)
+        }
         return true
     }
 
@@ -130,7 +133,7 @@ extension Node {
                     isElsewhere = row.isForDataConnection(from: start, limit: newLimit)
                     limit = newLimit
                 case .data(let data?): try await self.send(id, source, from: offset, over: data)
-                case .data(nil), .chunk, .end, .done, .have, .from: break
+                case .data(nil), .chunk, .end, .turn, .done, .have, .from: break
                 }
             }
             guard offset < row.size else { break }

@@ -123,11 +123,34 @@ extension Node {
         guard let record = self.records[id] else { return }
         // Asked here too, and only waiting for the connection that stays.
         guard record.comparison?.state != .waiting else { return self.beginComparison(id) }
-        let requests = self.records.values.count { $0.comparison?.state == .requested }
-        guard requests < EarshotLimits.comparisonRequests else { return self.endAttempt(id, .busy) }
         // A stranger that nobody is to see is answered once somebody here asks for it, and not told of before.
         guard !self.configuration.pairedOnly || record.trust == .trusted || record.session != nil else { return }
+        guard self.mayCompare(record) else { return self.endAttempt(id, .busy) }
         self.enter(id, .requested, for: EarshotLimits.comparisonTimeLimit)
+    }
+
+    /// Whether the request of a peer may wait for a person here: strangers wait in few places, others do not ask too often and no more.
+    private func mayCompare(_ record: PeerRecord) -> Bool {
+        let isStranger = record.trust != .trusted && (record.session == nil || record.stored?.isDecided != true)
+        let origin = record.connection?.origin ?? []
+        let now = self.transport.timers.now
+        guard self.strangers.comparisons.rate.admit(record.id, from: isStranger ? origin : nil, at: now) else { return false }
+        guard isStranger else { return true }
+        switch self.strangers.comparisons.places.admit(record.id, from: origin) {
+        case .admitted: return true
+        case .busy: return false
+        case .replaced(let other, _):
+            self.endAttempt(other, .busy)
+            self.enter(other, .failed, EarshotError(.busy, "too many strangers want to compare digits, and another one has its place"))
+            return true
+        }
+    }
+
+    /// Blocking somebody ends what was to be compared.
+    func giveUpComparison(with id: PeerID) {
+        guard let state = self.records[id]?.comparison?.state, [.requested, .waiting, .ready].contains(state) else { return }
+        self.endAttempt(id, .givenUp)
+        self.enter(id, .cancelled)
     }
 
     private func comparisonEnded(_ id: PeerID, _ reason: VerificationFrame.EndReason) {
@@ -211,6 +234,7 @@ extension Node {
     ) {
         guard let record = self.records[id] else { return }
         record.comparison?.timer?.cancel()
+        if state != .requested { self.strangers.comparisons.places.release(id) }
         guard state != .none else {
             self.records[id]?.comparison = nil
             self.tell(.verificationChanged(self.verification(of: self.records[id] ?? record)))
@@ -253,25 +277,23 @@ extension Node {
             guard let record = self.records[id] else { return .success(StoreWork.Decision(changes: [])) }
             var stored = self.storedPeer(record)
             stored.noteMismatch()
-            let ended = record.session?.id
-            return .success(StoreWork.Decision(changes: [.putPeer(stored)] + .ending(ended)) { self.adoptMismatch(id, ended: ended) })
+            return .success(StoreWork.Decision(changes: [.putPeer(stored), .removeSession(with: id)]) { self.adoptMismatch(id) })
         }
     }
 
     /// The peer was caught at it.
     private func rememberMismatch(_ id: PeerID) {
-        let ended = self.records[id]?.session?.id
-        self.adoptMismatch(id, ended: ended)
-        self.keepPeer(id, and: .ending(ended))
+        self.adoptMismatch(id)
+        self.keepPeer(id, andSession: true)
     }
 
-    private func adoptMismatch(_ id: PeerID, ended: SessionID?) {
+    private func adoptMismatch(_ id: PeerID) {
         guard let record = self.records[id] else { return }
         var stored = self.storedPeer(record)
         stored.noteMismatch()
         self.records[id]?.stored = stored
         self.keepSpokenTLS(stored)
-        self.endSession(with: id, removed: ended)
+        self.sessionEnded(id, tellPeer: true)
         self.scheduleTrustExpiry(id)
         self.publishPeer(id)
     }
@@ -280,6 +302,7 @@ extension Node {
 extension StoredPeer {
     /// The digits differed: whoever it is, it is not trusted.
     fileprivate mutating func noteMismatch() {
+        self.isDecided = true
         self.verified = .mismatched
         if self.trust == .trusted { self.trust = .unknown }
         self.trustedUntil = nil

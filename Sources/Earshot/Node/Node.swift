@@ -57,18 +57,25 @@ public actor Node {
     var discoveryStopper: AsyncStream<Never>.Continuation?
     var listeningPort: UInt16 = 0
     /// Blocked peers' connections: they hear only `declined`.
-    var mutedConnections: [ObjectIdentifier: Connection] = [:]
+    var mutedConnections: [LinkID: Connection] = [:]
     var configuredDials: [ConfiguredPeer: ConfiguredDial] = [:]
     var isStopping = false
+    private var hasRun = false
 
     /// Which peers that somebody has dealt with go by a name, in lower case; checked where it is read.
-    var knownNames: [String: Set<PeerID>] = [:]
+    var knownNames: [String: OrderedSet<PeerID>] = [:]
     /// Who came last under the name of a known peer.
     var impostors: [PeerID: PeerID] = [:]
     var comparisonAttempts = ComparisonAttempts()
+    /// What strangers wait for a person here to decide.
+    var strangers = Strangers()
+    /// Peers that are listed for nothing but that discovery sees them.
+    var discoveredOnly: Set<PeerID> = []
 
     // Agreement
     var invitations: OrderedDictionary<InvitationID, InvitationRecord> = [:]
+    /// The pending ones of each peer, one of each direction.
+    var pendingInvitations = PendingInvitations()
 
     // Messages
     var outgoing: [MessageID: OutgoingMessage] = [:]
@@ -82,19 +89,25 @@ public actor Node {
     var nextSequence: UInt64
     /// What waits in the outbox on disk.
     var queueUsage = QueueUsage()
-    /// Receipts of ours that their senders have noted, to be forgotten together.
-    var notes: [PeerID: [MessageID]] = [:]
+    /// Which messages were read here, as far as their senders have not taken note.
+    var unnotedReads = UnnotedReads()
+    /// Of which they have, to be forgotten on disk together.
+    var notes = ReceiptNotes()
     var isNoting = false
 
     // Resources
-    var transfers: OrderedDictionary<ResourceID, Transfer> = [:]
+    var transfers = PeerTable<ResourceID, Transfer>()
+    /// What is to be written of them, each together; more may join the last one until other work that may be about the same rows is queued.
+    var rowBatches: Deque<RowChanges> = []
+    var isRowBatchOpen = false
     /// Data connections, and what leads to them.
     var dataRoutes: [TransferID: DataRoute] = [:]
     var dataAttempts: UInt64 = 0
+    var treeLists = TreeListTurns()
 
     // Streams
     /// Open ones, and the last that were closed.
-    var streams: OrderedDictionary<StreamID, StreamRecord> = [:]
+    var streams = PeerTable<StreamID, StreamRecord>()
     /// Who waits for one, the first comer first.
     var streamAcceptors: [StreamAcceptor] = []
     var nextStreamAcceptor: UInt64 = 0
@@ -104,8 +117,10 @@ public actor Node {
     var counters = NodeMetrics.Counters()
 
     // The store's queue
-    var storeQueue: Deque<StoreWork> = []
+    var storeQueue = StoreQueue()
     var isStorePumpRunning = false
+    /// The node has stopped: nothing is written any more, and whoever asks for it is told so.
+    var isStoreClosed = false
     var unreadMessages = 0
     var pruning: Scheduled<Void>?
 
@@ -157,7 +172,14 @@ public actor Node {
 
     private func loadState() async throws(EarshotError) {
         let state = try await self.store.load()
+        // Of a key that this machine has no longer: the peers would not know who asks.
+        let sessions = state.sessions.filter { $0.members.contains(self.id) }
+        let members = Set(sessions.flatMap(\.members))
         for peer in state.peers {
+            guard peer.isDecided || members.contains(peer.id) else {
+                self.persist([.removePeer(peer.id)]) { _ in }
+                continue
+            }
             var record = PeerRecord(id: peer.id, now: peer.firstSeen)
             record.lastSeen = peer.lastSeen
             if peer.isProven { record.provenName = peer.name } else { record.advertisedName = peer.name }
@@ -166,17 +188,16 @@ public actor Node {
             record.isAnnounced = true
             self.records[peer.id] = record
         }
-        for session in state.sessions {
-            // Of a key that this machine has no longer: the peers would not know who asks.
-            guard session.members.contains(self.id) else {
-                self.persist([.removeSession(session.id)]) { _ in }
-                continue
-            }
+        for session in state.sessions where !session.members.contains(self.id) {
+            self.persist(session.members.map { .removeSession(with: $0) }) { _ in }
+        }
+        for session in sessions {
             for member in session.members where member != self.id {
                 self.records[member, default: PeerRecord(id: member, now: session.createdAt)].session = session
                 self.records[member]?.isAnnounced = true
             }
         }
+        for id in self.records.keys { self.noteKnown(id) }
         for ended in state.endedTransfers { self.records[ended.peerID]?.remember(ended) }
         try await self.loadTransfers(state.resources, state.transfers)
         self.loadOutbox(try await self.store.outbox())
@@ -189,8 +210,11 @@ public actor Node {
         self.listeningPort = try await self.transport.listen(port: self.configuration.port, isFixed: self.configuration.portIsFixed)
     }
 
-    /// Works until its task is cancelled; then closes the connections in order and keeps the sessions. Call after `start`.
+    /// Works until its task is cancelled; then closes the connections in order and keeps the sessions. Call after `start`, and once: a
+    /// second call returns at once.
     public func run() async {
+        guard !self.hasRun else { return }
+        self.hasRun = true
         await withDiscardingTaskGroup { group in
             let jobs = self.jobs
             group.addTask {
@@ -200,7 +224,17 @@ public actor Node {
                 }
             }
             self.begin()
-            for await input in self.inputs { self.handle(input) }
+            var worked: Duration = .zero
+            for await input in self.inputs {
+                let began = ContinuousClock.now
+                self.expireMessagesIfDue()
+                self.handle(input)
+                // An input that is there already does not let go of the actor: callers, and what the disk has answered, would wait for all.
+                worked += ContinuousClock.now - began
+                guard worked >= EarshotLimits.nodeTurn else { continue }
+                await Task.yield()
+                worked = .zero
+            }
             await self.stop()
             group.cancelAll()
         }
@@ -218,7 +252,6 @@ public actor Node {
         self.beginDiscovery()
         for peer in self.configuration.configuredPeers { self.addConfigured(peer) }
         for id in self.records.keys {
-            self.noteKnown(id)
             self.expireTrust(id)
             self.ensureConnection(id)
         }
@@ -237,7 +270,9 @@ public actor Node {
         self.endAllStreams()
         for connection in connections { connection.close() }
         self.stopTransfers()
+        self.keepNotes()
         await self.drainStore()
+        self.isStoreClosed = true
         for connection in connections {
             // Bounded by the handler, which closes for good a second after its goodbye.
             try? await connection.channel.closeFuture.get()
@@ -267,7 +302,7 @@ public actor Node {
         case .connection(.received(let connection, let frames, let weight)): self.received(frames, weight: weight, on: connection)
         case .connection(.receivedUnreliable(let connection, let messages, let weight)):
             self.receivedUnreliable(messages, on: connection)
-            connection.processed(weight)
+            connection.turnEnded(weight, isMember: self.isMember(connection))
         case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)
         case .resolved(let peer, let addresses): self.configuredResolved(peer, addresses)
         case .alreadyConnected(let peer, let id): self.configuredAnswered(peer, id)
@@ -290,7 +325,8 @@ public actor Node {
         case .redial(let target): self.redial(target)
         case .idle(let fading): if let connection = fading.connection { self.closeIfIdle(connection) }
         case .invitation(let id): self.invitationExpired(id)
-        case .blockedAnswer(let id, let connection): self.answerBlocked(id, on: connection)
+        case .blockedAnswer(let id, let connection, _): self.answerBlocked(id, on: connection)
+        case .inviterAbsent(let id): self.inviterIsAbsent(id)
         case .messages: self.expireMessages()
         case .transfer(let id, let limit): self.transferExpired(id, limit)
         case .data(let transfer, let attempt): self.dataExpired(transfer, attempt)
@@ -332,6 +368,6 @@ public actor Node {
                 connections: self.records.values.count { $0.connection != nil },
                 pendingInvitations: self.invitations.values.count { $0.invitation.state == .pending },
                 unreadMessages: self.unreadMessages,
-                transfers: self.transfers.values.count { !$0.row.state.isFinal }))
+                transfers: self.transfers.count(.open)))
     }
 }

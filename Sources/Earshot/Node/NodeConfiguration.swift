@@ -47,7 +47,7 @@ extension Node {
         public var certificate: String?
         /// See ``certificate``.
         public var privateKey: String?
-        /// PEM files of the authorities whose peers are trusted.
+        /// PEM files of the authorities whose peers are trusted: those that show a chain of at most four certificates, in order, up to one of them.
         public var authorities: [String] = []
         /// Whether others can find this node.
         public var advertise = true

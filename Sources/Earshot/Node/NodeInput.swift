@@ -20,7 +20,7 @@ enum NodeInput: Sendable {
     case dataDialFailed(TransferID, attempt: UInt64, EarshotError)
     /// Messages wait for this peer; sent together, so that a burst costs few writes.
     case flush(PeerID)
-    /// Nobody reads this stream any more.
+    /// Nobody here reads this stream any more, or waits for its end.
     case streamAbandoned(StreamID)
     /// So much has gone out of this stream that it is worth a data connection.
     case streamIsLarge(StreamID)
@@ -44,7 +44,10 @@ enum NodeTimer: Sendable {
     case redial(DialTarget)
     case idle(FadingConnection)
     case invitation(InvitationID)
-    case blockedAnswer(InvitationID?, Connection)
+    /// A peer that must not notice that it is blocked hears `declined`.
+    case blockedAnswer(InvitationID?, Connection, Charge)
+    /// Whoever made an invitation has been away for too long.
+    case inviterAbsent(InvitationID)
     case messages
     case transfer(ResourceID, Transfer.Limit)
     /// A data connection that was asked for has not come.

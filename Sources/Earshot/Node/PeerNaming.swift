@@ -2,8 +2,9 @@ import EarshotWire
 
 /// Which peers a written name can mean (design section 1): pure, so that the rule can be read and tested alone.
 ///
-/// A display name is a label that anyone may advertise, and that anyone whom we once agreed with may change. So who has been dealt with
-/// goes before who has not, and a trusted peer's name never comes to mean, in silence, one that is not trusted.
+/// A display name is a label that anyone may advertise, and that a peer whom we once agreed with may change; an id in an advertisement is no
+/// more than that, and may begin with any word that base32 can spell. So a peer that is known goes before every stranger, here or away, and
+/// the beginning of an id means only ids that are more than an advertisement's word. Where several known peers are meant, a person says which.
 enum PeerNaming {
     struct Entry: Hashable {
         let id: PeerID
@@ -11,15 +12,28 @@ enum PeerNaming {
         let isConnected: Bool
         /// Whether it has proven its key in this run.
         let isProven: Bool
-        /// Trusted or formerly connected: somebody acted upon it.
+        /// Trusted, kept by a decision, or in a session.
         let isKnown: Bool
+        /// Whether its id is more than an advertisement's word: its key was proven, it is kept, or the settings name it.
+        let hasSureID: Bool
         let trust: Trust
+
+        /// Known, and not shut out.
+        fileprivate var isFriend: Bool { self.isKnown && self.trust != .blocked }
     }
 
-    /// An id's prefix first; then the display name. More than one is for the caller to refuse.
+    /// A known peer of that name; else ids that begin so; else strangers of that name. More than one is for the caller to refuse.
     static func candidates(for name: String, among entries: [Entry]) -> [Entry] {
-        let matches = self.prefixed(name, among: entries)
-        return matches.isEmpty ? self.named(entries.filter { $0.name == name }) : matches
+        let prefixed = self.prefixed(name, among: entries).filter(\.hasSureID)
+        let friends = entries.filter { $0.name == name && $0.isFriend }
+        // A known peer that calls itself as another known peer's id begins does not get what was meant for that one.
+        if !friends.isEmpty { return friends + prefixed.filter { $0.isFriend && $0.name != name } }
+        return prefixed.isEmpty ? self.strangers(entries.filter { $0.name == name }) : prefixed
+    }
+
+    /// Those whose ids begin so by an advertisement's word alone: for these the whole id has to be given.
+    static func onlyAdvertised(_ prefix: String, among entries: [Entry]) -> [Entry] {
+        self.prefixed(prefix, among: entries).filter { !$0.hasSureID }
     }
 
     private static func prefixed(_ text: String, among entries: [Entry]) -> [Entry] {
@@ -29,18 +43,11 @@ enum PeerNaming {
         return entries.filter { $0.id.description.utf8.starts(with: prefix) }
     }
 
-    /// Among those of one name: the known ones that are connected, the known ones that are absent, connected strangers, strangers
-    /// that have proven their keys, all others. Blocked peers answer only where no other does.
-    private static func named(_ entries: [Entry]) -> [Entry] {
+    /// Among those of one name: connected strangers, strangers that have proven their keys, all others. Blocked peers answer only where no
+    /// other does.
+    private static func strangers(_ entries: [Entry]) -> [Entry] {
         let allowed = entries.filter { $0.trust != .blocked }
-        let known = allowed.filter(\.isKnown)
-        let strangers = allowed.filter { !$0.isKnown }
-        let tiers = [
-            known.filter(\.isConnected), known, strangers.filter(\.isConnected), strangers.filter(\.isProven), strangers,
-        ]
-        guard let first = tiers.first(where: { !$0.isEmpty }) else { return entries }
-        // One that we once agreed with has taken an absent trusted peer's name: a person must say whom they mean.
-        let trusted = known.filter { $0.trust == .trusted }
-        return first.contains { $0.trust == .trusted } ? first : first + trusted
+        let tiers = [allowed.filter(\.isConnected), allowed.filter(\.isProven), allowed]
+        return tiers.first { !$0.isEmpty } ?? entries
     }
 }

@@ -49,10 +49,23 @@ struct PeerRecord {
     /// Whether this run of the node has had a proof of its key.
     var isProven = false
     var session: StoredSession? {
-        didSet { if self.session?.id != oldValue?.id { self.endedTransfers = [:] } }
+        didSet {
+            guard self.session?.id != oldValue?.id else { return }
+            self.endedTransfers = EndedTransfers()
+            // What was refused before was of another session, and is over with it.
+            self.hasSentMessage = false
+            self.isRefusing = false
+        }
     }
+    /// The session with it that is on its way to the disk: no other may begin meanwhile.
+    var agreement: Agreement?
+    /// Whether what it asks is to be accepted by the settings when its turn at the store comes, and what was, until it is on disk.
+    var isAcceptanceDue = false
+    var acceptedInvitation: Invitation?
     /// How transfers of the session ended whose rows are gone, the latest ones.
-    var endedTransfers: OrderedDictionary<ResourceID, EndedTransfer> = [:]
+    var endedTransfers = EndedTransfers()
+    /// How often what it has offered or opened came to nothing.
+    var vainOffers = VainOffers()
     /// Whether both sides have said, on this connection, that they hold the session.
     var isAttached = false
     /// Whether we have named the session on the connection that stands: the other side waits for that.
@@ -77,8 +90,14 @@ struct PeerRecord {
     var outbox = Outbox()
     /// When what it has refused is tried again.
     var outboxRetry: Scheduled<Void>?
-    /// Whether a reliable message of its has come on this connection: the first begins without a refusal.
+    /// When it was last tried again because a message was read there.
+    var outboxResumed: ContinuousClock.Instant?
+    /// Whether `outboxRetry` is for that.
+    var isResumingSoon = false
+    /// Whether a reliable message of its has come on this connection in this session: the first begins without a refusal.
     var hasSentMessage = false
+    /// Whether a message of its was refused for its session: none may overtake it until one that is resumed, or the next session.
+    var isRefusing = false
 
     init(id: PeerID, now: Date) {
         self.id = id
@@ -110,10 +129,21 @@ struct PeerRecord {
     /// Whether its key has ever been proven to this machine, in this run or by what was kept.
     var hasEverProven: Bool { self.isProven || self.stored?.isProven == true }
 
+    /// What it can be called by.
+    var namingEntry: PeerNaming.Entry {
+        let isKnown = self.stored != nil || self.session != nil || self.trust == .trusted
+        return PeerNaming.Entry(
+            id: self.id, name: self.name, isConnected: self.connection != nil, isProven: self.isProven, isKnown: isKnown,
+            hasSureID: isKnown || self.hasEverProven || !self.configured.isEmpty, trust: self.trust)
+    }
+
     var isNearby: Bool { !self.sightings.isEmpty || self.connection != nil || self.lossGrace != nil }
 
     /// Whether anything but a passing connection speaks for keeping the row.
     var isKept: Bool { self.stored != nil || self.session != nil || !self.configured.isEmpty }
+
+    /// Whether it is listed for nothing but that discovery sees it, or has just seen it.
+    var isDiscoveredOnly: Bool { !self.isKept && self.connection == nil && (!self.sightings.isEmpty || self.lossGrace != nil) }
 
     /// The addresses at which discovery saw it, IPv4 before IPv6, with whether it came in on loopback; at most
     /// `EarshotLimits.addressesPerPeer`, of which every sighting has its share.

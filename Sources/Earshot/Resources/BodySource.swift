@@ -4,11 +4,13 @@ import NIOCore
 
 /// A resource that is forwarded as it comes in from a caller, without touching a disk here.
 ///
-/// One reader, one offset: a body cannot be read again, so a transfer of it that breaks has to be begun anew by the caller.
+/// One reader, one offset: a body cannot be read again, so a transfer of it that breaks has to be begun anew by the caller. Who reads it
+/// is the caller's affair (``BodyFeed``).
 actor BodySource: OutgoingContent {
     nonisolated var source: (any ResourceSource)? { nil }
 
-    private var iterator: any AsyncIteratorProtocol<ByteBuffer, any Error>
+    /// Where the bytes come from; closed by the caller once the transfer is over.
+    nonisolated let feed = BodyFeed()
     private let size: UInt64
     private var rest = ByteBuffer()
     private var position: UInt64 = 0
@@ -16,12 +18,9 @@ actor BodySource: OutgoingContent {
     /// Fed only where it is asked for.
     private var sha256: SHA256?
 
-    init(
-        _ body: any AsyncSequence<ByteBuffer, any Error> & Sendable, size: UInt64, digest: ResourceEnd.DigestAlgorithm
-    ) throws(EarshotError) {
+    init(size: UInt64, digest: ResourceEnd.DigestAlgorithm) throws(EarshotError) {
         self.digest = try XXH3()
         self.sha256 = digest == .sha256 ? SHA256() : nil
-        self.iterator = body.makeAsyncIterator()
         self.size = size
     }
 
@@ -30,19 +29,19 @@ actor BodySource: OutgoingContent {
             throw EarshotError(.unavailable, "a body that was streamed in cannot be read twice; send it again")
         }
         while self.rest.readableBytes == 0 {
-            var iterator = self.iterator
-            do {
-                guard let next = try await iterator.next(isolation: self) else {
-                    throw EarshotError(
-                        .invalidParameter, "the body ended after \(self.position) of the \(self.size) bytes that were announced")
-                }
-                self.rest = next
-            } catch let error as EarshotError {
-                throw error
+            let next: ByteBuffer?
+            do throws(EarshotError) {
+                next = try await self.feed.next()
             } catch {
-                throw EarshotError(.cancelled, "the body was cut off after \(self.position) of \(self.size) bytes", underlying: error)
+                guard error.code == .cancelled else { throw error }
+                throw EarshotError(
+                    .cancelled, "the body was cut off after \(self.position) of \(self.size) bytes", underlying: error.underlying)
             }
-            self.iterator = iterator
+            guard let next else {
+                throw EarshotError(
+                    .invalidParameter, "the body ended after \(self.position) of the \(self.size) bytes that were announced")
+            }
+            self.rest = next
         }
         let slice = self.rest.readSlice(length: min(count, self.rest.readableBytes)) ?? ByteBuffer()
         self.position += UInt64(slice.readableBytes)
@@ -57,7 +56,8 @@ actor BodySource: OutgoingContent {
         defer { connection.close() }
         var position = offset
         while position < self.size {
-            let bytes = try await self.read(at: position, count: EarshotLimits.dataBlock)
+            let wanted = Int(min(UInt64(EarshotLimits.dataBlock), self.size - position))
+            let bytes = try await self.read(at: position, count: wanted)
             do throws(EarshotError) {
                 try await connection.write(bytes)
             } catch {
@@ -72,9 +72,8 @@ actor BodySource: OutgoingContent {
     func prefixDigest(_ count: UInt64) -> [UInt8]? { nil }
 
     func finish(_ algorithm: ResourceEnd.DigestAlgorithm) async throws(EarshotError) -> [UInt8] {
-        var iterator = self.iterator
         while self.rest.readableBytes == 0 {
-            guard let next = try? await iterator.next(isolation: self) else {
+            guard let next = try? await self.feed.next() else {
                 return self.sha256.map { Array($0.finalize()) } ?? self.digest.digest()
             }
             self.rest = next

@@ -33,7 +33,7 @@ actor DataReceiver {
     func receive(over connection: DataConnection) async throws(EarshotError) -> Outcome {
         defer { connection.close() }
         do throws(EarshotError) {
-            if let reader = try await connection.takeOver() {
+            if let reader = await connection.takeOver() {
                 return try self.receive(from: reader)
             }
             while true {

@@ -16,7 +16,7 @@ extension Publisher {
             let directory = try SafeDirectory(path: destination.directory)
             let notes = self.notes
             return try Confinement.reaching([content.directory, notes.directory, directory]) {
-                try Self.putTree(content, as: name, in: directory, destination.conflict, notes)
+                try Self.putTree(content, as: name, in: directory, destination, notes)
             }
         } catch {
             throw Self.error(error)
@@ -24,14 +24,14 @@ extension Publisher {
     }
 
     private static func putTree(
-        _ content: Content, as name: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict, _ notes: PartNotes
+        _ content: Content, as name: SafeName, in directory: SafeDirectory, _ destination: Destination, _ notes: PartNotes
     ) throws -> String? {
         let tree = try SpooledTree(content.name, in: content.directory)
         let outer = try content.directory.subdirectory(content.name)
         let inner = try SafeName(SpooledTree.Part.tree)
         let published =
-            try Self.move(inner, of: outer, to: directory, as: name, conflict)
-            ?? Self.copy(tree, as: name, to: directory, conflict, noting: outer, notes)
+            try Self.move(inner, of: outer, to: directory, as: name, destination.conflict)
+            ?? Self.copy(tree, as: name, to: directory, destination, noting: outer, notes)
         guard case .placed(let published) = published else { return nil }
         let placed = try directory.subdirectory(published)
         // A directory that hands its group on to what is made in it does so for what was only moved there too.
@@ -63,9 +63,16 @@ extension Publisher {
     }
 
     private static func copy(
-        _ tree: SpooledTree, as name: SafeName, to directory: SafeDirectory, _ conflict: SafeDirectory.Conflict,
+        _ tree: SpooledTree, as name: SafeName, to directory: SafeDirectory, _ destination: Destination,
         noting target: SafeDirectory, _ notes: PartNotes
     ) throws -> Placing {
+        // At the offer no more was known of it than its size.
+        let room = tree.manifest.room(on: DiskBlocks(size: try directory.blockSize()))
+        let usable = try directory.space().usable(reserve: destination.reserve)
+        guard room <= usable else {
+            throw EarshotError(
+                .noSpace, "the directory takes \(room) bytes where received files go, and \(usable) are free there beyond the reserve")
+        }
         let copy = try notes.add(in: directory)
         defer {
             // What was replaced, or not wanted.
@@ -75,7 +82,7 @@ extension Publisher {
         let root = try directory.subdirectory(copy, create: 0o700)
         PartName.lock(root.descriptor)
         try Self.copy(tree, to: root)
-        return try Self.place(copy, of: directory, as: name, in: directory, conflict, noting: target)
+        return try Self.place(copy, of: directory, as: name, in: directory, destination.conflict, noting: target)
     }
 
     private static func copy(_ tree: SpooledTree, to directory: SafeDirectory) throws {

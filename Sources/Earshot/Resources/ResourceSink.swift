@@ -1,4 +1,5 @@
 internal import EarshotSafety
+internal import EarshotTree
 
 /// Where an incoming resource lies until it is whole, for a thread that may wait for a disk: written in order, each byte once.
 ///
@@ -16,6 +17,10 @@ package protocol ResourceSink: Sendable {
     /// - Throws: `storage`.
     func length() throws(EarshotError) -> UInt64
 
+    /// Gives back what was set aside on the disk for bytes that have not come, and counts what is there; nobody writes meanwhile.
+    /// - Throws: `storage`.
+    func release() throws(EarshotError)
+
     /// Everything was written: waits until it is on disk.
     /// - Throws: `no-space`, `storage`.
     func sync() throws(EarshotError)
@@ -24,13 +29,37 @@ package protocol ResourceSink: Sendable {
 /// An incoming file, as the spool's own.
 struct SpoolFile: ResourceSink {
     let file: OpenFile
-    /// Counts what is written, where that was not set aside on the disk at the start.
-    var spent: SpoolLedger.Spent?
+    let blocks: DiskBlocks
+    /// Counts what is on the disk: what was set aside there at the start, or what is written.
+    let spent: SpoolLedger.Spent
+    /// Whether the file system has set it aside. Where it cannot, or takes as long for it as for writing, the ledger counts what is
+    /// promised; the write that does not fit then, because others have filled the disk, is the one that fails.
+    private let isReserved: Bool
+
+    /// Has the whole size set aside for an open file, where the file system can.
+    init(_ file: OpenFile, size: UInt64, in directory: SafeDirectory, on blocks: DiskBlocks, _ spent: SpoolLedger.Spent) throws(FileError) {
+        self.file = file
+        self.blocks = blocks
+        self.spent = spent
+        self.isReserved = !directory.isInMemory
+        if self.isReserved { try file.reserve(size) }
+        self.count(self.isReserved ? size : try file.status().size)
+    }
+
+    /// One that was interrupted, to be looked at.
+    init(_ file: OpenFile, on blocks: DiskBlocks, _ spent: SpoolLedger.Spent) {
+        self.file = file
+        self.blocks = blocks
+        self.spent = spent
+        self.isReserved = false
+    }
+
+    private func count(_ bytes: UInt64) { self.spent.count(SpoolLedger.Room(file: bytes, on: self.blocks)) }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(EarshotError) {
         do {
             try self.file.write(bytes, at: offset)
-            self.spent?.bytes.value = offset + UInt64(bytes.count)
+            if !self.isReserved { self.count(offset + UInt64(bytes.count)) }
         } catch {
             throw Spool.error(error)
         }
@@ -47,6 +76,15 @@ struct SpoolFile: ResourceSink {
     func length() throws(EarshotError) -> UInt64 {
         do {
             return try self.file.status().size
+        } catch {
+            throw Spool.error(error)
+        }
+    }
+
+    func release() throws(EarshotError) {
+        do {
+            try self.file.releaseReserve()
+            self.count(try self.file.status().size)
         } catch {
             throw Spool.error(error)
         }

@@ -8,7 +8,7 @@ extension SourceContent {
     ) async throws(EarshotError) -> Bool {
         defer { connection.close() }
         do throws(EarshotError) {
-            if let reader = try await connection.takeOver() {
+            if let reader = await connection.takeOver() {
                 return try self.send(from: offset, to: reader.socket, counting: sent)
             }
             var position = offset

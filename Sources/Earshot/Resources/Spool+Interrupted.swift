@@ -1,6 +1,7 @@
 package import EarshotWire
 
 internal import EarshotSafety
+internal import EarshotTree
 internal import Glibc
 internal import NIOCore
 
@@ -17,25 +18,35 @@ extension Spool {
         package let digest: [UInt8]
     }
 
-    /// Stops a running transfer and keeps what has arrived, and its space, until it is resumed or abandoned; one whose content is being
-    /// checked or saved stays as it is.
+    /// Stops a running transfer and keeps what has arrived until it is resumed or abandoned; the room for the rest is free for others. One
+    /// whose content is being checked or saved stays as it is.
     package func pause(_ id: ResourceID) {
         guard let transfer = self.transfers[id], !transfer.isFinishing else { return }
         transfer.content.close()
         self.transfers[id] = nil
         self.paused[id] = transfer.content.size
+        self.shrink(id, transfer.content.sink)
+    }
+
+    /// Where what was set aside on the disk cannot be given back, it goes on counting.
+    private func shrink(_ id: ResourceID, _ sink: any ResourceSink) {
+        try? sink.release()
+        self.ledger.shrink(id)
     }
 
     /// Has an interrupted transfer run again behind what has arrived; `nil` where nothing has, or nothing that can be used: then it is
-    /// gone, and the transfer may begin anew.
+    /// gone, and the transfer may begin anew. `listed` as for `begin`.
     ///
-    /// Reads and hashes what is here, in pieces, so that other transfers go on meanwhile. Abandoned in between, it gives `nil`.
-    package func resume(_ id: ResourceID, size: UInt64, _ allowance: Allowance) async throws(EarshotError) -> Held? {
+    /// Reads and hashes what is here, in pieces, so that other transfers go on meanwhile. Abandoned in between, it gives `nil`. Throws
+    /// `no-space` where there is no room for the rest any more; then it is gone, too.
+    package func resume(
+        _ id: ResourceID, size: UInt64, _ allowance: Allowance, listed: (@Sendable (Int) -> Void)? = nil
+    ) async throws(EarshotError) -> Held? {
         guard self.transfers[id] == nil, self.paused[id] != nil else { return nil }
         do {
-            guard self.paused[id] == size, let spent = self.ledger.spent(id),
-                let sink = try self.openPartial(id, size: size, TreeSink.Share(of: self.ledger, for: id, allowance, spent))
-            else { throw Self.unknown(id) }
+            guard self.paused[id] == size, let sink = try self.reopen(id, size: size, allowance, listed: listed) else {
+                throw Self.unknown(id)
+            }
             let count = try sink.length()
             guard 0 < count, count <= size else { throw Self.unknown(id) }
             let hash = try XXH3()
@@ -55,53 +66,88 @@ extension Spool {
             self.paused[id] = nil
             return Held(count: count, digest: digest)
         } catch {
-            // What cannot be read is received again.
+            // What cannot be read is received again, and what has no room any more is not.
             self.abandon(id)
+            let error = Self.error(error)
+            if error.code == .noSpace { throw error }
             return nil
         }
     }
 
-    /// Takes up what an earlier run left of these, by their declared sizes, and returns how much of each is here, in bytes. Called once,
-    /// before `sweep`.
+    /// A partial content to be written to, with its room set aside again; `nil` where there is none.
+    private func reopen(
+        _ id: ResourceID, size: UInt64, _ allowance: Allowance, listed: (@Sendable (Int) -> Void)?
+    ) throws(EarshotError) -> (any ResourceSink)? {
+        guard let isTree = try self.isPartialTree(id) else { return nil }
+        let spent = try self.reserve(id, isTree ? .directory : .file, size: size, allowance)
+        do {
+            let name = try Self.name(id)
+            guard isTree else {
+                return try SpoolFile(
+                    try self.partial.open(name, flags: O_RDWR), size: size, in: self.partial, on: self.blocks, spent)
+            }
+            let share = TreeSink.Share(of: self.ledger, for: id, allowance, spent, listed: listed)
+            return try TreeSink(resuming: name, in: self.partial, size: size, on: self.blocks, share)
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    /// What an earlier run has left of a peer's transfer.
+    package struct Left: Sendable, Hashable {
+        /// Declared, in bytes.
+        package let size: UInt64
+        /// Who sends it.
+        package let peer: PeerID
+
+        /// From its parts.
+        package init(size: UInt64, peer: PeerID) {
+            self.size = size
+            self.peer = peer
+        }
+    }
+
+    /// Takes up what an earlier run left of these, and returns how much of each is here, in bytes. Called once, before `sweep`.
     ///
     /// Content that was whole already, but of which nothing was recorded before that run ended, counts as interrupted at its end.
-    package func adopt(_ sizes: [ResourceID: UInt64]) -> [ResourceID: UInt64] {
+    package func adopt(_ left: [ResourceID: Left]) -> [ResourceID: UInt64] {
         var lengths: [ResourceID: UInt64] = [:]
-        for (id, size) in sizes {
+        for (id, left) in left {
             guard let name = try? Self.name(id) else { continue }
             if (try? self.complete.has(name)) == true { try? self.complete.move(name, to: self.partial, as: name) }
-            guard let sink = try? self.openPartial(id, size: size, nil), let length = try? sink.length() else { continue }
-            self.paused[id] = size
-            lengths[id] = min(length, size)
-            self.account(for: id, name, size: size, sink, length: length)
+            let spent = self.ledger.adopt(id, of: left.peer)
+            if let sink = try? self.openPartial(id, size: left.size, spent), let length = try? sink.length() {
+                self.paused[id] = left.size
+                lengths[id] = min(length, left.size)
+                if let tree = sink as? TreeSink { tree.count(into: spent) }
+                self.shrink(id, sink)
+            } else {
+                self.ledger.release(id)
+            }
         }
         return lengths
     }
 
-    /// Sets aside again what an earlier run had set aside for it.
-    private func account(for id: ResourceID, _ name: SafeName, size: UInt64, _ sink: any ResourceSink, length: UInt64) {
-        guard let tree = sink as? TreeSink else {
-            let spent = self.ledger.adopt(SpoolLedger.Room(bytes: size), for: id)
-            spent.bytes.value = self.partial.isInMemory ? length : size
-            return
-        }
-        // What its manifest says only where that was admitted.
-        let admitted = (try? SpooledTree.room(name, in: self.partial)) ?? 0
-        let room = SpoolLedger.Room(bytes: max(size, admitted), entries: admitted > 0 ? tree.entries : 0)
-        tree.count(into: self.ledger.adopt(room, for: id))
-    }
-
-    /// A partial content as it lies there; `nil` where there is none. A tree needs its share only to be written to.
+    /// A partial content as it lies there, to be looked at; `nil` where there is none.
     private func openPartial(
-        _ id: ResourceID, size: UInt64, _ share: TreeSink.Share?
+        _ id: ResourceID, size: UInt64, _ spent: SpoolLedger.Spent
     ) throws(EarshotError) -> (any ResourceSink)? {
+        guard let isTree = try self.isPartialTree(id) else { return nil }
         do {
             let name = try Self.name(id)
-            if try self.partial.has(name), try self.partial.size(of: name) == nil {
-                return try TreeSink(resuming: name, in: self.partial, size: size, share)
-            }
-            return SpoolFile(
-                file: try self.partial.open(name, flags: O_RDWR), spent: self.partial.isInMemory ? self.ledger.spent(id) : nil)
+            if isTree { return try TreeSink(resuming: name, in: self.partial, size: size, on: self.blocks, nil) }
+            return SpoolFile(try self.partial.open(name, flags: O_RDWR), on: self.blocks, spent)
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    /// Whether a partial content is a directory; `nil` where there is none.
+    private func isPartialTree(_ id: ResourceID) throws(EarshotError) -> Bool? {
+        do {
+            let name = try Self.name(id)
+            guard try self.partial.has(name) else { return nil }
+            return try self.partial.size(of: name) == nil
         } catch let error as FileError where error.code == ENOENT {
             return nil
         } catch {
@@ -142,6 +188,6 @@ extension Spool {
     /// Drops an outgoing content; nothing happens when there is none.
     package func dropOutgoing(_ id: ResourceID) {
         guard let name = try? Self.name(id), let size = try? self.outgoing.size(of: name) else { return }
-        if (try? self.outgoing.remove(name)) == true { self.ledger.removed(size) }
+        if (try? self.outgoing.remove(name)) == true { self.ledger.removed(self.blocks.file(size)) }
     }
 }

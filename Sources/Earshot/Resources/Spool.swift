@@ -2,14 +2,14 @@ package import EarshotWire
 package import NIOCore
 
 package import EarshotSafety
-internal import EarshotTree
+package import EarshotTree
 internal import Glibc
 
 /// Where received content lies until somebody fetches it: files under our own ids, never under a name that a peer chose.
 ///
 /// A transfer is a file in `partial` until every byte of the declared size is there and the digest of the whole is equal; then it is
-/// on disk, and moves to `complete` at once. Its size is reserved before the first byte (in memory: counted), so that a full disk shows
-/// at the offer and not at the end. Runs on a thread of its own, because every call waits for the disk.
+/// on disk, and moves to `complete` at once. What the file system will take for it is reserved before the first byte (in memory: counted),
+/// so that a full disk shows at the offer and not at the end. Runs on a thread of its own, because every call waits for the disk.
 package actor Spool {
     struct Transfer {
         let content: IncomingContent
@@ -23,11 +23,14 @@ package actor Spool {
         package let quota: UInt64
         /// The part of the file system that is left free, 0 to 1.
         package let reserve: Double
+        /// What the peer may hold of the quota from which it comes; `nil` for what this node keeps for itself.
+        package let share: QuotaShare?
 
         /// An allowance from its parts.
-        package init(quota: UInt64, reserve: Double) {
+        package init(quota: UInt64, reserve: Double, share: QuotaShare? = nil) {
             self.quota = quota
             self.reserve = reserve
+            self.share = share
         }
     }
 
@@ -41,8 +44,10 @@ package actor Spool {
     var transfers: [ResourceID: Transfer] = [:]
     /// Interrupted transfers, whose partial content waits for its sender, with their declared sizes.
     var paused: [ResourceID: UInt64] = [:]
-    /// What all of it takes: of the completed and the outgoing ones what they are, of the running and the interrupted what they will be.
+    /// What all of it takes: of the completed, the outgoing and the interrupted ones what they are, of the running what they will be.
     let ledger = SpoolLedger()
+    /// How the file system counts.
+    package nonisolated let blocks: DiskBlocks
     private let executor: ThreadExecutor
 
     /// The spool's own thread.
@@ -59,7 +64,8 @@ package actor Spool {
             self.partial = try SafeDirectory(path: "\(spool.path)/partial", create: 0o700)
             self.complete = try SafeDirectory(path: "\(spool.path)/complete", create: 0o700)
             self.outgoing = try SafeDirectory(path: "\(spool.path)/outgoing", create: 0o700)
-            self.ledger.counted(kept: try Self.size(of: self.complete) + Self.size(of: self.outgoing))
+            self.blocks = DiskBlocks(size: try self.partial.blockSize())
+            self.ledger.counted(kept: try Self.room(of: [self.complete, self.outgoing], on: self.blocks))
         } catch {
             throw Self.error(error)
         }
@@ -79,23 +85,26 @@ package actor Spool {
     /// Bytes of the completed and the outgoing ones, and those set aside for the running and the interrupted transfers.
     package func heldBytes() -> UInt64 { self.ledger.held }
 
-    /// Reserves the size and opens a file for the transfer; returns the offset at which to start: 0.
+    /// Reserves what the size takes on the disk and opens a file for the transfer; returns the offset at which to start: 0. `listed` hears
+    /// when the list of entries of a directory is whole, with its length in bytes.
     ///
-    /// Throws `no-space` beyond the quota, the reserve or the disk, `too-large` for what no file can hold, `conflict` for an id in use.
+    /// Throws `no-space` beyond the peer's share, the quota, the reserve or the disk, `too-large` for what no file can hold, `conflict` for
+    /// an id in use.
     package func begin(
-        _ id: ResourceID, kind: Resource.Kind = .file, size: UInt64, _ allowance: Allowance
+        _ id: ResourceID, kind: Resource.Kind = .file, size: UInt64, _ allowance: Allowance, listed: (@Sendable (Int) -> Void)? = nil
     ) throws(EarshotError) -> UInt64 {
         let name = try Self.name(id)
         try self.checkFree(id, size: size)
-        let spent = try self.ledger.reserve(
-            SpoolLedger.Room(bytes: size), for: id, within: allowance, on: self.partial, isTree: false)
+        let spent = try self.reserve(id, kind, size: size, allowance)
         do {
             // Left over from a run that was killed before it could sweep: not a transfer that we know.
             try TreeRemoval.remove(name, from: self.partial)
             let sink: any ResourceSink =
                 switch kind {
                 case .directory:
-                    try TreeSink(name, in: self.partial, size: size, TreeSink.Share(of: self.ledger, for: id, allowance, spent))
+                    try TreeSink(
+                        name, in: self.partial, size: size, on: self.blocks,
+                        TreeSink.Share(of: self.ledger, for: id, allowance, spent, listed: listed))
                 case .file: try self.makeFile(name, size: size, spent)
                 }
             self.transfers[id] = Transfer(content: IncomingContent(sink, id: id, size: size, hash: try XXH3()))
@@ -108,27 +117,34 @@ package actor Spool {
 
     private func makeFile(_ name: SafeName, size: UInt64, _ spent: SpoolLedger.Spent) throws -> SpoolFile {
         let file = try self.partial.open(name, flags: O_RDWR | O_CREAT | O_EXCL)
-        // Where the file system cannot reserve, or takes as long for it as for writing, the ledger counts what is promised; the write
-        // that does not fit then, because others have filled the disk, is the one that fails.
-        guard !self.partial.isInMemory else { return SpoolFile(file: file, spent: spent) }
         do {
-            try file.reserve(size)
+            return try SpoolFile(file, size: size, in: self.partial, on: self.blocks, spent)
         } catch {
             _ = try? TreeRemoval.remove(name, from: self.partial)
             throw error
         }
-        spent.bytes.value = size
-        return SpoolFile(file: file)
+    }
+
+    /// Sets aside what is known to be needed before anything has come.
+    func reserve(
+        _ id: ResourceID, _ kind: Resource.Kind, size: UInt64, _ allowance: Allowance
+    ) throws(EarshotError) -> SpoolLedger.Spent {
+        let room: SpoolLedger.Room =
+            switch kind {
+            case .file: SpoolLedger.Room(file: size, on: self.blocks)
+            case .directory: SpoolLedger.Room(tree: size, on: self.blocks)
+            }
+        return try self.ledger.reserve(room, for: id, within: allowance, on: self.partial, isTree: kind == .directory)
     }
 
     /// Whether a transfer of this size could begin now. Throws as `begin`, and takes nothing.
     package func check(_ id: ResourceID, size: UInt64, _ allowance: Allowance) throws(EarshotError) {
         try self.checkFree(id, size: size)
-        try self.ledger.check(SpoolLedger.Room(bytes: size), for: id, within: allowance, on: self.partial)
+        try self.ledger.check(SpoolLedger.Room(file: size, on: self.blocks), for: id, within: allowance, on: self.partial)
     }
 
     private func checkFree(_ id: ResourceID, size: UInt64) throws(EarshotError) {
-        guard self.transfers[id] == nil, self.paused[id] == nil, try self.size(try Self.name(id)) == nil else {
+        guard self.transfers[id] == nil, self.paused[id] == nil, try self.room(try Self.name(id)) == nil else {
             throw EarshotError(.conflict, "a resource \(id) is here already; send it under another id")
         }
         guard size <= WireLimits.resourceSize else {
@@ -142,9 +158,9 @@ package actor Spool {
     /// A completed resource's content, for publishing it. Throws `not-found`.
     package func content(_ id: ResourceID) throws(EarshotError) -> Publisher.Content {
         let name = try Self.name(id)
-        guard let size = try self.size(name) else { throw Self.unknown(id) }
-        let isTree = (try? self.complete.size(of: name)).flatMap { $0 } == nil
-        return Publisher.Content(directory: self.complete, name: name, size: size, isTree: isTree)
+        guard let room = try self.room(name) else { throw Self.unknown(id) }
+        let size = (try? self.complete.size(of: name)).flatMap { $0 }
+        return Publisher.Content(directory: self.complete, name: name, size: size ?? room, isTree: size == nil)
     }
 
     /// Writes the next bytes, which begin where the last ones ended, and returns how many there are now from the start.
@@ -225,9 +241,9 @@ package actor Spool {
     }
 
     /// What a completed resource's content takes, in bytes; `nil` when it is not here.
-    private func size(_ name: SafeName) throws(EarshotError) -> UInt64? {
+    private func room(_ name: SafeName) throws(EarshotError) -> UInt64? {
         do {
-            return try self.complete.has(name) ? try SpooledTree.room(name, in: self.complete) : nil
+            return try self.complete.has(name) ? try SpooledTree.room(name, in: self.complete, on: self.blocks) : nil
         } catch {
             throw Self.error(error)
         }
@@ -260,9 +276,9 @@ package actor Spool {
     package func remove(_ id: ResourceID) throws(EarshotError) {
         self.abandon(id)
         let name = try Self.name(id)
-        guard let size = try self.size(name) else { return }
+        guard let room = try self.room(name) else { return }
         do {
-            if try TreeRemoval.remove(name, from: self.complete) { self.ledger.removed(size) }
+            if try TreeRemoval.remove(name, from: self.complete) { self.ledger.removed(room) }
         } catch {
             throw Self.error(error)
         }
@@ -286,16 +302,18 @@ package actor Spool {
                     if (try? TreeRemoval.remove(name, from: directory)) == true { removed.append(name.description) }
                 }
             }
-            self.ledger.counted(kept: try Self.size(of: self.complete) + Self.size(of: self.outgoing))
+            self.ledger.counted(kept: try Self.room(of: [self.complete, self.outgoing], on: self.blocks))
             return removed
         } catch {
             throw Self.error(error)
         }
     }
 
-    private static func size(of directory: SafeDirectory) throws(FileError) -> UInt64 {
+    private static func room(of directories: [SafeDirectory], on blocks: DiskBlocks) throws(FileError) -> UInt64 {
         var total: UInt64 = 0
-        for name in try directory.entries() { total += try SpooledTree.room(name, in: directory) }
+        for directory in directories {
+            for name in try directory.entries() { total = total.addingClamped(try SpooledTree.room(name, in: directory, on: blocks)) }
+        }
         return total
     }
 

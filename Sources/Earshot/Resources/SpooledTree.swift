@@ -80,9 +80,9 @@ package final class SpooledTree: Sendable {
         try directory.sync()
     }
 
-    /// How much of a quota an entry of the spool takes, in bytes: a file its size, a tree what was reckoned when its manifest came.
-    static func room(_ name: SafeName, in spool: SafeDirectory) throws(FileError) -> UInt64 {
-        if let size = try spool.size(of: name) { return size }
+    /// How much of a quota an entry of the spool takes, in bytes: a file its blocks, a tree what was reckoned when its manifest came.
+    static func room(_ name: SafeName, in spool: SafeDirectory, on blocks: DiskBlocks) throws(FileError) -> UInt64 {
+        if let size = try spool.size(of: name) { return blocks.file(size) }
         guard let outer = try? spool.subdirectory(name), let text = try? Self.read(Part.room, of: outer) else { return 0 }
         return UInt64(String(decoding: text, as: UTF8.self)) ?? 0
     }

@@ -7,7 +7,7 @@ import NIOCore
 /// What moves it is a job: one of an upload runs while its peer is attached, one of a download from the offer on. When the connection is
 /// lost the transfer has no signals any more, which its job finds out after its next await; the next job begins once that one has
 /// returned.
-struct Transfer {
+struct Transfer: Sendable {
     /// What its job hears.
     enum Signal: Sendable {
         /// Send from `offset` up to `limit`.
@@ -18,6 +18,8 @@ struct Transfer {
         case from(offset: UInt64)
         case chunk(offset: UInt64, ByteBuffer, weight: Int)
         case end(ResourceEnd.DigestAlgorithm, [UInt8])
+        /// The list of entries of this directory may come.
+        case turn
         /// The receiver has published it.
         case done
         /// The data connection that both sides have agreed upon; `nil` where there can be none.
@@ -62,6 +64,8 @@ struct Transfer {
     var isOffered = false
     /// What its timer is for.
     var limit: Limit?
+    /// The other side has ended it: it need not be told, now or when it is back.
+    var isEndedByPeer = false
     /// All of an incoming one has arrived: its job goes on to its end without the connection.
     var isSettling = false
     /// Whole and kept, on its way into the directory of received files: too late to cancel.
@@ -76,7 +80,8 @@ struct Transfer {
     /// When the present job began to move bytes, until that has been recorded.
     var unrecordedSince: ContinuousClock.Instant?
     var expiry: Scheduled<Void>?
-    var waiters: [CheckedContinuation<Resource, Never>] = []
+    /// Of one whose body a caller brings: told how it ended.
+    var ended: OneShot<Resource>?
 
     init(row: Resource, stored: StoredTransfer? = nil) {
         self.row = row

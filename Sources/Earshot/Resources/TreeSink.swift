@@ -15,12 +15,18 @@ final class TreeSink: ResourceSink {
         private let allowance: Spool.Allowance
         /// Counts what is on the disk.
         fileprivate let spent: SpoolLedger.Spent
+        /// Hears that the list of entries is whole and admitted, and how many bytes it has; on whatever thread that happens.
+        fileprivate let listed: (@Sendable (Int) -> Void)?
 
-        init(of ledger: SpoolLedger, for id: ResourceID, _ allowance: Spool.Allowance, _ spent: SpoolLedger.Spent) {
+        init(
+            of ledger: SpoolLedger, for id: ResourceID, _ allowance: Spool.Allowance, _ spent: SpoolLedger.Spent,
+            listed: (@Sendable (Int) -> Void)? = nil
+        ) {
             self.ledger = ledger
             self.id = id
             self.allowance = allowance
             self.spent = spent
+            self.listed = listed
         }
 
         fileprivate func raise(to room: SpoolLedger.Room, on disk: SafeDirectory) throws(EarshotError) {
@@ -42,22 +48,28 @@ final class TreeSink: ResourceSink {
     private let manifest: OpenFile
     /// `nil` where it is only looked at.
     private let share: Share?
+    private let blocks: DiskBlocks
     private let state: Exclusive<State>
 
     /// A new one in the spool; `size` is what the whole is declared to have, in bytes.
-    convenience init(_ name: SafeName, in spool: SafeDirectory, size: UInt64, _ share: Share) throws(EarshotError) {
+    convenience init(
+        _ name: SafeName, in spool: SafeDirectory, size: UInt64, on blocks: DiskBlocks, _ share: Share
+    ) throws(EarshotError) {
         do {
             let outer = try spool.subdirectory(name, create: 0o700)
             let tree = try outer.subdirectory(SafeName(SpooledTree.Part.tree), create: 0o700)
             let manifest = try outer.open(SafeName(SpooledTree.Part.manifest), flags: O_RDWR | O_CREAT | O_EXCL)
-            self.init(outer, tree, manifest, share, State(writer: TreeWriter(into: tree, size: size)))
+            self.init(outer, tree, manifest, share, blocks, State(writer: TreeWriter(into: tree, size: size, on: blocks)))
+            self.count(into: share.spent)
         } catch {
             throw Spool.error(error)
         }
     }
 
     /// One that an earlier process, or an interrupted transfer, has left.
-    convenience init(resuming name: SafeName, in spool: SafeDirectory, size: UInt64, _ share: Share?) throws(EarshotError) {
+    convenience init(
+        resuming name: SafeName, in spool: SafeDirectory, size: UInt64, on blocks: DiskBlocks, _ share: Share?
+    ) throws(EarshotError) {
         do {
             let outer = try spool.subdirectory(name)
             let tree = try outer.subdirectory(SafeName(SpooledTree.Part.tree))
@@ -65,13 +77,14 @@ final class TreeSink: ResourceSink {
             let bytes = try SpooledTree.read(SpooledTree.Part.manifest, of: outer)
             if try Self.isWhole(bytes) {
                 let whole = try TreeManifest(decoding: bytes)
-                let writer = try TreeWriter(resuming: tree, manifest: whole, size: size)
-                self.init(outer, tree, manifest, share, State(writer: writer, reader: TreeReader(tree, manifest: whole)))
-                if share != nil, try SpooledTree.room(name, in: spool) == 0 { try self.admit(whole) }
+                let writer = try TreeWriter(resuming: tree, manifest: whole, size: size, on: blocks)
+                self.init(outer, tree, manifest, share, blocks, State(writer: writer, reader: TreeReader(tree, manifest: whole)))
+                // It has given its room back since it was admitted, if it was.
+                if share != nil { try self.admit(whole) }
             } else {
-                let writer = TreeWriter(into: tree, size: size)
+                let writer = TreeWriter(into: tree, size: size, on: blocks)
                 _ = try bytes.withUnsafeBytes { try writer.write($0) }
-                self.init(outer, tree, manifest, share, State(writer: writer))
+                self.init(outer, tree, manifest, share, blocks, State(writer: writer))
             }
             if let share { self.count(into: share.spent) }
         } catch {
@@ -86,11 +99,14 @@ final class TreeSink: ResourceSink {
         return try header.withUnsafeBytes { try TreeManifest.lengths(header: $0).manifest } == bytes.count
     }
 
-    private init(_ outer: SafeDirectory, _ tree: SafeDirectory, _ manifest: OpenFile, _ share: Share?, _ state: sending State) {
+    private init(
+        _ outer: SafeDirectory, _ tree: SafeDirectory, _ manifest: OpenFile, _ share: Share?, _ blocks: DiskBlocks, _ state: sending State
+    ) {
         self.outer = outer
         self.tree = tree
         self.manifest = manifest
         self.share = share
+        self.blocks = blocks
         self.state = Exclusive(state)
     }
 
@@ -132,10 +148,11 @@ final class TreeSink: ResourceSink {
 
     /// The manifest says what the tree will take: small files take more of a disk than their bytes. That it was admitted is noted.
     private func admit(_ manifest: TreeManifest) throws {
-        let bytes = manifest.diskBytes
-        try self.share?.raise(to: SpoolLedger.Room(bytes: bytes, entries: UInt64(manifest.count)), on: self.tree)
-        let room = try self.outer.open(SafeName(SpooledTree.Part.room), flags: O_RDWR | O_CREAT | O_TRUNC)
-        try room.write(Array("\(bytes)".utf8), at: 0)
+        let room = SpoolLedger.Room(manifest, on: self.blocks)
+        try self.share?.raise(to: room, on: self.tree)
+        let note = try self.outer.open(SafeName(SpooledTree.Part.room), flags: O_RDWR | O_CREAT | O_TRUNC)
+        try note.write(Array("\(room.bytes)".utf8), at: 0)
+        self.share?.listed?(manifest.bytes.count)
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int {
@@ -174,8 +191,10 @@ final class TreeSink: ResourceSink {
         try result.get()
     }
 
-    /// How many entries it has, once that is known; else none.
-    var entries: UInt64 { self.state.use { UInt64($0.reader?.manifest.count ?? 0) } }
+    /// Nothing is set aside on the disk for a tree: the ledger promises it.
+    func release() {
+        if let share = self.share { self.count(into: share.spent) }
+    }
 
     /// Enters what is on the disk by now.
     func count(into spent: SpoolLedger.Spent) { self.state.use { $0.writer.count(into: spent) } }
@@ -184,7 +203,6 @@ final class TreeSink: ResourceSink {
 extension TreeWriter {
     /// Enters what is on the disk by now.
     fileprivate func count(into spent: SpoolLedger.Spent) {
-        spent.bytes.value = self.diskBytes
-        spent.entries.value = self.entries
+        spent.count(SpoolLedger.Room(bytes: self.diskBytes, entries: self.entries + DiskBlocks.treeEntries))
     }
 }

@@ -80,7 +80,8 @@ public struct Peer: Sendable, Identifiable {
     public let trustExpiresAt: Date?
     /// What came of the last comparison of digits with it.
     public let verified: Verified?
-    /// Another key that goes by the same name, where somebody here has dealt with one of the two.
+    /// Another peer that goes by the same name: one that is known here too, so that the name means neither, else a stranger beside a known
+    /// one.
     public let nameConflict: PeerID?
     /// When it was first seen, by this machine's clock.
     public let firstSeen: Date

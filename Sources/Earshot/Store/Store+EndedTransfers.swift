@@ -31,8 +31,7 @@ extension Store {
     }
 
     /// Their transfers ended with the session: nobody comes back to them.
-    func dropEndedTransfers(ofSession id: SessionID) throws(SQLiteError) {
-        try self.database.run(
-            "DELETE FROM ended_transfers WHERE peer_id IN (SELECT peer_id FROM members WHERE session_id = ?)", [.blob(id.bytes)])
+    func dropEndedTransfers(of peer: PeerID) throws(SQLiteError) {
+        try self.database.run("DELETE FROM ended_transfers WHERE peer_id = ?", [.blob(peer.bytes)])
     }
 }

@@ -40,6 +40,7 @@ extension Store {
         _ message: InboxMessage, receivedAt: Date, _ insertion: SQLiteStatement
     ) throws(SQLiteError) -> DeliveryOutcome {
         if message.isResumed { self.refusing[message.senderID] = nil }
+        if message.followsRefusal, self.refusing[message.senderID] == nil { self.refusing[message.senderID] = .storage }
         let weight = Self.weight(message)
         let hasRoom = self.usage.hasRoom(for: weight, from: message.senderID, limits: self.limits)
         let refusal = self.refusing[message.senderID]

@@ -116,9 +116,8 @@ extension Store {
         self.receipts -= try self.database.run("DELETE FROM receipts WHERE place = (SELECT min(place) FROM receipts)")
     }
 
-    /// Forgets the receipts for the members of a session that ends. Within a transaction.
-    func dropReceipts(ofSession id: SessionID) throws(SQLiteError) {
-        self.receipts -= try self.database.run(
-            "DELETE FROM receipts WHERE sender IN (SELECT peer_id FROM members WHERE session_id = ?)", [.blob(id.bytes)])
+    /// Forgets the receipts for a peer whose session ends. Within a transaction.
+    func dropReceipts(of peer: PeerID) throws(SQLiteError) {
+        self.receipts -= try self.database.run("DELETE FROM receipts WHERE sender = ?", [.blob(peer.bytes)])
     }
 }

@@ -27,10 +27,9 @@ extension Store {
         case .putPeer(let peer): try self.put(peer)
         case .removePeer(let id): try self.database.run("DELETE FROM peers WHERE id = ?", [.blob(id.bytes)])
         case .putSession(let session): try self.put(session)
-        case .removeSession(let id):
-            try self.dropReceipts(ofSession: id)
-            try self.dropEndedTransfers(ofSession: id)
-            try self.database.run("DELETE FROM sessions WHERE id = ?", [.blob(id.bytes)])
+        case .removeSession(let peer):
+            try self.removeSession(with: peer)
+            try self.database.run("DELETE FROM peers WHERE id = ? AND decided = 0", [.blob(peer.bytes)])
         case .putResource(let resource): try self.put(resource)
         case .removeResource(let id): try self.database.run("DELETE FROM resources WHERE id = ?", [.blob(id.bytes)])
         case .putTransfer(let transfer): try self.put(transfer)
@@ -42,12 +41,13 @@ extension Store {
     private func put(_ peer: StoredPeer) throws(SQLiteError) {
         try self.database.run(
             """
-            INSERT OR REPLACE INTO peers (id, name, trust, spoken_tls, proven, trusted_until, verified, first_seen, last_seen)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO peers (id, name, trust, spoken_tls, proven, decided, trusted_until, verified, first_seen, last_seen)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .blob(peer.id.bytes), .text(peer.name), .text(peer.trust.rawValue), .integer(peer.spokenTLS ? 1 : 0),
-                .integer(peer.isProven ? 1 : 0), peer.trustedUntil.map { .integer(Self.milliseconds($0)) } ?? .null,
+                .integer(peer.isProven ? 1 : 0), .integer(peer.isDecided ? 1 : 0),
+                peer.trustedUntil.map { .integer(Self.milliseconds($0)) } ?? .null,
                 Self.optional(peer.verified?.rawValue),
                 .integer(Self.milliseconds(peer.firstSeen)), .integer(Self.milliseconds(peer.lastSeen)),
             ])
@@ -55,7 +55,7 @@ extension Store {
 
     private func put(_ session: StoredSession) throws(SQLiteError) {
         let id = SQLiteValue.blob(session.id.bytes)
-        try self.database.run("DELETE FROM sessions WHERE id = ?", [id])
+        for peer in session.members.dropFirst() { try self.removeSession(with: peer, but: session.id) }
         try self.database.run(
             "INSERT INTO sessions (id, created_at) VALUES (?, ?)", [id, .integer(Self.milliseconds(session.createdAt))])
         for (place, member) in session.members.enumerated() {
@@ -64,14 +64,27 @@ extension Store {
         }
     }
 
+    /// Within a transaction, with what belongs to it. Of the one that is about to be written anew only its rows go.
+    private func removeSession(with peer: PeerID, but kept: SessionID? = nil) throws(SQLiteError) {
+        let peerID = SQLiteValue.blob(peer.bytes)
+        let ids = try self.database.query("SELECT session_id FROM members WHERE peer_id = ? AND place > 0", [peerID]) {
+            row throws(SQLiteError) -> SessionID in try Self.wireID(row, 0)
+        }
+        for id in ids { try self.database.run("DELETE FROM sessions WHERE id = ?", [.blob(id.bytes)]) }
+        guard kept == nil || ids.contains(where: { $0 != kept }) else { return }
+        try self.dropReceipts(of: peer)
+        try self.dropEndedTransfers(of: peer)
+        self.refusing[peer] = nil
+    }
+
     private func loadPeers() throws(SQLiteError) -> [StoredPeer] {
         try self.database.query(
-            "SELECT id, name, trust, spoken_tls, first_seen, last_seen, trusted_until, verified, proven FROM peers ORDER BY id"
+            "SELECT id, name, trust, spoken_tls, first_seen, last_seen, trusted_until, verified, proven, decided FROM peers ORDER BY id"
         ) { row throws(SQLiteError) in
             StoredPeer(
                 id: try Self.peerID(row, 0), name: row.text(1), trust: try Self.value(row, 2), spokenTLS: row.integer(3) != 0,
-                isProven: row.integer(8) != 0, trustedUntil: row.isNull(6) ? nil : Self.date(row.integer(6)),
-                verified: row.isNull(7) ? nil : try Self.value(row, 7),
+                isProven: row.integer(8) != 0, isDecided: row.integer(9) != 0,
+                trustedUntil: row.isNull(6) ? nil : Self.date(row.integer(6)), verified: row.isNull(7) ? nil : try Self.value(row, 7),
                 firstSeen: Self.date(row.integer(4)), lastSeen: Self.date(row.integer(5)))
         }
     }

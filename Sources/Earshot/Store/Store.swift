@@ -147,11 +147,8 @@ package actor Store {
         }
     }
 
-    static func milliseconds(_ date: Date) -> Int64 {
-        let value = (date.timeIntervalSince1970 * 1000).rounded()
-        // A date that a peer made up must not trap.
-        return Int64(exactly: min(max(value, -1e15), 1e15)) ?? 0
-    }
+    static func milliseconds(_ date: Date) -> Int64 { date.boundedMilliseconds }
 
-    static func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+    /// A column's time; older versions have stored what a peer said, whatever that was.
+    static func date(_ milliseconds: Int64) -> Date { Date(boundedMilliseconds: milliseconds) }
 }

@@ -83,6 +83,16 @@ enum StoreSchema {
         ALTER TABLE peers ADD COLUMN proven INTEGER NOT NULL DEFAULT 1;
         UPDATE peers SET proven = 0 WHERE spoken_tls = 0 AND trust <> 'unknown' AND id NOT IN (SELECT peer_id FROM members);
         """,
+        """
+        -- One session a peer: of several the latest stays, which is the one that counted. This machine itself is the member at place 0.
+        DELETE FROM sessions WHERE id IN (
+            SELECT s.id FROM sessions s JOIN members m ON m.session_id = s.id AND m.place > 0
+                JOIN members o ON o.peer_id = m.peer_id AND o.place > 0 JOIN sessions t ON t.id = o.session_id
+                WHERE (t.created_at, t.id) > (s.created_at, s.id));
+        CREATE UNIQUE INDEX members_by_peer ON members (peer_id) WHERE place > 0;
+        -- Whether a person has decided about a peer. One that only the settings let in goes with its session.
+        ALTER TABLE peers ADD COLUMN decided INTEGER NOT NULL DEFAULT 1;
+        """,
     ]
 
     /// The layout's version; throws when the file is not ours or not of our time. Changes nothing.

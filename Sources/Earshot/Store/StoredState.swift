@@ -11,6 +11,8 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     package var spokenTLS: Bool
     /// Whether it has ever proven its key to this machine: one that was decided about by its full id may never have been here.
     package var isProven: Bool
+    /// Whether a person has decided about it: one that only the settings let in goes with its session.
+    package var isDecided: Bool
     /// When its trust ends by itself.
     package var trustedUntil: Date?
     /// What came of the last comparison of digits with it.
@@ -19,14 +21,15 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     package var lastSeen: Date
 
     package init(
-        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, isProven: Bool = true, trustedUntil: Date? = nil,
-        verified: Verified? = nil, firstSeen: Date, lastSeen: Date
+        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, isProven: Bool = true, isDecided: Bool = true,
+        trustedUntil: Date? = nil, verified: Verified? = nil, firstSeen: Date, lastSeen: Date
     ) {
         self.id = id
         self.name = name
         self.trust = trust
         self.spokenTLS = spokenTLS
         self.isProven = isProven
+        self.isDecided = isDecided
         self.trustedUntil = trustedUntil
         self.verified = verified
         self.firstSeen = firstSeen
@@ -41,7 +44,7 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     }
 }
 
-/// A session as it is kept: by its members' keys, but for our own.
+/// A session as it is kept: by its members' keys, our own first.
 package struct StoredSession: Sendable, Hashable, Identifiable {
     package let id: SessionID
     package var members: [PeerID]
@@ -70,8 +73,10 @@ package struct StoredState: Sendable, Hashable {
 package enum StoreChange: Sendable, Hashable {
     case putPeer(StoredPeer)
     case removePeer(PeerID)
+    /// In the place of any other with its peer. Fails where another peer has one of that id.
     case putSession(StoredSession)
-    case removeSession(SessionID)
+    /// Whatever session there is with that peer, and the peer too where nobody has decided about it.
+    case removeSession(with: PeerID)
     case putResource(Resource)
     /// With its transfer.
     case removeResource(ResourceID)
@@ -79,11 +84,6 @@ package enum StoreChange: Sendable, Hashable {
     case putTransfer(StoredTransfer)
     case removeTransfer(ResourceID)
     case putEndedTransfer(EndedTransfer)
-}
-
-extension [StoreChange] {
-    /// That a session is over, where there is one.
-    static func ending(_ session: SessionID?) -> Self { session.map { [.removeSession($0)] } ?? [] }
 }
 
 /// A reliable message on its way into the inbox.
@@ -96,9 +96,12 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
     package let sentAt: Date
     /// Whether its sender knows of every refusal before it, so that it may be taken though an earlier one was not.
     package let isResumed: Bool
+    /// Whether one before it was refused without the store, which may not be overtaken.
+    package let followsRefusal: Bool
 
     package init(
-        id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sentAt: Date, isResumed: Bool = true
+        id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sentAt: Date, isResumed: Bool = true,
+        followsRefusal: Bool = false
     ) {
         self.id = id
         self.senderID = senderID
@@ -107,6 +110,7 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
         self.body = body
         self.sentAt = sentAt
         self.isResumed = isResumed
+        self.followsRefusal = followsRefusal
     }
 }
 

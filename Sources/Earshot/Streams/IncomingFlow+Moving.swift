@@ -19,7 +19,7 @@ extension IncomingFlow {
             state.waiting = connection
             return true
         }
-        self.changed.yield()
+        self.changes.tell()
         return isTaken
     }
 

@@ -55,23 +55,21 @@ final class IncomingFlow: Sendable {
     private let window: UInt64
     private let grant: @Sendable (UInt64) -> Void
     let state: Mutex<State>
-    /// Something has changed; one reader.
-    private let changes: AsyncStream<Void>
-    let changed: AsyncStream<Void>.Continuation
+    /// Tells its reader.
+    let changes = Changes()
 
     /// `grant` is called with each new limit; the first one, `window`, is the caller's to send.
     init(window: UInt64, grant: @escaping @Sendable (UInt64) -> Void) {
         self.window = window
         self.grant = grant
         self.state = Mutex(State(limit: window))
-        (self.changes, self.changed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     func append(_ data: ByteBuffer) {
         self.state.withLock { state in
             if state.end == nil { state.append(data) }
         }
-        self.changed.yield()
+        self.changes.tell()
     }
 
     /// The same over a data connection, where nobody else counts: `false` where it is more than the sender may send.
@@ -83,7 +81,7 @@ final class IncomingFlow: Sendable {
             state.append(data)
             return true
         }
-        self.changed.yield()
+        self.changes.tell()
         return isPermitted
     }
 
@@ -97,7 +95,7 @@ final class IncomingFlow: Sendable {
         }
         // Whoever moves it waits for more, and there is none.
         moving?.close()
-        self.changed.yield()
+        self.changes.tell()
     }
 
     /// How many bytes have come, for the sender to go on there over the control connection; `nil` where it is over, as all have come. Nobody
@@ -129,7 +127,7 @@ final class IncomingFlow: Sendable {
         moving?.close()
         // Its thread may be waiting for the reader.
         outlet?.interrupt()
-        self.changed.yield()
+        self.changes.tell()
     }
 
     /// The next bytes, as soon as there are some; `nil` at the end. Asking for them says that those before were taken. One reader.
@@ -148,8 +146,8 @@ final class IncomingFlow: Sendable {
     /// The same for a reader that takes data connections itself.
     func step() async throws(EarshotError) -> StreamContent.Step {
         self.noteTaken()
-        var changes = self.changes.makeAsyncIterator()
         while true {
+            let seen = self.changes.count
             let (step, end) = self.state.withLock { state -> (StreamContent.Step?, End?) in
                 if case .failed? = state.end { return (nil, state.end) }
                 if let piece = state.pieces.popFirst() {
@@ -170,7 +168,7 @@ final class IncomingFlow: Sendable {
             case .whole?: return .end
             case .failed(let error)?: throw error
             case nil:
-                guard await changes.next() != nil else { throw EarshotError(.cancelled, "nobody reads the stream any more") }
+                guard await self.changes.wait(after: seen) else { throw EarshotError(.cancelled, "nobody reads the stream any more") }
             }
         }
     }

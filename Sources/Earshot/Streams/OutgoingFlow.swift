@@ -45,15 +45,13 @@ final class OutgoingFlow: Sendable {
     private let id: StreamID
     private let isLarge: @Sendable () -> Void
     private let state = Mutex(State())
-    /// Something has changed; one reader.
-    private let changes: AsyncStream<Void>
-    private let changed: AsyncStream<Void>.Continuation
+    /// Tells the pump.
+    private let changes = Changes()
 
     /// `isLarge` is called once, when so much has gone out that a data connection is worth its while.
     init(_ id: StreamID, isLarge: @escaping @Sendable () -> Void) {
         self.id = id
         self.isLarge = isLarge
-        (self.changes, self.changed) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// The receiver takes the bytes up to this one.
@@ -67,7 +65,7 @@ final class OutgoingFlow: Sendable {
                 state.route = .data(data, kept)
             }
         }
-        self.changed.yield()
+        self.changes.tell()
     }
 
     /// It is over: this is its last row. That stays for a while, and what was sent is not to stay with it.
@@ -122,17 +120,19 @@ final class OutgoingFlow: Sendable {
     /// Returns when everything is written; whether the receiver has taken it stands in ``closed``.
     /// - Throws: what the body throws; `CancellationError`.
     @concurrent func send(_ body: some AsyncSequence<ByteBuffer, any Error> & Sendable) async throws {
-        var changes = self.changes.makeAsyncIterator()
-        while self.state.withLock({ $0.connection }) == nil {
-            guard await changes.next() != nil else { throw CancellationError() }
+        while true {
+            let seen = self.changes.count
+            guard self.state.withLock({ $0.connection }) == nil else { break }
+            guard await self.changes.wait(after: seen) else { throw CancellationError() }
         }
         var unwritten: Deque<(bytes: Int, written: EventLoopFuture<Void>)> = []
         var unwrittenBytes = 0
         for try await var piece in body {
             while piece.readableBytes > 0 {
+                let seen = self.changes.count
                 switch self.sendSome(of: piece) {
                 case nil:
-                    guard await changes.next() != nil else { throw CancellationError() }
+                    guard await self.changes.wait(after: seen) else { throw CancellationError() }
                 case .onControl(let count, let written):
                     piece.moveReaderIndex(forwardBy: count)
                     unwritten.append((count, written))

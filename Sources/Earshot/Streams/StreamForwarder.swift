@@ -9,7 +9,7 @@ enum StreamForwarder {
     static func forward(_ connection: DataConnection, _ flow: IncomingFlow) async -> EarshotError? {
         defer { flow.hasMoved() }
         do throws(EarshotError) {
-            guard let outlet = flow.outlet, let reader = try await connection.takeOver() else { return nil }
+            guard let outlet = flow.outlet, let reader = await connection.takeOver() else { return nil }
             // Where threads or descriptors have run out nothing is lost: what was not moved is called back to the control connection.
             guard let thread = try? ThreadExecutor(name: "earshot-stream", isBulk: true) else { return nil }
             defer { thread.stop() }

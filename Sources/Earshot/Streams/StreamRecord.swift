@@ -2,7 +2,7 @@ import EarshotWire
 import NIOCore
 
 /// A stream with what hangs on it while it is open.
-struct StreamRecord {
+struct StreamRecord: Sendable {
     /// Its half that is on this machine.
     enum Flow {
         case outgoing(OutgoingFlow)

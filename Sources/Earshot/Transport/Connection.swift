@@ -9,16 +9,18 @@ import Synchronization
 package final class Connection: Sendable {
     /// Asks the handler for something that is not a frame.
     package enum Command: Sendable {
-        /// The node has dealt with frames of this weight.
-        case processed(Int)
         /// Write unreliable messages that are encoded already.
         case sendUnreliable(ByteBuffer)
         /// Say why, then close.
         case close(Refusal?)
     }
 
+    /// Which connection it is, of all of this run.
+    package let id = LinkID.next()
     package let channel: any Channel
     package let peer: ProvenPeer
+    /// Where the other side is (``UnprovenConnections/origin(_:)``); empty where that cannot be told.
+    package let origin: [UInt8]
     /// Whether we dialled.
     package let isInitiator: Bool
     package let provenAt: ContinuousClock.Instant
@@ -26,15 +28,19 @@ package final class Connection: Sendable {
     package let dialledAddress: PeerAddress?
     /// Until when an authority of ours speaks for the peer's certificate; `nil` where none does.
     package let vouchedUntil: Date?
+    /// What of its frames the node has not dealt with.
+    package let turns: Turns
     /// Bytes of unreliable messages that the socket has not taken.
     private let unreliableBytes = Mutex(0)
 
     package init(
         channel: any Channel, peer: ProvenPeer, isInitiator: Bool, provenAt: ContinuousClock.Instant, dialledAddress: PeerAddress?,
-        vouchedUntil: Date? = nil
+        vouchedUntil: Date? = nil, account: PeerAccount? = nil
     ) {
+        self.turns = Turns(account: account ?? PeerAccounts().account(of: peer.id))
         self.channel = channel
         self.peer = peer
+        self.origin = channel.remoteAddress.flatMap(UnprovenConnections.origin) ?? []
         self.isInitiator = isInitiator
         self.provenAt = provenAt
         self.dialledAddress = dialledAddress
@@ -84,11 +90,20 @@ package final class Connection: Sendable {
         self.channel.writeAndFlush(frames)
     }
 
-    /// The node has dealt with frames of this ``EarshotWire/Frame/weight``: the connection may read on.
+    /// The node has dealt with what it was given in one event, and holds nothing of this weight any more: the next ones have their turn.
+    package func turnEnded(_ weight: Int, isMember: Bool) {
+        self.processed(weight)
+        self.turns.end(isMember: isMember)
+    }
+
+    /// Nothing of this ``EarshotWire/Frame/weight`` is held any more: the peer may send more.
     package func processed(_ weight: Int) {
         guard weight > 0 else { return }
-        self.channel.triggerUserOutboundEvent(Command.processed(weight), promise: nil)
+        self.turns.account.giveBack(weight)
     }
+
+    /// Charges the peer for work that a frame of its has caused, until the last reference to what this gives is gone.
+    package func charge(_ bytes: Int) -> Charge { Charge(bytes, to: self.turns.account) }
 
     /// Ends the connection, in order (`goodbye`) or with a reason; what was written before still goes out.
     package func close(_ refusal: Refusal? = nil) {
@@ -99,7 +114,8 @@ package final class Connection: Sendable {
 /// What a connection's handler tells the node, in order.
 package enum ConnectionEvent: Sendable {
     case proven(Connection)
-    /// Frames that are legal where the connection stands; their weight must be handed back by `processed`.
+    /// Frames that are legal where the connection stands; `turnEnded` must be called once for them, and their weight handed back by it or
+    /// later by `processed`.
     case received(Connection, [Frame], weight: Int)
     /// The same of unreliable messages, whose bodies have storage of about their own size.
     case receivedUnreliable(Connection, [MessageFrame], weight: Int)

@@ -1,6 +1,15 @@
 package import EarshotWire
+package import NIOCore
 
 extension ConnectionHandler {
+    /// What carries the frames.
+    package enum Security {
+        /// TLS, further forward in the pipeline; once it stands, `peerKey` reads the key of the other side's certificate.
+        /// `voucher` has what the other side has shown there.
+        case tls(voucher: Voucher = Voucher(), peerKey: (ChannelHandlerContext) -> [UInt8]?)
+        case plaintext
+    }
+
     /// What a connection is dialled for. Of one that comes in, its initiator's hello says it.
     package enum Purpose: Sendable {
         case control
@@ -22,6 +31,8 @@ extension ConnectionHandler {
         package let spokenTLS: SpokenTLS
         /// With whom there is a connection already.
         package let standing: StandingPeers
+        /// What peers make this machine hold.
+        package let accounts: PeerAccounts
         package let sign: @Sendable ([UInt8]) throws -> [UInt8]
         package let emit: @Sendable (ConnectionEvent) -> Void
         /// Called once, when the peer is proven or the connection has ended before.
@@ -30,6 +41,7 @@ extension ConnectionHandler {
         package init(
             role: HandshakeRole, purpose: Purpose = .control, tickets: DataTickets, hello: Hello, expectedPeer: PeerID?,
             dialledAddress: PeerAddress?, spokenTLS: SpokenTLS, standing: StandingPeers = StandingPeers(),
+            accounts: PeerAccounts = PeerAccounts(),
             sign: @escaping @Sendable ([UInt8]) throws -> [UInt8], emit: @escaping @Sendable (ConnectionEvent) -> Void,
             settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
         ) {
@@ -41,9 +53,15 @@ extension ConnectionHandler {
             self.dialledAddress = dialledAddress
             self.spokenTLS = spokenTLS
             self.standing = standing
+            self.accounts = accounts
             self.sign = sign
             self.emit = emit
             self.settled = settled
+        }
+
+        /// Whether both hellos say that streams may move to data connections.
+        func reroutesStreams(with peer: ProvenPeer) -> Bool {
+            [self.hello.extensions, peer.extensions].allSatisfy { $0.contains { $0.type == HelloExtension.streamReroute.type } }
         }
     }
 

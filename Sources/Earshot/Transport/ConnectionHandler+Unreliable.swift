@@ -3,21 +3,22 @@ import NIOCore
 
 /// Unreliable messages beside the frames: by the hundred in one read and in one write.
 extension ConnectionHandler {
-    /// Unreliable messages that follow each other, which come by the hundred.
-    func takeUnreliable() -> [MessageFrame] {
-        guard case .proven = self.state, self.machine?.hearsUnreliable == true else { return [] }
+    /// Unreliable messages that follow each other, which come by the hundred, until there are about so many.
+    func takeUnreliable(upTo count: Int) -> [MessageFrame] {
+        guard self.machine?.hearsUnreliable == true else { return [] }
         var messages: [MessageFrame] = []
-        while true {
+        while messages.count < count {
             let run = self.decoder.takeUnreliable()
             guard !run.isEmpty else { return messages }
             messages += run
         }
+        return messages
     }
 
     func emit(_ messages: [MessageFrame]) {
         guard case .proven(let connection) = self.state else { return }
         let weight = messages.reduce(0) { $0 + Frame.weight(ofBody: $1.body.readableBytes) }
-        self.unprocessed += weight
+        connection.turns.begin(weight: weight)
         self.settings.emit(.receivedUnreliable(connection, messages, weight: weight))
     }
 

@@ -9,20 +9,12 @@ import NIOTLS
 ///
 /// It runs the pure machines of EarshotWire (``HandshakeStateMachine``, then ``ConnectionStateMachine``) on the event loop and
 /// performs their actions. Until the peer has proven its key nothing reaches the node; afterwards the node gets ``ConnectionEvent``s,
-/// one for all the frames of a read. What the node has not dealt with yet is bounded: beyond
-/// `EarshotLimits.unprocessedBytes` the channel is no longer read, and TCP slows the peer down.
+/// each with as many frames as fill a turn. Connections take turns: while a turn is not over, or the peer's ``PeerAccount`` is full, nothing
+/// more is decoded and the channel is not read, and TCP slows the peer down.
 package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundIn = [Frame]
     package typealias OutboundOut = ByteBuffer
-
-    /// What carries the frames.
-    package enum Security {
-        /// TLS, further forward in the pipeline; once it stands, `peerKey` reads the key of the other side's certificate.
-        /// `voucher` has what authorities say of that certificate.
-        case tls(voucher: Voucher = Voucher(), peerKey: (ChannelHandlerContext) -> [UInt8]?)
-        case plaintext
-    }
 
     enum State {
         /// TCP or TLS is being set up.
@@ -30,6 +22,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case handshaking(Handshake)
         /// Proven, for data: its token is to come.
         case attaching(ProvenPeer)
+        /// Proven, and the authorities look at its certificates: what it is trusted with must be known before its first word is heard.
+        case examining(ProvenPeer, provenAt: ContinuousClock.Instant)
         case proven(Connection)
         case closed
     }
@@ -37,7 +31,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     let settings: Settings
     let logger: Logger
     private let localID: PeerID
-    private let security: Security
+    let security: Security
     var state = State.waiting
     /// What is in order between two proven peers: apart from the state, so that it is changed where it lies and not copied.
     var machine: ConnectionStateMachine?
@@ -49,9 +43,13 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var heartbeatTask: RepeatedTask?
     var deadline: Scheduled<Void>?
     private var end: ConnectionEnd?
-    private var isClosing = false
-    var unprocessed = 0
-    private var wantsRead = false
+    var isClosing = false
+    /// What has arrived and is not decoded, as the accounts know it.
+    var undecoded = 0
+    /// Whether a turn is waited for.
+    var isStalled = false
+    var takesBulk = false
+    var wantsRead = false
 
     package init(settings: Settings, logger: Logger, security: Security) {
         self.settings = settings
@@ -80,6 +78,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch (event, self.security) {
         case (TLSUserEvent.handshakeCompleted, .tls(_, let peerKey)):
+            HandshakeGate.open(context.pipeline.syncOperations)
             if case .waiting = self.state, let key = peerKey(context) {
                 self.begin(.tls(peerKey: key), context: context)
             } else {
@@ -118,21 +117,34 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             guard self.hasPreamble else { return }
             self.decoder.feed(buffer)
             try self.decode(context: context)
+            self.boundUndecoded(context: context)
         } catch {
             self.refuse(error, context: context)
         }
     }
 
-    private func decode(context: ChannelHandlerContext) throws(WireError) {
+    /// Decodes as much as there is a turn for; the rest waits.
+    func decode(context: ChannelHandlerContext) throws(WireError) {
         var frames: [Frame] = []
+        var work = 0
+        if case .proven(let connection) = self.state { self.takeBulk(connection, context: context) }
         while true {
-            let unreliable = self.takeUnreliable()
-            if !unreliable.isEmpty {
-                self.emit(frames)
-                frames = []
-                self.emit(unreliable)
+            if case .proven(let connection) = self.state {
+                guard work < connection.turns.size else {
+                    self.letOthersIn(context: context)
+                    break
+                }
+                guard self.mayHandOn(connection, context: context) else { break }
+                let unreliable = self.takeUnreliable(upTo: (connection.turns.size - work) * EarshotLimits.unreliableMessagesPerWork)
+                if !unreliable.isEmpty {
+                    self.emit(frames)
+                    self.emit(unreliable)
+                    frames = []
+                    work += 1 + unreliable.count / EarshotLimits.unreliableMessagesPerWork
+                    continue
+                }
             }
-            guard let frame = try self.decoder.next() else { break }
+            guard !self.isExamining, let frame = try self.decoder.next() else { break }
             switch self.state {
             case .handshaking(var handshake):
                 let outcome = handshake.received(frame)
@@ -143,7 +155,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 }
                 self.perform(outcome, context: context)
             case .proven:
-                switch self.machine?.received(frame) ?? .ignore {
+                let action = self.machine?.received(frame) ?? .ignore
+                // What is answered or passed over here takes this loop's time, which other connections wait for.
+                work += action == .deliver ? frame.work : 1
+                switch action {
                 case .deliver:
                     switch frame {
                     case .pong: break
@@ -158,17 +173,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                     throw error
                 }
             case .attaching(let peer): try self.received(frame, attaching: peer, context: context)
-            case .waiting, .closed: return
+            case .waiting, .examining, .closed: return
             }
         }
         self.emit(frames)
-    }
-
-    private func emit(_ frames: [Frame]) {
-        guard case .proven(let connection) = self.state, !frames.isEmpty else { return }
-        let weight = frames.reduce(0) { $0 + $1.weight }
-        self.unprocessed += weight
-        self.settings.emit(.received(connection, frames, weight: weight))
     }
 
     package func read(context: ChannelHandlerContext) {
@@ -177,17 +185,6 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         } else {
             self.wantsRead = true
         }
-    }
-
-    private var mayRead: Bool {
-        self.unprocessed < EarshotLimits.unprocessedBytes && self.writer.unwritten < EarshotLimits.unwrittenBytes
-    }
-
-    /// Something that held the reading up is less.
-    private func resumeReading(context: ChannelHandlerContext) {
-        guard self.wantsRead, self.mayRead else { return }
-        self.wantsRead = false
-        context.read()
     }
 
     // MARK: Handshake
@@ -206,25 +203,26 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     private func proven(_ peer: ProvenPeer, context: ChannelHandlerContext) {
         guard !self.isForData(peer) else { return self.proven(forData: peer, context: context) }
+        guard self.askAuthorities(about: peer, context: context) else { return }
+        self.settled(peer, provenAt: .now, vouchedUntil: nil, context: context)
+    }
+
+    /// The node hears of the peer from here on.
+    func settled(_ peer: ProvenPeer, provenAt: ContinuousClock.Instant, vouchedUntil: Date?, context: ChannelHandlerContext) {
         self.deadline?.cancel()
         self.decoder.phase = .proven
         let connection = Connection(
-            channel: context.channel, peer: peer, isInitiator: self.settings.role == .initiator, provenAt: .now,
-            dialledAddress: self.settings.dialledAddress, vouchedUntil: self.vouchedUntil)
-        self.machine = ConnectionStateMachine(localID: self.localID, peerID: peer.id)
+            channel: context.channel, peer: peer, isInitiator: self.settings.role == .initiator, provenAt: provenAt,
+            dialledAddress: self.settings.dialledAddress, vouchedUntil: vouchedUntil,
+            account: self.settings.accounts.account(of: peer.id))
+        self.machine = ConnectionStateMachine(
+            localID: self.localID, peerID: peer.id, reroutesStreams: self.settings.reroutesStreams(with: peer))
         self.state = .proven(connection)
         self.startHeartbeat(context: context)
         if peer.transport == .tls { self.settings.spokenTLS.insert(peer.id) }
         // The node hears of the connection before whoever dialled it does.
         self.settings.emit(.proven(connection))
         self.settings.settled(.success(()))
-    }
-
-    private var vouchedUntil: Date? {
-        switch self.security {
-        case .tls(let voucher, _): voucher.validUntil
-        case .plaintext: nil
-        }
     }
 
     // MARK: Writing
@@ -268,10 +266,6 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     package func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
         switch event as? Connection.Command {
-        case .processed(let bytes)?:
-            self.unprocessed -= bytes
-            self.resumeReading(context: context)
-            promise?.succeed()
         case .sendUnreliable(let messages)?: self.writeUnreliable(messages, context: context, promise: promise)
         case .close(let refusal)?:
             self.write([refusal.map(Frame.refusal) ?? .goodbye], context: context)
@@ -295,7 +289,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     private func checkLife(context: ChannelHandlerContext) {
-        switch self.signsOfLife.check(isBehind: self.unprocessed >= EarshotLimits.unprocessedBytes) {
+        switch self.signsOfLife.check(isBehind: !self.mayRead) {
         case .alive: break
         case .ask(let value): self.write([.ping(value)], context: context)
         case .dead:
@@ -312,7 +306,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     // MARK: End
 
     /// Refuses what the peer did, in words, and closes.
-    private func refuse(_ error: WireError, context: ChannelHandlerContext) {
+    func refuse(_ error: WireError, context: ChannelHandlerContext) {
         let refusal = error.refusal
         switch self.state {
         case .proven:
@@ -323,7 +317,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case .handshaking(let handshake):
             self.writeAccounted([.refusal(refusal)], withPreamble: handshake.hasSaidNothing, context: context)
             self.fail(EarshotError(error.code.earshotCode, error.description, underlying: error), context: context)
-        case .attaching:
+        case .attaching, .examining:
             self.writeAccounted([.refusal(refusal)], context: context)
             self.fail(EarshotError(error.code.earshotCode, error.description, underlying: error), context: context)
         case .waiting:
@@ -336,14 +330,15 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         if case .proven(let connection) = self.state { connection.peer.id.description } else { "-" }
     }
 
-    private func finish(_ end: ConnectionEnd, context: ChannelHandlerContext) {
+    func finish(_ end: ConnectionEnd, context: ChannelHandlerContext) {
         if self.end == nil { self.end = end }
         self.close(context: context)
     }
 
-    private func fail(_ error: EarshotError, context: ChannelHandlerContext) {
+    func fail(_ error: EarshotError, context: ChannelHandlerContext) {
         guard case .proven = self.state else {
             if case .closed = self.state { return }
+            self.voucher?.withdraw()
             self.state = .closed
             self.deadline?.cancel()
             self.settings.settled(.failure(error))
@@ -384,11 +379,13 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package func channelInactive(context: ChannelHandlerContext) {
         self.heartbeatTask?.cancel()
         self.deadline?.cancel()
+        self.noteUndecoded(0)
         switch self.state {
         case .proven(let connection):
             self.state = .closed
             self.settings.emit(.closed(connection, self.end ?? .lost))
-        case .waiting, .handshaking, .attaching:
+        case .waiting, .handshaking, .attaching, .examining:
+            self.voucher?.withdraw()
             self.state = .closed
             self.settings.settled(.failure(EarshotError(.notConnected, "the connection closed before the peer had proven who it is")))
         case .closed: break

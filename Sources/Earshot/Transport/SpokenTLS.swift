@@ -42,6 +42,12 @@ package final class SpokenTLS: Sendable {
         }
     }
 
+    /// The store has it of this peer no longer: it is remembered as a stranger's.
+    package func release(_ id: PeerID) {
+        guard self.state.withLock({ $0.kept.remove(id) }) != nil else { return }
+        self.insert(id)
+    }
+
     /// A person has reset it.
     package func forget(_ id: PeerID) {
         self.state.withLock { state in

@@ -39,7 +39,7 @@ extension Transport {
         }
         let moved = ClientBootstrap(group: self.dataGroup)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelOption(.recvAllocator, value: Self.receiveAllocator)
+            .channelOption(.recvAllocator, value: Self.strangersAllocator)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.initialiseIncoming(channel) }
             }
@@ -51,14 +51,7 @@ extension Transport {
 
     /// How an attached data connection is read: in pieces of one size, with a look at their reader's room after each. TLS gathers what was
     /// decrypted until then.
-    static func readForData(_ channel: any Channel) {
-        // Refused only by a channel that has ended.
-        let options = channel.syncOptions
-        try? options?.setOption(
-            .recvAllocator,
-            value: AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: EarshotLimits.dataRead))
-        try? options?.setOption(.maxMessagesPerRead, value: 1)
-    }
+    static func readForData(_ channel: any Channel) { self.read(channel, upTo: EarshotLimits.dataRead) }
 
     private static func duplicate(_ channel: any Channel) throws -> CInt? {
         let descriptor = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {

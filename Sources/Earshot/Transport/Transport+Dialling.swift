@@ -66,21 +66,22 @@ extension Transport {
             settled.completeWith($0.mapError { $0 })
         }
         let contexts = self.contexts
+        let examiner = self.chainExaminer
         let logger = self.logger
         let bootstrap = ClientBootstrap(group: group)
             .connectTimeout(TimeAmount(EarshotLimits.connectTime))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelOption(.recvAllocator, value: Self.receiveAllocator)
+            .channelOption(.recvAllocator, value: Self.strangersAllocator)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try self.track(channel, until: settled.futureResult)
                     let pipeline = channel.pipeline.syncOperations
                     switch transport {
                     case .tls:
-                        let voucher = Voucher()
+                        let voucher = Voucher(examiner)
                         let tls = try contexts.clientHandler(voucher)
                         try pipeline.addHandlers(
-                            PlaintextAnswerHandler(), tls,
+                            PlaintextAnswerHandler(), self.handshakeGate(on: channel.eventLoop), tls,
                             ConnectionHandler(
                                 settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }))
                     case .plaintext:

@@ -1,5 +1,6 @@
 internal import CLinux
 import EarshotWire
+import FoundationEssentials
 import Logging
 import NIOCore
 import NIOPosix
@@ -18,9 +19,15 @@ package final class Transport: Sendable {
     let spokenTLS = SpokenTLS()
     /// With which peers there is a connection.
     let standing: StandingPeers
+    /// What peers make this machine hold.
+    let accounts: PeerAccounts
     /// Which data connections may come in.
     let tickets = DataTickets()
     let contexts: TLSContexts
+    /// Where there are authorities.
+    let chainExaminer: ChainExaminer?
+    /// Each event loop's, by the loop.
+    private let handshakeTurns: [ObjectIdentifier: HandshakeTurns]
     let group: MultiThreadedEventLoopGroup
     /// The event loops of data connections: bulk never holds up a control connection.
     let dataGroup: MultiThreadedEventLoopGroup
@@ -32,7 +39,7 @@ package final class Transport: Sendable {
     let handshakeFailures = HandshakeFailures()
     private let listener = Mutex<(any Channel)?>(nil)
     /// Dials that have not come to a proven peer yet; `nil` once they are to stop.
-    private let dials = Mutex<[ObjectIdentifier: any Channel]?>([:])
+    private let dials = Mutex<[LinkID: any Channel]?>([:])
 
     init(
         identity: Identity, authorities: CertificateAuthorities, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup,
@@ -41,9 +48,13 @@ package final class Transport: Sendable {
     ) throws {
         self.identity = identity
         self.currentConfiguration = Mutex(configuration)
-        self.contexts = try TLSContexts(identity, authorities: authorities)
+        self.contexts = try TLSContexts(identity)
+        let now = configuration.now ?? { Date() }
+        self.chainExaminer = authorities.isEmpty ? nil : try ChainExaminer(authorities, now: now, logger: logger)
         self.group = group
         self.dataGroup = dataGroup
+        let trimmer = HeapTrimmer(on: dataGroup)
+        self.accounts = PeerAccounts { trimmer.trimSoon() }
         self.logger = logger
         let standing = StandingPeers()
         self.standing = standing
@@ -51,6 +62,8 @@ package final class Transport: Sendable {
             standing.note(event)
             input.yield(.connection(event))
         }
+        let loops = Array(group.makeIterator()) + Array(dataGroup.makeIterator())
+        self.handshakeTurns = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0), HandshakeTurns(on: $0)) })
         for loop in dataGroup.makeIterator() { loop.execute { earshot_take_long_turns() } }
         self.timers = configuration.timers ?? Timers(on: group.next())
         self.lookup = configuration.lookup ?? HostLookup()
@@ -62,6 +75,11 @@ package final class Transport: Sendable {
     /// Has connections begin under another configuration from now on.
     func use(_ configuration: Node.Configuration) {
         self.currentConfiguration.withLock { $0 = configuration }
+    }
+
+    /// What stands in front of TLS while it shakes hands there.
+    func handshakeGate(on loop: any EventLoop) -> HandshakeGate {
+        HandshakeGate(turns: self.handshakeTurns[ObjectIdentifier(loop)] ?? HandshakeTurns(on: loop))
     }
 
     // MARK: Listening
@@ -115,13 +133,23 @@ package final class Transport: Sendable {
     }
 
     /// What a handshake needs: a stranger's flood of bytes must not make buffers for bulk of it.
-    private static let strangersAllocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 16384)
+    static let strangersAllocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 4096, maximum: 16384)
 
-    /// Grows with the traffic, from what a handshake needs to what bulk needs.
-    static let receiveAllocator = AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: 1 << 20)
+    /// Has reads of a control connection grow with the traffic, from what a handshake needs to what a peer's messages need, once that peer is
+    /// in a session with us. One read at a time: what comes is handed on in turns.
+    static func readForMessages(_ channel: any Channel) { self.read(channel, upTo: EarshotLimits.messagesRead) }
+
+    /// Has reads grow from what a handshake needs to that many bytes, one at a time.
+    static func read(_ channel: any Channel, upTo most: Int) {
+        // Refused only by a channel that has ended.
+        let options = channel.syncOptions
+        try? options?.setOption(
+            .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 4096, initial: 16384, maximum: most))
+        try? options?.setOption(.maxMessagesPerRead, value: 1)
+    }
 
     func initialiseIncoming(_ channel: any Channel) throws {
-        let id = ObjectIdentifier(channel)
+        let id = LinkID.next()
         let unproven = self.unproven
         unproven.admit(id, from: channel.remoteAddress) { [weak channel] in channel?.close(mode: .all, promise: nil) }
         channel.closeFuture.whenComplete { _ in unproven.remove(id) }
@@ -130,22 +158,22 @@ package final class Transport: Sendable {
             channel.close(mode: .all, promise: nil)
         }
         channel.closeFuture.whenComplete { _ in deadline.cancel() }
-        let settings = self.settings(role: .responder, expected: nil, dialled: nil) { [weak channel] result in
+        let settings = self.settings(role: .responder, expected: nil, dialled: nil) { result in
             deadline.cancel()
             // One that failed counts until it is closed: it may still be hearing why.
             guard case .success = result else { return }
             unproven.remove(id)
-            channel?.setOption(.recvAllocator, value: Self.receiveAllocator).whenFailure { _ in }
         }
         let contexts = self.contexts
+        let examiner = self.chainExaminer
         let logger = self.logger
         let first = FirstByteHandler(preference: settings.hello.encryption) { context, transport in
             let pipeline = context.pipeline.syncOperations
             switch transport {
             case .tls:
-                let voucher = Voucher()
+                let voucher = Voucher(examiner)
                 let tls = contexts.serverHandler(voucher)
-                try pipeline.addHandler(tls, position: .last)
+                try pipeline.addHandlers([self.handshakeGate(on: context.eventLoop), tls], position: .last)
                 try pipeline.addHandler(
                     ConnectionHandler(
                         settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }),
@@ -176,7 +204,7 @@ package final class Transport: Sendable {
         let failures = self.handshakeFailures
         return ConnectionHandler.Settings(
             role: role, purpose: purpose, tickets: self.tickets, hello: hello, expectedPeer: expected, dialledAddress: dialled,
-            spokenTLS: self.spokenTLS, standing: self.standing,
+            spokenTLS: self.spokenTLS, standing: self.standing, accounts: self.accounts,
             sign: { try identity.sign($0) }, emit: self.emit,
             settled: { result in
                 if case .failure(let error) = result, !(error.underlying is StandingPeers.Already) { failures.count(error.code) }
@@ -195,7 +223,7 @@ package final class Transport: Sendable {
     }
 
     func track(_ channel: any Channel, until settled: EventLoopFuture<Void>) throws {
-        let id = ObjectIdentifier(channel)
+        let id = LinkID.next()
         let isStopped = self.dials.withLock { dials in
             dials?[id] = channel
             return dials == nil

@@ -4,7 +4,7 @@ import Synchronization
 /// The connections that have not proven a key yet: few, and the oldest gives way, so that squatters keep nobody out.
 package final class UnprovenConnections: Sendable {
     private struct Entry {
-        let id: ObjectIdentifier
+        let id: LinkID
         let origin: [UInt8]
         let close: @Sendable () -> Void
     }
@@ -16,7 +16,7 @@ package final class UnprovenConnections: Sendable {
     package var count: Int { self.entries.withLock { $0.count } }
 
     /// Takes in a connection, and closes the oldest of all or of its own address where there are too many.
-    package func admit(_ id: ObjectIdentifier, from address: SocketAddress?, close: @escaping @Sendable () -> Void) {
+    package func admit(_ id: LinkID, from address: SocketAddress?, close: @escaping @Sendable () -> Void) {
         let origin = address.flatMap(Self.origin) ?? []
         let evicted = self.entries.withLock { entries -> [Entry] in
             var evicted: [Entry] = []
@@ -35,7 +35,7 @@ package final class UnprovenConnections: Sendable {
     }
 
     /// The connection is proven or gone.
-    package func remove(_ id: ObjectIdentifier) {
+    package func remove(_ id: LinkID) {
         self.entries.withLock { entries in
             entries.removeAll { $0.id == id }
         }

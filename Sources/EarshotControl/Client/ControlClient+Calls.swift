@@ -123,7 +123,7 @@ extension ControlClient {
 
     /// `POST /v1/resources` with a path that the daemon opens itself; answers at once.
     package func sendResource(_ request: ControlAPI.ResourceRequest) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
-        try await self.call(.POST, ControlPath.path(["resources"]), body: try Self.json(request), as: ControlAPI.ResourceList.self)
+        try await self.call(.POST, ControlPath.path(["resources"]), body: try Self.json(request), as: ControlAPI.ResourceList.self).whole()
     }
 
     /// `POST /v1/resources` with the content as the body; answers when the receiver has it, or with `queue` when the daemon has.
@@ -136,7 +136,7 @@ extension ControlClient {
         if let digest { query.append(("digest", digest.rawValue)) }
         if queue { query.append(("queue", "true")) }
         let path = ControlPath.path(["resources"], query: query)
-        return try await self.call(.POST, path, body: .stream(content, length: size), as: ControlAPI.ResourceList.self)
+        return try await self.call(.POST, path, body: .stream(content, length: size), as: ControlAPI.ResourceList.self).whole()
     }
 
     /// `GET /v1/resources`

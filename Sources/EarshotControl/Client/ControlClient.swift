@@ -19,16 +19,21 @@ package struct ControlClient: Sendable {
     /// How long a daemon may take to answer a call that waits for nobody: far longer than a busy one takes, so that it hangs.
     package static let patience: Duration = .seconds(30)
     private let patience: Duration
+    private let onUnreadable: @Sendable (String) -> Void
 
-    private init(socketPath: String, patience: Duration, http: HTTPClient) {
+    private init(socketPath: String, patience: Duration, http: HTTPClient, onUnreadable: @escaping @Sendable (String) -> Void) {
         self.socketPath = socketPath
         self.patience = patience
         self.http = http
+        self.onUnreadable = onUnreadable
     }
 
     /// Calls `body` with a client of the daemon at the socket, and closes its connections afterwards.
+    ///
+    /// What the client cannot read of an answer, and goes on without, is told to `onUnreadable` in words that may quote a peer.
     package static func with<Result: Sendable>(
-        socketPath: String, patience: Duration = Self.patience, _ body: (ControlClient) async throws -> Result
+        socketPath: String, patience: Duration = Self.patience, onUnreadable: @escaping @Sendable (String) -> Void = { _ in },
+        _ body: (ControlClient) async throws -> Result
     ) async throws -> Result {
         var configuration = HTTPClient.Configuration()
         configuration.httpVersion = .http1Only
@@ -37,7 +42,7 @@ package struct ControlClient: Sendable {
         configuration.connectionPool.retryConnectionEstablishment = false
         let http = HTTPClient(eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: configuration)
         do {
-            let result = try await body(ControlClient(socketPath: socketPath, patience: patience, http: http))
+            let result = try await body(ControlClient(socketPath: socketPath, patience: patience, http: http, onUnreadable: onUnreadable))
             try? await http.shutdown()
             return result
         } catch {
@@ -110,13 +115,21 @@ package struct ControlClient: Sendable {
     ) async throws(ControlError) -> ControlReply<Value> {
         let response = try await self.open(method, path, body: body, within: method == .GET ? self.patience : nil)
         let json = try await self.collect(response)
-        return try Self.reply(json, to: "\(method) \(path)")
+        let reply: ControlReply<Value> = try Self.reply(json, to: "\(method) \(path)")
+        self.tell(reply.unreadable, of: "the answer to \(method) \(path)")
+        return reply
+    }
+
+    /// Tells what could not be read.
+    func tell(_ parts: [String], of answer: String) {
+        for part in parts { self.onUnreadable("\(answer): \(part)") }
     }
 
     /// An answer to a call, decoded.
     static func reply<Value: Decodable & Sendable>(_ json: [UInt8], to call: String) throws(ControlError) -> ControlReply<Value> {
         do {
-            return ControlReply(value: try ControlJSON.decode(Value.self, from: json), json: json)
+            let (value, unreadable) = try ControlJSON.read(Value.self, from: json)
+            return ControlReply(value: value, json: json, unreadable: unreadable)
         } catch {
             throw .malformed("the daemon's answer to \(call): \(error)")
         }

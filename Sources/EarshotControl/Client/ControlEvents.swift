@@ -3,26 +3,31 @@ import AsyncHTTPClient
 /// The daemon's event stream: one JSON object a line (design section 7). The reader is subscribed once it has one of these.
 package struct ControlEvents: Sendable {
     private let lines: ControlLines
-    private let socketPath: String
+    private let client: ControlClient
 
     init(response: HTTPClientResponse, client: ControlClient) {
         self.lines = ControlLines(response: response, client: client)
-        self.socketPath = client.socketPath
+        self.client = client
     }
 
     /// Hands over each event in order until `body` returns false; an error of `body` ends it and is thrown as it is.
     ///
-    /// The daemon's going away is an error: the stream has no end of its own. Read once.
+    /// An event that cannot be read ends nothing: it is handed over as one of an unknown type. The daemon's going away is an error: the
+    /// stream has no end of its own. Read once.
     package func forEach(_ body: (ControlReply<ControlAPI.Event>) async throws -> Bool) async throws {
-        let hasEnded = try await self.lines.forEach { line in try await body(try Self.event(line)) }
-        if hasEnded { throw ControlError.lost(path: self.socketPath, reason: "it ended the stream of events") }
+        let hasEnded = try await self.lines.forEach { line in try await body(self.event(line)) }
+        if hasEnded { throw ControlError.lost(path: self.client.socketPath, reason: "it ended the stream of events") }
     }
 
-    private static func event(_ line: [UInt8]) throws(ControlError) -> ControlReply<ControlAPI.Event> {
+    private func event(_ line: [UInt8]) -> ControlReply<ControlAPI.Event> {
+        let reply: ControlReply<ControlAPI.Event>
         do {
-            return ControlReply(value: try ControlJSON.decode(ControlAPI.Event.self, from: line), json: line)
+            let (event, unreadable) = try ControlJSON.read(ControlAPI.Event.self, from: line)
+            reply = ControlReply(value: event, json: line, unreadable: unreadable)
         } catch {
-            throw .malformed("an event of the daemon: \(error)")
+            reply = ControlReply(value: .unreadable, json: line, unreadable: [error.description])
         }
+        self.client.tell(reply.unreadable, of: "an event")
+        return reply
     }
 }

@@ -4,10 +4,19 @@ package struct ControlReply<Value: Sendable>: Sendable {
     package let value: Value
     /// One JSON document.
     package let json: [UInt8]
+    /// What of it this version cannot read, in words that may quote a peer: it is missing in the value, or unknown.
+    package let unreadable: [String]
 
     /// A value that came inside of another document, and its JSON.
-    package init(value: Value, json: [UInt8]) {
+    package init(value: Value, json: [UInt8], unreadable: [String] = []) {
         self.value = value
         self.json = json
+        self.unreadable = unreadable
+    }
+
+    /// The same, for a caller that would take what is missing for what never was: what became of something that it has just begun.
+    package func whole() throws(ControlError) -> Self {
+        guard self.unreadable.isEmpty else { throw .malformed("the daemon's answer: \(self.unreadable.joined(separator: ", "))") }
+        return self
     }
 }

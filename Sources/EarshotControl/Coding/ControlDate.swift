@@ -2,12 +2,17 @@ package import FoundationEssentials
 
 /// Times as the API writes them: ISO 8601 in UTC with milliseconds, such as `2026-11-21T10:00:00.250Z`.
 package enum ControlDate {
+    /// The first and the last second of years with four digits (RFC 3339 section 5.6), after 1970-01-01T00:00:00Z: every reader can read
+    /// what lies between.
+    private static let bounds = -62_135_596_800.0...253_402_300_799.999
+
     private static let output = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
-    /// The time as text, rounded to the nearest millisecond.
+    /// The time as text, rounded to the nearest millisecond; one beyond the years 1 to 9999 as the nearest within.
     package static func string(from date: Date) -> String {
+        let seconds = min(max(date.timeIntervalSince1970, Self.bounds.lowerBound), Self.bounds.upperBound)
         // The style cuts off instead of rounding, and most milliseconds have no exact binary fraction.
-        Self.output.format(Date(timeIntervalSince1970: date.timeIntervalSince1970 + 0.0005))
+        return Self.output.format(Date(timeIntervalSince1970: (seconds.isNaN ? 0 : seconds) + 0.0005))
     }
 
     /// Reads a time with or without a fraction of a second, in UTC or with an offset; `nil` where the text is not one.

@@ -21,12 +21,28 @@ package enum ControlJSON {
 
     /// Decodes a value of the type, or says which field is wrong.
     package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws(ControlJSONError) -> Value {
+        try self.decode(type, from: bytes, noting: nil)
+    }
+
+    /// Decodes an answer as a client does that goes on with what it can read: elements of lists and optional parts that it cannot are left
+    /// out, and told in words; times that it cannot are unknown.
+    package static func read<Value: Decodable>(
+        _ type: Value.Type, from bytes: some Sequence<UInt8>
+    ) throws(ControlJSONError) -> (value: Value, unreadable: [String]) {
+        let parts = UnreadableParts()
+        return (try self.decode(type, from: bytes, noting: parts), parts.words)
+    }
+
+    private static func decode<Value: Decodable>(
+        _ type: Value.Type, from bytes: some Sequence<UInt8>, noting parts: UnreadableParts?
+    ) throws(ControlJSONError) -> Value {
         let data = Data(bytes)
         // The decoder would guess at other encodings, and read around bytes that are none (RFC 8259 section 8.1).
         guard !data.prefix(4).contains(0), String(validating: data, as: UTF8.self) != nil else {
             throw ControlJSONError(description: "not a JSON document in UTF-8")
         }
         let decoder = JSONDecoder()
+        if let parts, let key = CodingUserInfoKey(rawValue: UnreadableParts.name) { decoder.userInfo[key] = parts }
         decoder.dateDecodingStrategy = .custom { decoder in
             let container = try decoder.singleValueContainer()
             guard let date = ControlDate.date(from: try container.decode(String.self)) else {
@@ -43,7 +59,7 @@ package enum ControlJSON {
         }
     }
 
-    private static func sentence(for error: DecodingError) -> String {
+    static func sentence(for error: DecodingError) -> String {
         switch error {
         case .keyNotFound(let key, let context):
             return "`\(Self.path(context.codingPath + [key]))` is missing"

@@ -29,33 +29,33 @@ extension ControlAPI {
         /// Rises by exactly 1 within an epoch, from 1.
         package let seq: UInt64
         /// When.
-        package let time: Date
+        @ReadableTime package var time: Date?
         /// What; it decides which of the fields below are there.
         package let type: Tolerant<Kind>
         /// With `peer.*`.
-        package let peer: Peer?
+        @ReadableValue package var peer: Peer?
         /// With `invitation.*`.
-        package let invitation: Invitation?
+        @ReadableValue package var invitation: Invitation?
         /// With `verification.changed`: with whom.
         package let peerID: String?
         /// With `verification.changed`.
-        package let verification: Verification?
+        @ReadableValue package var verification: Verification?
         /// With `session.changed`.
-        package let session: Session?
+        @ReadableValue package var session: Session?
         /// With `session.changed`: whether the session is over.
         package let ended: Bool?
         /// With `message.received`.
-        package let message: Message?
+        @ReadableValue package var message: Message?
         /// With `message.status`.
         package let messageID: String?
         /// With `message.status`.
-        package let recipient: Recipient?
+        @ReadableValue package var recipient: Recipient?
         /// With `resource.*`: the whole row.
-        package let resource: Resource?
+        @ReadableValue package var resource: Resource?
         /// With `stream.*`: the whole row.
-        package let stream: Stream?
+        @ReadableValue package var stream: Stream?
         /// With `discovery.changed`.
-        package let discovery: Discovery?
+        @ReadableValue package var discovery: Discovery?
         /// With `settings.reloaded`: the settings that are no longer what they were, such as `peer.name`.
         package let changed: [String]?
         /// With `settings.reloaded`: those of them that take effect when the daemon is started again.
@@ -67,27 +67,27 @@ extension ControlAPI {
 
         /// A value from its parts.
         package init(
-            epoch: String, seq: UInt64, time: Date, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
+            epoch: String, seq: UInt64, time: Date?, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
             peerID: String? = nil, verification: Verification? = nil, session: Session? = nil, ended: Bool? = nil, message: Message? = nil,
             messageID: String? = nil, recipient: Recipient? = nil, resource: Resource? = nil, stream: Stream? = nil,
             discovery: Discovery? = nil, changed: [String]? = nil, needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
         ) {
             self.epoch = epoch
             self.seq = seq
-            self.time = time
+            self._time = ReadableTime(time)
             self.type = type
-            self.peer = peer
-            self.invitation = invitation
+            self._peer = ReadableValue(peer)
+            self._invitation = ReadableValue(invitation)
             self.peerID = peerID
-            self.verification = verification
-            self.session = session
+            self._verification = ReadableValue(verification)
+            self._session = ReadableValue(session)
             self.ended = ended
-            self.message = message
+            self._message = ReadableValue(message)
             self.messageID = messageID
-            self.recipient = recipient
-            self.resource = resource
-            self.stream = stream
-            self.discovery = discovery
+            self._recipient = ReadableValue(recipient)
+            self._resource = ReadableValue(resource)
+            self._stream = ReadableValue(stream)
+            self._discovery = ReadableValue(discovery)
             self.changed = changed
             self.needsRestart = needsRestart
             self.from = from
@@ -103,5 +103,8 @@ extension ControlAPI {
             case needsRestart = "needs_restart"
             case from, to
         }
+
+        /// What stands for an event that could not be read at all: of no known type, at no known place.
+        static let unreadable = Event(epoch: "", seq: 0, time: nil, type: .unknown("unreadable"))
     }
 }

@@ -26,11 +26,11 @@ extension ControlAPI {
         /// How it stands.
         package let state: Tolerant<State>
         /// Why, where that is known.
-        package let error: Failure?
+        @ReadableValue package var error: Failure?
         /// When it was made, or came in.
-        package let createdAt: Date
+        @ReadableTime package var createdAt: Date?
         /// When it times out.
-        package let expiresAt: Date
+        @ReadableTime package var expiresAt: Date?
         /// The session that came of it.
         package let sessionID: String?
 
@@ -45,9 +45,9 @@ extension ControlAPI {
             self.peerName = peerName
             self.context = context
             self.state = state
-            self.error = error
-            self.createdAt = createdAt
-            self.expiresAt = expiresAt
+            self._error = ReadableValue(error)
+            self._createdAt = ReadableTime(createdAt)
+            self._expiresAt = ReadableTime(expiresAt)
             self.sessionID = sessionID
         }
 
@@ -65,11 +65,11 @@ extension ControlAPI {
     /// The answer of `GET /v1/invitations`.
     package struct InvitationList: Codable, Hashable, Sendable {
         /// The pending ones unless all were asked for.
-        package let invitations: [Invitation]
+        @ReadableElements package var invitations: [Invitation]
 
         /// A value from its parts.
         package init(invitations: [Invitation]) {
-            self.invitations = invitations
+            self._invitations = ReadableElements(invitations)
         }
 
         private enum CodingKeys: String, CodingKey {

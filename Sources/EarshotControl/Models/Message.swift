@@ -50,9 +50,9 @@ extension ControlAPI {
         /// How it travels.
         package let mode: Tolerant<Mode>
         /// By the sender's clock.
-        package let sentAt: Date
+        @ReadableTime package var sentAt: Date?
         /// When it was committed here; `nil` for outgoing ones.
-        package let receivedAt: Date?
+        @ReadableValue package var receivedAt: Date?
         /// Whether it was read.
         package let state: Tolerant<State>
         /// With an outgoing one: what became of it at each.
@@ -70,8 +70,8 @@ extension ControlAPI {
             self.body = body
             self.contentType = contentType
             self.mode = mode
-            self.sentAt = sentAt
-            self.receivedAt = receivedAt
+            self._sentAt = ReadableTime(sentAt)
+            self._receivedAt = ReadableValue(receivedAt)
             self.state = state
             self.recipients = recipients
         }
@@ -91,18 +91,17 @@ extension ControlAPI {
         /// Decodes either form of the body.
         package init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
-            self.init(
-                id: try container.decode(String.self, forKey: .id),
-                direction: try container.decode(Tolerant<Direction>.self, forKey: .direction),
-                sender: try container.decode(Sender.self, forKey: .sender),
-                to: try container.decodeIfPresent([String].self, forKey: .to),
-                body: try BodyCoding.decode(text: .body, base64: .bodyBase64, in: container).bytes,
-                contentType: try container.decode(String.self, forKey: .contentType),
-                mode: try container.decode(Tolerant<Mode>.self, forKey: .mode),
-                sentAt: try container.decode(Date.self, forKey: .sentAt),
-                receivedAt: try container.decodeIfPresent(Date.self, forKey: .receivedAt),
-                state: try container.decode(Tolerant<State>.self, forKey: .state),
-                recipients: try container.decodeIfPresent([Recipient].self, forKey: .recipients))
+            self.id = try container.decode(String.self, forKey: .id)
+            self.direction = try container.decode(Tolerant<Direction>.self, forKey: .direction)
+            self.sender = try container.decode(Sender.self, forKey: .sender)
+            self.to = try container.decodeIfPresent([String].self, forKey: .to)
+            self.body = try BodyCoding.decode(text: .body, base64: .bodyBase64, in: container).bytes
+            self.contentType = try container.decode(String.self, forKey: .contentType)
+            self.mode = try container.decode(Tolerant<Mode>.self, forKey: .mode)
+            self._sentAt = try container.decode(ReadableTime.self, forKey: .sentAt)
+            self._receivedAt = try container.decode(ReadableValue<Date>.self, forKey: .receivedAt)
+            self.state = try container.decode(Tolerant<State>.self, forKey: .state)
+            self.recipients = try container.decodeIfPresent([Recipient].self, forKey: .recipients)
         }
 
         /// Encodes the body in the form that fits it.
@@ -116,7 +115,7 @@ extension ControlAPI {
             try container.encode(self.contentType, forKey: .contentType)
             try container.encode(self.size, forKey: .size)
             try container.encode(self.mode, forKey: .mode)
-            try container.encode(self.sentAt, forKey: .sentAt)
+            try container.encode(self._sentAt, forKey: .sentAt)
             try container.encode(ExplicitNull(wrappedValue: self.receivedAt), forKey: .receivedAt)
             try container.encode(self.state, forKey: .state)
             try container.encodeIfPresent(self.recipients, forKey: .recipients)
@@ -126,13 +125,13 @@ extension ControlAPI {
     /// The answer of `GET /v1/messages`.
     package struct MessageList: Codable, Hashable, Sendable {
         /// Oldest first; fewer than were asked for where an answer would be too long.
-        package let messages: [Message]
+        @ReadableElements package var messages: [Message]
         /// Where there are more: what to give as `after` for those.
         package let next: String?
 
         /// A value from its parts.
         package init(messages: [Message], next: String? = nil) {
-            self.messages = messages
+            self._messages = ReadableElements(messages)
             self.next = next
         }
 

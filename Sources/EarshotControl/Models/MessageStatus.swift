@@ -16,13 +16,13 @@ extension ControlAPI {
         /// What became of the message there.
         package let status: Tolerant<DeliveryStatus>
         /// Why it failed.
-        package let error: Failure?
+        @ReadableValue package var error: Failure?
 
         /// A value from its parts.
         package init(peerID: String, status: Tolerant<DeliveryStatus>, error: Failure? = nil) {
             self.peerID = peerID
             self.status = status
-            self.error = error
+            self._error = ReadableValue(error)
         }
 
         private enum CodingKeys: String, CodingKey {

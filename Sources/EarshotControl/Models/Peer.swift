@@ -30,19 +30,20 @@ extension ControlAPI {
         /// Where its row comes from, such as `avahi`.
         package let sources: [String]
         /// Why it could not be reached when that was last tried, for a peer that the settings name or for which another key answers.
-        package let error: Failure?
+        @ReadableValue package var error: Failure?
         /// Who trusts or blocks it; absent where nobody does.
         package let trustSource: Tolerant<TrustSource>?
         /// When its trust ends by itself.
-        package let trustExpiresAt: Date?
+        @ReadableValue package var trustExpiresAt: Date?
         /// What came of the last comparison of digits with it.
         package let verified: Tolerant<Verified>?
-        /// Another key that goes by the same name, where this machine has dealt with one of the two.
+        /// Another peer that goes by the same name: one that is known here too, so that the name means neither, else a stranger beside a
+        /// known one.
         package let nameConflict: String?
         /// When it was first met.
-        package let firstSeen: Date
+        @ReadableTime package var firstSeen: Date?
         /// When it was last heard of.
-        package let lastSeen: Date
+        @ReadableTime package var lastSeen: Date?
 
         /// A value from its parts.
         package init(
@@ -61,13 +62,13 @@ extension ControlAPI {
             self.addresses = addresses
             self.discoveryInfo = discoveryInfo
             self.sources = sources
-            self.error = error
+            self._error = ReadableValue(error)
             self.trustSource = trustSource
-            self.trustExpiresAt = trustExpiresAt
+            self._trustExpiresAt = ReadableValue(trustExpiresAt)
             self.verified = verified
             self.nameConflict = nameConflict
-            self.firstSeen = firstSeen
-            self.lastSeen = lastSeen
+            self._firstSeen = ReadableTime(firstSeen)
+            self._lastSeen = ReadableTime(lastSeen)
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -86,11 +87,11 @@ extension ControlAPI {
     /// The answer of `GET /v1/peers`.
     package struct PeerList: Codable, Hashable, Sendable {
         /// In the daemon's order.
-        package let peers: [Peer]
+        @ReadableElements package var peers: [Peer]
 
         /// A value from its parts.
         package init(peers: [Peer]) {
-            self.peers = peers
+            self._peers = ReadableElements(peers)
         }
 
         private enum CodingKeys: String, CodingKey {

@@ -12,11 +12,11 @@ extension ControlAPI {
         /// Who has decided that.
         package let trustSource: Tolerant<TrustSource>?
         /// When its trust ends by itself.
-        package let trustExpiresAt: Date?
+        @ReadableValue package var trustExpiresAt: Date?
         /// What came of the last comparison of digits.
         package let verified: Tolerant<Verified>?
         /// One for each action.
-        package let decisions: [PolicyDecision]
+        @ReadableElements package var decisions: [PolicyDecision]
 
         /// A value from its parts.
         package init(
@@ -28,9 +28,9 @@ extension ControlAPI {
             self.peerName = peerName
             self.trust = trust
             self.trustSource = trustSource
-            self.trustExpiresAt = trustExpiresAt
+            self._trustExpiresAt = ReadableValue(trustExpiresAt)
             self.verified = verified
-            self.decisions = decisions
+            self._decisions = ReadableElements(decisions)
         }
 
         private enum CodingKeys: String, CodingKey {

@@ -44,7 +44,7 @@ extension ControlAPI {
         /// Over the last few seconds; 0 when nothing moves.
         package let bytesPerSecond: UInt64
         /// Whole seconds at the pace of the last while, where that can be told.
-        package let secondsLeft: UInt64?
+        @ReadableValue package var secondsLeft: UInt64?
         /// How the transfer stands.
         package let state: Tolerant<State>
         /// `ALGORITHM:HEX` once known.
@@ -52,11 +52,11 @@ extension ControlAPI {
         /// The source of an outgoing one, or where a received one was published.
         package let path: String?
         /// Why it failed.
-        package let error: Failure?
+        @ReadableValue package var error: Failure?
         /// When it was offered.
-        package let createdAt: Date
+        @ReadableTime package var createdAt: Date?
         /// When it ended.
-        package let completedAt: Date?
+        @ReadableValue package var completedAt: Date?
         /// Whether the content of an incoming, completed one can still be fetched.
         package let inSpool: Bool?
 
@@ -76,13 +76,13 @@ extension ControlAPI {
             self.size = size
             self.transferred = transferred
             self.bytesPerSecond = bytesPerSecond
-            self.secondsLeft = secondsLeft
+            self._secondsLeft = ReadableValue(secondsLeft)
             self.state = state
             self._digest = ExplicitNull(wrappedValue: digest)
             self.path = path
-            self.error = error
-            self.createdAt = createdAt
-            self.completedAt = completedAt
+            self._error = ReadableValue(error)
+            self._createdAt = ReadableTime(createdAt)
+            self._completedAt = ReadableValue(completedAt)
             self.inSpool = inSpool
         }
 
@@ -103,11 +103,11 @@ extension ControlAPI {
     /// The answer of `GET` and `POST /v1/resources`.
     package struct ResourceList: Codable, Hashable, Sendable {
         /// Both directions, or one a recipient.
-        package let resources: [Resource]
+        @ReadableElements package var resources: [Resource]
 
         /// A value from its parts.
         package init(resources: [Resource]) {
-            self.resources = resources
+            self._resources = ReadableElements(resources)
         }
 
         private enum CodingKeys: String, CodingKey {

@@ -6,15 +6,15 @@ extension ControlAPI {
         /// A UUID in lower case.
         package let id: String
         /// The members but for this machine.
-        package let members: [Member]
+        @ReadableElements package var members: [Member]
         /// When it was agreed.
-        package let createdAt: Date
+        @ReadableTime package var createdAt: Date?
 
         /// A value from its parts.
         package init(id: String, members: [Member], createdAt: Date) {
             self.id = id
-            self.members = members
-            self.createdAt = createdAt
+            self._members = ReadableElements(members)
+            self._createdAt = ReadableTime(createdAt)
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -51,11 +51,11 @@ extension ControlAPI {
     /// The answer of `GET /v1/sessions`.
     package struct SessionList: Codable, Hashable, Sendable {
         /// In the daemon's order.
-        package let sessions: [Session]
+        @ReadableElements package var sessions: [Session]
 
         /// A value from its parts.
         package init(sessions: [Session]) {
-            self.sessions = sessions
+            self._sessions = ReadableElements(sessions)
         }
 
         private enum CodingKeys: String, CodingKey {

@@ -20,9 +20,9 @@ extension ControlAPI {
         /// How much of everything there is.
         package let counts: Counts
         /// When this run began.
-        package let startedAt: Date
+        @ReadableTime package var startedAt: Date?
         /// What is this machine's own business; older daemons do not say it.
-        package let local: Local?
+        @ReadableValue package var local: Local?
 
         /// A value from its parts.
         package init(
@@ -37,8 +37,8 @@ extension ControlAPI {
             self.addresses = addresses
             self.discovery = discovery
             self.counts = counts
-            self.startedAt = startedAt
-            self.local = local
+            self._startedAt = ReadableTime(startedAt)
+            self._local = ReadableValue(local)
         }
 
         private enum CodingKeys: String, CodingKey {

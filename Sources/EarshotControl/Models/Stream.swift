@@ -29,11 +29,11 @@ extension ControlAPI {
         /// Over the last few seconds; 0 when nothing moves.
         package let bytesPerSecond: UInt64
         /// When this side heard of it.
-        package let openedAt: Date
+        @ReadableTime package var openedAt: Date?
         /// When it ended.
-        package let closedAt: Date?
+        @ReadableValue package var closedAt: Date?
         /// Why it did not come to its end.
-        package let error: Failure?
+        @ReadableValue package var error: Failure?
 
         /// A value from its parts.
         package init(
@@ -48,9 +48,9 @@ extension ControlAPI {
             self.state = state
             self.transferred = transferred
             self.bytesPerSecond = bytesPerSecond
-            self.openedAt = openedAt
-            self.closedAt = closedAt
-            self.error = error
+            self._openedAt = ReadableTime(openedAt)
+            self._closedAt = ReadableValue(closedAt)
+            self._error = ReadableValue(error)
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -68,11 +68,11 @@ extension ControlAPI {
     /// The answer of `GET /v1/streams`.
     package struct StreamList: Codable, Hashable, Sendable {
         /// Open ones of both directions, and the last that were closed.
-        package let streams: [Stream]
+        @ReadableElements package var streams: [Stream]
 
         /// A value from its parts.
         package init(streams: [Stream]) {
-            self.streams = streams
+            self._streams = ReadableElements(streams)
         }
 
         private enum CodingKeys: String, CodingKey {

@@ -25,9 +25,9 @@ extension ControlAPI {
         /// Six digits, once they are there.
         @ExplicitNull package var digits: String?
         /// Why it has ended without them, or what is wrong with them.
-        package let error: Failure?
+        @ReadableValue package var error: Failure?
         /// Until when it is waited for, or the digits are shown.
-        package let expiresAt: Date?
+        @ReadableValue package var expiresAt: Date?
 
         /// A value from its parts.
         package init(
@@ -37,8 +37,8 @@ extension ControlAPI {
             self.peerName = peerName
             self.state = state
             self._digits = ExplicitNull(wrappedValue: digits)
-            self.error = error
-            self.expiresAt = expiresAt
+            self._error = ReadableValue(error)
+            self._expiresAt = ReadableValue(expiresAt)
         }
 
         private enum CodingKeys: String, CodingKey {

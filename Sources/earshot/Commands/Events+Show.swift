@@ -1,10 +1,10 @@
 import EarshotControl
 
 extension ControlEvents {
-    /// Prints a line for each event that is wanted, until the daemon goes away; gaps always.
+    /// Prints a line for each event that is wanted, until the daemon goes away; gaps, and what cannot be read, always.
     func show(json: Bool, where isWanted: (ControlAPI.Event) -> Bool) async throws {
         try await self.forEach { event in
-            guard isWanted(event.value) || event.value.type == .gap else { return true }
+            guard isWanted(event.value) || event.value.type == .gap || !event.unreadable.isEmpty else { return true }
             if json {
                 try Standard.write(json: event.json)
             } else {

@@ -32,9 +32,10 @@ struct FileListCommand: AsyncParsableCommand {
     private static func draw(_ events: ControlEvents) async throws {
         var moving: [String: ControlAPI.Resource] = [:]
         try await events.forEach { event in
+            let isReadable = event.unreadable.isEmpty
             let event = event.value
             guard let resource = event.resource else {
-                if event.type == .gap { try Standard.write(Render.event(event)) }
+                if event.type == .gap || !isReadable { try Standard.write(Render.event(event)) }
                 return true
             }
             moving[resource.id] = resource.state == .transferring ? resource : nil

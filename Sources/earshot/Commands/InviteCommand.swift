@@ -53,9 +53,9 @@ struct InviteCommand: AsyncParsableCommand {
             Standard.note("waiting for \(made.value.peerName.escapedForDisplay) to answer")
             try await events.forEach { event in
                 switch event.value.type {
-                case .known(.invitationResolved): return event.value.invitation?.id != id
-                // The decision may be among what was missed.
-                case .known(.gap): return try await client.invitation(id).value.state == .pending
+                case .known(.invitationResolved) where event.value.invitation != nil: return event.value.invitation?.id != id
+                // The decision may be among what was missed, or cannot be read.
+                case .known(.gap), .known(.invitationResolved): return try await client.invitation(id).value.state == .pending
                 default: return true
                 }
             }
@@ -65,10 +65,11 @@ struct InviteCommand: AsyncParsableCommand {
 
     /// Takes back what was made for a question whose answer was lost, where there is a daemon again.
     private static func withdraw(_ client: ControlClient, to peer: String, since: Date) async {
+        // Whom the name means, the daemon knows.
+        guard let id = try? await client.peer(peer).value.id else { return }
         let invitations = (try? await client.invitations().value.invitations) ?? []
-        for invitation in invitations where invitation.direction == .outgoing && invitation.createdAt >= since {
-            let isMeant = invitation.peerName == peer || invitation.peerID.hasPrefix(peer.uppercased())
-            if isMeant { try? await client.withdraw(invitation.id) }
+        for invitation in invitations where invitation.direction == .outgoing && invitation.peerID == id {
+            if let made = invitation.createdAt, made >= since { try? await client.withdraw(invitation.id) }
         }
     }
 
@@ -78,7 +79,7 @@ struct InviteCommand: AsyncParsableCommand {
         let reason = invitation.error?.message
         switch invitation.state {
         // Nobody was asked, and perhaps nobody is there.
-        case .known(.accepted) where invitation.createdAt == invitation.expiresAt:
+        case .known(.accepted) where invitation.createdAt != nil && invitation.createdAt == invitation.expiresAt:
             Standard.note("there is a session with \(name) already; say something: earshot send \(name) hello")
         case .known(.accepted): Standard.note("\(name) accepted; say something: earshot send \(name) hello")
         case .known(.declined): throw CommandFailure(.denied, "\(name) declined")

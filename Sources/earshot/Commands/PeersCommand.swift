@@ -19,9 +19,10 @@ struct PeersCommand: AsyncParsableCommand {
                     try Standard.write(json: peers.json)
                 } else {
                     try Render.peers(peers.value.peers).show(empty: "no peers yet")
+                    let byID = Dictionary(peers.value.peers.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
                     for peer in peers.value.peers {
                         if let words = Render.trouble(peer) { Standard.note(words) }
-                        if let words = NameWarning.line(peer) { Standard.note(words) }
+                        if let words = NameWarning.line(peer, namesake: peer.nameConflict.flatMap { byID[$0] }) { Standard.note(words) }
                     }
                 }
             }

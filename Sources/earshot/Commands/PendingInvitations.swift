@@ -3,8 +3,8 @@ import EarshotSafety
 
 /// Finds the invitation that a person means to answer.
 enum PendingInvitations {
-    /// What a person may give of an invitation's id at least, in characters.
-    static let idPrefixMinimum = 4
+    /// What a person may give of an invitation's id at least, in characters: the inviter has chosen it, and four of them spell words.
+    static let idPrefixMinimum = 8
 
     /// The pending incoming invitation of that id, of that peer, or of that beginning of an id, in this order.
     static func find(_ text: String, _ client: ControlClient) async throws -> ControlAPI.Invitation {

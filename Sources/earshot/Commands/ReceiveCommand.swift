@@ -36,7 +36,7 @@ struct ReceiveCommand: AsyncParsableCommand {
         let (follow, count, timeout) = (self.follow, self.count, self.timeout)
         try await self.options.withClient { client in
             guard follow || count != nil || timeout != nil else {
-                _ = try await reader.drain(client, printed: 0)
+                try await reader.drain(client)
                 return
             }
             // With a timeout alone, the first message ends the waiting.

@@ -49,10 +49,17 @@ struct VerifyCommand: AsyncParsableCommand {
             Standard.note("waiting for earshot verify to be typed on \(started.value.peerName.escapedForDisplay) too")
             // What came of it, as it was told: a moment later the daemon may have gone on to something else.
             var outcome: ControlReply<ControlAPI.Verification>?
+            func look() async throws -> Bool {
+                let now = try await client.verification(of: id)
+                guard now.value.state != .waiting else { return true }
+                outcome = now
+                return false
+            }
             try await events.forEach { event in
                 switch event.value.type {
                 case .known(.verificationChanged):
-                    guard event.value.peerID == id, let told = event.value.verification else { return true }
+                    guard event.value.peerID == id else { return true }
+                    guard let told = event.value.verification else { return try await look() }
                     switch told.state {
                     case .known(.waiting), .known(.requested): return true
                     case .known(.ready): break
@@ -62,13 +69,9 @@ struct VerifyCommand: AsyncParsableCommand {
                     }
                     outcome = ControlReply(value: told, json: try ControlJSON.encode(told))
                     return false
-                // What came of it may be among what was missed.
-                case .known(.gap):
-                    let now = try await client.verification(of: id)
-                    guard now.value.state != .waiting else { return true }
-                    outcome = now
-                    return false
-                default: return true
+                // What came of it may be among what was missed, or cannot be read.
+                case .known(.gap): return try await look()
+                default: return event.unreadable.isEmpty ? true : try await look()
                 }
             }
             guard let outcome else { return try await client.verification(of: id) }
@@ -86,9 +89,12 @@ struct VerifyCommand: AsyncParsableCommand {
                 peer: verification.peerName)
         }
         guard !isSilent else { return }
+        // The name, where it means this peer: another one that is known may have it too.
+        let isMeant = try? await client.peer(verification.peerName).value.id == verification.peerID
+        let next = isMeant == true ? name : Words.short(verification.peerID).escapedForDisplay
         try Standard.write(digits.escapedForDisplay + "\n")
         guard Terminal.canAsk else {
-            Standard.note("if \(name) shows the same digits: earshot trust \(name)")
+            Standard.note("if \(name) shows the same digits: earshot trust \(next)")
             return
         }
         switch Terminal.ask("do the digits match? [y/N] ") {
@@ -100,9 +106,9 @@ struct VerifyCommand: AsyncParsableCommand {
             throw CommandFailure(
                 .denied,
                 "the digits differ: this is not \(name)'s key, or somebody is in between; it is remembered, and nothing is trusted",
-                hint: "look for who is on the network, then try again: earshot verify \(name)")
+                hint: "look for who is on the network, then try again: earshot verify \(next)")
         default:
-            throw CommandFailure(.denied, "nothing was decided about \(name)", hint: "if the digits were equal: earshot trust \(name)")
+            throw CommandFailure(.denied, "nothing was decided about \(name)", hint: "if the digits were equal: earshot trust \(next)")
         }
     }
 }

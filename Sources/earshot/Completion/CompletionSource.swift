@@ -3,7 +3,8 @@ import EarshotControl
 
 /// What the daemon knows at the moment, as the words that complete a command.
 ///
-/// A name is offered where it means one peer and can be typed; the beginning of the id otherwise.
+/// A name is offered where it means one peer and can be typed; otherwise the beginning of the id, or all of it where that is only
+/// advertised.
 struct CompletionSource: Sendable {
     let peers: [ControlAPI.Peer]
     let sessions: [ControlAPI.Session]
@@ -47,7 +48,13 @@ struct CompletionSource: Sendable {
         }
     }
 
+    /// Whether a text is long enough to be meant as this id.
+    private static func begins(_ id: String, with text: String) -> Bool { text.utf8.count >= 8 && id.hasPrefix(text.uppercased()) }
+
     private func word(_ name: String, _ id: String, _ note: String) -> CompletionWord {
-        CompletionWord(name, id: id, isClear: !self.peers.contains { $0.name == name && $0.id != id }, note: note)
+        // Nor where it is as another peer's id begins, which would be meant.
+        let isTaken = self.peers.contains { $0.id != id && ($0.name == name || Self.begins($0.id, with: name)) }
+        let peer = self.peers.first { $0.id == id }
+        return CompletionWord(name, typedID: peer.map(Words.typed) ?? Words.short(id), isClear: !isTaken, note: note)
     }
 }

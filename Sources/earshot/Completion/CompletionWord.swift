@@ -15,7 +15,12 @@ struct CompletionWord: Hashable, Sendable {
 
     /// A name where it is clear, the beginning of the id otherwise.
     init(_ name: String, id: String, isClear: Bool, note: String) {
-        self.id = Words.short(id)
+        self.init(name, typedID: Words.short(id), isClear: isClear, note: note)
+    }
+
+    /// A name where it is clear, the id as it may be given otherwise.
+    init(_ name: String, typedID: String, isClear: Bool, note: String) {
+        self.id = typedID
         self.text = isClear && Self.isTypeable(name) ? name : self.id
         self.note = note
     }

@@ -50,7 +50,7 @@ struct CommandFailure: Error, Hashable, Sendable {
             return
         }
         let lines = candidates.map { "  \($0.id.escapedForDisplay)  \($0.name.escapedForDisplay)" }
-        self.init(failure.status, failure.message, hint: (["give the id, or at least 8 characters of it:"] + lines).joined(separator: "\n"))
+        self.init(failure.status, failure.message, hint: (["say which by its id:"] + lines).joined(separator: "\n"))
     }
 
     private static func unreachable(_ path: String, _ reason: String, _ code: CInt?) -> CommandFailure {

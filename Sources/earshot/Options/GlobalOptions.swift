@@ -19,6 +19,8 @@ struct GlobalOptions: ParsableArguments {
 
     /// Calls `body` with a client of the daemon.
     func withClient<Result: Sendable>(_ body: (ControlClient) async throws -> Result) async throws -> Result {
-        try await ControlClient.with(socketPath: ControlSocket.path(given: self.socket), body)
+        let remarks = UnreadableRemarks()
+        return try await ControlClient.with(
+            socketPath: ControlSocket.path(given: self.socket), onUnreadable: { part in remarks.tell(part) }, body)
     }
 }

@@ -14,14 +14,21 @@ struct MessageReader: Sendable {
     let limit: Int?
     let form: Form
 
+    /// Prints what is unread now.
+    func drain(_ client: ControlClient) async throws { _ = try await self.drain(client, from: self.from, printed: 0) }
+
     /// Prints what is unread now; `printed` is how many there were before, and the result how many there are now.
-    func drain(_ client: ControlClient, printed: Int) async throws -> Int {
+    private func drain(_ client: ControlClient, from: String?, printed: Int) async throws -> Int {
         var printed = printed
+        // What cannot be read stays unread, and is passed over from there.
+        var place: String?
         while true {
             let wanted = min(ReceiveCommand.page, (self.limit ?? .max) - printed)
             guard wanted > 0 else { return printed }
-            let messages = try await client.messages(from: self.from, limit: wanted).value.messages
-            guard !messages.isEmpty else { return printed }
+            let page = try await client.messages(from: from, after: place, limit: wanted)
+            let messages = page.value.messages
+            guard !messages.isEmpty || page.value.next != nil else { return printed }
+            if !page.unreadable.isEmpty { place = page.value.next }
             let written = Mutex<[ControlAPI.ReadRequest.Entry]>([])
             let mark: @Sendable () async throws -> Void = {
                 let entries = written.withLock { $0 }
@@ -41,6 +48,7 @@ struct MessageReader: Sendable {
             try await mark()
             try Standard.check(failure)
             printed += messages.count
+            if !page.unreadable.isEmpty, place == nil { return printed }
         }
     }
 
@@ -74,7 +82,7 @@ struct MessageReader: Sendable {
                     try await events.forEach { event in
                         if let message = event.value.message, message.mode == .unreliable {
                             if sender == nil || sender == message.sender.id { waker.yield(.unreliable(message)) }
-                        } else if event.value.type == .messageReceived || event.value.type == .gap {
+                        } else if event.value.type == .messageReceived || event.value.type == .gap || !event.unreadable.isEmpty {
                             waker.yield(.look)
                         }
                         return true
@@ -90,7 +98,9 @@ struct MessageReader: Sendable {
                 }
             }
             defer { group.cancelAll() }
-            var printed = try await self.drain(client, printed: 0)
+            // By its id from here on: a name may come to mean another peer, or two.
+            let from = sender ?? self.from
+            var printed = try await self.drain(client, from: from, printed: 0)
             if let wanted, printed >= wanted { return printed }
             for try await wake in wakes {
                 if case .unreliable(let message) = wake {
@@ -98,12 +108,15 @@ struct MessageReader: Sendable {
                     printed += 1
                 }
                 if let wanted, printed >= wanted { break }
-                printed = try await self.drain(client, printed: printed)
+                printed = try await self.drain(client, from: from, printed: printed)
                 if let wanted, printed >= wanted { break }
             }
             return printed
         }
     }
+
+    /// A full id, in characters.
+    private static let idLength = 52
 
     /// The id of the peer whose messages are wanted; a full id need not have been seen.
     private func sender(_ client: ControlClient) async throws -> String? {
@@ -111,7 +124,7 @@ struct MessageReader: Sendable {
         do throws(ControlError) {
             return try await client.peer(from).value.id
         } catch {
-            guard case .problem(let problem) = error, problem.code == "unknown-peer" else { throw error }
+            guard case .problem(let problem) = error, problem.code == "unknown-peer", from.utf8.count == Self.idLength else { throw error }
             return from.uppercased()
         }
     }

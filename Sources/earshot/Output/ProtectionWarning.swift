@@ -12,7 +12,7 @@ struct ProtectionWarning: Sendable {
         var told: Set<String> = []
         for name in peers {
             guard let peer = try? await self.client.peer(name).value, told.insert(peer.id).inserted else { continue }
-            if let words = NameWarning.line(peer) { Standard.note(words) }
+            if let words = await NameWarning(client: self.client).line(of: peer) { Standard.note(words) }
             if peer.protection == .known(.unprotected) { Standard.note(Self.line(peer.name)) }
         }
     }

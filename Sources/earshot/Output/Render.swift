@@ -140,8 +140,8 @@ enum Render {
 
     /// One line about an event.
     static func event(_ event: ControlAPI.Event) -> String {
-        let what =
-            Self.subject(event).map { " " + $0.escapedForDisplay } ?? ""
+        // A known one is about something; what cannot be read is unknown.
+        let what = Self.subject(event).map { " " + $0.escapedForDisplay } ?? (event.type.known == nil ? "" : " unknown")
         return "\(Words.time(event.time)) \(event.type.rawValue.escapedForDisplay)\(what)\n"
     }
 

@@ -1,3 +1,4 @@
+import EarshotControl
 import FoundationEssentials
 import Glibc
 
@@ -9,12 +10,16 @@ enum Words {
     /// The beginning of an id.
     static func short(_ id: String) -> String { String(id.prefix(Self.idLength)) }
 
-    /// Local time, such as `2026-11-21 10:00:00`.
-    static func time(_ date: Date) -> String {
-        let seconds = date.timeIntervalSince1970.rounded(.down)
-        guard var clock = time_t(exactly: seconds) else { return "?" }
+    /// A peer's id as a person may give it: its beginning, or all of it where that is no more than an advertisement's word.
+    static func typed(_ peer: ControlAPI.Peer) -> String {
+        peer.proven || peer.sources.contains("store") || peer.sources.contains("configured") ? Self.short(peer.id) : peer.id
+    }
+
+    /// Local time, such as `2026-11-21 10:00:00`; `unknown` for none that can be told.
+    static func time(_ date: Date?) -> String {
+        guard let seconds = date?.timeIntervalSince1970.rounded(.down), var clock = time_t(exactly: seconds) else { return "unknown" }
         var parts = tm()
-        guard localtime_r(&clock, &parts) != nil else { return "?" }
+        guard localtime_r(&clock, &parts) != nil else { return "unknown" }
         var buffer = [CChar](repeating: 0, count: 64)
         let count = strftime(&buffer, buffer.count, "%Y-%m-%d %H:%M:%S", &parts)
         return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)

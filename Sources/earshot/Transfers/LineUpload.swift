@@ -77,19 +77,20 @@ struct LineUpload: Sendable {
         var outcomes = DeliveryOutcomes(isQueued: self.template.isQueued, isUnreliable: self.template.isUnreliable)
         _ = try await client.send(lines: stream, failures: !self.showsJSON).forEach { line in
             if self.showsJSON { try Standard.write(json: line) }
-            try self.judge(line, &outcomes)
+            self.judge(line, &outcomes)
             return true
         }
         if let failure = state.withLock({ $0.failure }) { outcomes.add(failure, place: "") }
         try outcomes.end()
     }
 
-    private func judge(_ line: [UInt8], _ outcomes: inout DeliveryOutcomes) throws {
+    private func judge(_ line: [UInt8], _ outcomes: inout DeliveryOutcomes) {
         let result: ControlAPI.MessageLineResult
         do {
-            result = try ControlJSON.decode(ControlAPI.MessageLineResult.self, from: line)
+            result = try ControlJSON.read(ControlAPI.MessageLineResult.self, from: line).value
         } catch {
-            throw ControlError.malformed("a result of the daemon: \(error)")
+            // The others are judged all the same.
+            return outcomes.add(CommandFailure(.malformed("a result of the daemon: \(error)")), place: "")
         }
         let place = "line \(result.line): "
         if let error = result.error {

@@ -42,6 +42,7 @@ struct TransferFollower: Sendable {
 
     private func read(_ events: ControlEvents) async throws {
         try await events.forEach { event in
+            let isReadable = event.unreadable.isEmpty
             let event = event.value
             if let resource = event.resource {
                 guard self.rows.contains(resource.id) else { return true }
@@ -50,7 +51,7 @@ struct TransferFollower: Sendable {
                     Standard.note(
                         "\(resource.peerName.escapedForDisplay) is away; \(resource.name.escapedForDisplay) goes on when it is back")
                 }
-            } else if event.type == .gap {
+            } else if event.type == .gap || !isReadable {
                 try await self.refresh()
             } else if let peer = event.peer {
                 self.rows.note(peer.id, isConnected: peer.state == .connected)

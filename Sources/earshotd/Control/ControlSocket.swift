@@ -15,10 +15,12 @@ struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
 final class ControlSocket: Sendable {
     let path: String
     private let descriptor: CInt
+    /// Whether the directory was made for the daemon, as systemd does, and serves nothing else.
+    private let ownsDirectory: Bool
 
-    /// Takes the lock.
+    /// Takes the lock. `ownDirectory` is what was made for the daemon's sockets alone.
     /// - Throws: where another process holds it (named by its id), or something else is in the place.
-    static func claim(_ path: String) throws(SocketError) -> ControlSocket {
+    static func claim(_ path: String, ownDirectory: String? = nil) throws(SocketError) -> ControlSocket {
         let shown = path.escapedForDisplay
         try self.makeDirectory(for: path)
         let lockPath = path + ".lock"
@@ -44,29 +46,33 @@ final class ControlSocket: Sendable {
         let text = Array("\(getpid())\n".utf8)
         ftruncate(descriptor, 0)
         pwrite(descriptor, text, text.count, 0)
-        return ControlSocket(path: path, descriptor: descriptor)
+        return ControlSocket(path: path, descriptor: descriptor, ownDirectory: ownDirectory)
     }
 
     /// The directory that it lies in.
-    var directory: String {
-        guard let slash = self.path.lastIndex(of: "/") else { return "." }
-        return slash == self.path.startIndex ? "/" : String(self.path[..<slash])
+    var directory: String { Self.directory(of: self.path) }
+
+    private static func directory(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    private init(path: String, descriptor: CInt) {
+    private init(path: String, descriptor: CInt, ownDirectory: String?) {
         self.path = path
         self.descriptor = descriptor
+        self.ownsDirectory = ownDirectory == Self.directory(of: path)
     }
 
     deinit { Glibc.close(self.descriptor) }
 
-    /// Gives the bound socket its mode: 0600, or 0660 with the group.
+    /// Gives the bound socket its mode: 0600, or 0660 with the group, which then gets through a directory of the daemon's own too.
     func open(to group: gid_t?) throws(SocketError) {
         if let group {
-            guard chown(self.path, uid_t.max, group) == 0 else {
+            for path in self.ownsDirectory ? [self.path, self.directory] : [self.path] where chown(path, uid_t.max, group) != 0 {
                 let reason = Self.reason()
                 chmod(self.path, 0o600)
-                throw SocketError(description: "cannot give \(self.path.escapedForDisplay) to group \(group): \(reason)")
+                throw SocketError(
+                    description: "cannot give \(path.escapedForDisplay) to group \(group): \(reason); the daemon's user must be in it")
             }
         }
         guard chmod(self.path, group == nil ? 0o600 : 0o660) == 0 else {

@@ -5,7 +5,7 @@ final class SendingWindow: Sendable {
     private struct State {
         var taken = 0
         var isClosed = false
-        var waiter: CheckedContinuation<Void, Never>?
+        var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let limit: Int
@@ -14,7 +14,7 @@ final class SendingWindow: Sendable {
     /// A window of this many bytes.
     init(limit: Int) { self.limit = limit }
 
-    /// Waits until there is room. One task at a time.
+    /// Waits until there is room.
     /// - Throws: `CancellationError` where the window was closed.
     func take(_ amount: Int) async throws {
         while true {
@@ -28,7 +28,7 @@ final class SendingWindow: Sendable {
             await withCheckedContinuation { continuation in
                 let isReady = self.state.withLock { state in
                     guard !state.isClosed, state.taken > 0 else { return true }
-                    state.waiter = continuation
+                    state.waiters.append(continuation)
                     return false
                 }
                 if isReady { continuation.resume() }
@@ -47,11 +47,11 @@ final class SendingWindow: Sendable {
     }
 
     private func wake(_ change: (inout sending State) -> Void) {
-        let waiter = self.state.withLock { state in
+        let waiters = self.state.withLock { state in
             change(&state)
-            defer { state.waiter = nil }
-            return state.waiter
+            defer { state.waiters = [] }
+            return state.waiters
         }
-        waiter?.resume()
+        for waiter in waiters { waiter.resume() }
     }
 }

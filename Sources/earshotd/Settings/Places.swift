@@ -34,9 +34,12 @@ struct Places: Sendable {
         return path
     }
 
+    /// What systemd has made for the socket.
+    var runtimeDirectory: String? { self.systemd("RUNTIME_DIRECTORY") }
+
     private func unboundedSocket(setting: String?) throws(SettingsError) -> String {
         if let setting { return setting }
-        if let directory = self.systemd("RUNTIME_DIRECTORY") { return "\(directory)/earshot.sock" }
+        if let directory = self.runtimeDirectory { return "\(directory)/earshot.sock" }
         if let directory = self.absolute("XDG_RUNTIME_DIR") { return "\(directory)/earshot/earshot.sock" }
         guard self.isRoot else {
             throw SettingsError("no place for the control socket: XDG_RUNTIME_DIR is not set; give --socket PATH", isUsage: true)

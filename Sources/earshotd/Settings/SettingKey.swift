@@ -43,8 +43,13 @@ enum SettingKey: String, Sendable, Hashable, CaseIterable {
     /// The part after it.
     var key: String { String(self.rawValue.drop { $0 != "." }.dropFirst()) }
 
-    /// `EARSHOT_SECTION_KEY`.
-    var environmentName: String { "EARSHOT_" + String(self.rawValue.uppercased().map { $0 == "." ? "_" : $0 }) }
+    /// What stands before `SECTION_KEY` in the environment's variables.
+    static let environmentPrefix = "EARSHOT_"
+    /// The same in those by which a packaged unit gives a value that a settings file may change.
+    static let unitPrefix = "EARSHOT_UNIT_"
+
+    /// `SECTION_KEY`, as variables end.
+    var environmentName: String { String(self.rawValue.uppercased().map { $0 == "." ? "_" : $0 }) }
 
     /// Whether a section may stand in a file.
     static func check(_ header: INIFile.Header, _ origin: SettingOrigin) throws(SettingsError) {

@@ -1,6 +1,6 @@
 internal import EarshotSafety
 
-/// The texts that were given, by layer: flags over the environment over the file.
+/// The texts that were given, by layer: flags over the environment over the file over what a packaged unit gives.
 struct SettingLayers: Sendable {
     /// One pair of `[discovery.info]`.
     struct InfoPair: Sendable, Hashable {
@@ -8,7 +8,7 @@ struct SettingLayers: Sendable {
         let value: SettingValue
     }
 
-    /// One value for a key; an empty one takes back what was set before it in the same layer, as in systemd's files.
+    /// One value for a key; an empty one takes back what was set before it, as in systemd's files.
     struct Assignment: Sendable, Hashable {
         let key: SettingKey
         let value: SettingValue
@@ -19,18 +19,25 @@ struct SettingLayers: Sendable {
     struct Layer: Sendable {
         var assignments: [Assignment] = []
         var info: [InfoPair] = []
-
-        /// The values that stand.
-        var values: [SettingKey: SettingValue] {
-            self.assignments.reduce(into: [:]) { $0[$1.key] = $1.isReset ? nil : $1.value }
-        }
     }
 
     var flags = Layer()
     var environment = Layer()
     var file = Layer()
+    var unit = Layer()
 
-    var lowestFirst: [Layer] { [self.file, self.environment, self.flags] }
+    var lowestFirst: [Layer] { [self.unit, self.file, self.environment, self.flags] }
+
+    /// The values that stand, with where they come from.
+    var values: [SettingKey: SettingValue] {
+        self.lowestFirst.flatMap(\.assignments).reduce(into: [:]) { $0[$1.key] = $1.isReset ? nil : $1.value }
+    }
+
+    /// The pairs of `[discovery.info]` that stand, by their keys, which differ by more than case.
+    var infoPairs: [InfoPair] {
+        let pairs = self.lowestFirst.flatMap(\.info).reduce(into: [String: InfoPair]()) { $0[$1.key.lowercased()] = $1 }
+        return pairs.sorted { $0.key < $1.key }.map(\.value)
+    }
 
     /// Takes a flag where it was given; an empty one is a value too, and a wrong one.
     mutating func setFlag(_ name: String, _ key: SettingKey, _ text: String?) {
@@ -38,19 +45,30 @@ struct SettingLayers: Sendable {
         self.flags.assignments.append(Assignment(key: key, value: SettingValue(text: text, origin: .flag(name)), isReset: false))
     }
 
-    /// Takes the variables `EARSHOT_SECTION_KEY` that name a setting; others, and empty ones, are ignored.
-    mutating func readEnvironment(_ variables: [String: String]) throws(SettingsError) {
+    /// Takes the variables `EARSHOT_SECTION_KEY` that name a setting, and `EARSHOT_UNIT_SECTION_KEY`, which are a unit's word for what holds
+    /// where nobody says otherwise. Others are ignored, and so are empty ones, but that they take back the unit's.
+    mutating func readEnvironment(_ variables: [String: String]) {
+        self.unit = Self.layer(of: variables, prefix: SettingKey.unitPrefix) { .unit($0) }
+        self.environment = Self.layer(of: variables, prefix: SettingKey.environmentPrefix) { .environment($0) }
+        self.unit.assignments += self.environment.assignments.filter(\.isReset)
+        self.environment.assignments.removeAll(where: \.isReset)
+    }
+
+    private static func layer(of variables: [String: String], prefix: String, _ origin: (String) -> SettingOrigin) -> Layer {
+        var layer = Layer()
         for key in SettingKey.allCases {
-            guard let text = variables[key.environmentName], !text.isEmpty else { continue }
-            let value = SettingValue(text: text, origin: .environment(key.environmentName))
-            self.environment.assignments.append(Assignment(key: key, value: value, isReset: false))
+            let name = prefix + key.environmentName
+            guard let text = variables[name] else { continue }
+            layer.assignments.append(
+                Assignment(key: key, value: SettingValue(text: text, origin: origin(name)), isReset: text.isEmpty))
         }
-        let prefix = "EARSHOT_DISCOVERY_INFO_"
+        let infoPrefix = prefix + "DISCOVERY_INFO_"
         // Sorted, so that the same environment is always read alike.
-        for (name, text) in variables.sorted(by: { $0.key < $1.key }) where name.hasPrefix(prefix) && name != prefix {
-            let value = SettingValue(text: text, origin: .environment(name.escapedForDisplay))
-            self.environment.info.append(InfoPair(key: name.dropFirst(prefix.count).lowercased(), value: value))
+        for (name, text) in variables.sorted(by: { $0.key < $1.key }) where name.hasPrefix(infoPrefix) && name != infoPrefix {
+            let value = SettingValue(text: text, origin: origin(name.escapedForDisplay))
+            layer.info.append(InfoPair(key: name.dropFirst(infoPrefix.count).lowercased(), value: value))
         }
+        return layer
     }
 
     /// Takes a file's entries, over those of the files before it.

@@ -55,11 +55,11 @@ struct Settings: Sendable {
         var checked = self
         for layer in layers.lowestFirst {
             for assignment in layer.assignments where !assignment.isReset { try checked.apply(assignment.key, assignment.value) }
-            let values = layer.values
-            for key in SettingKey.allCases {
-                if let value = values[key] { try self.apply(key, value) }
-            }
             for pair in layer.info { try self.applyInfo(pair) }
+        }
+        let values = layers.values
+        for key in SettingKey.allCases {
+            if let value = values[key] { try self.apply(key, value) }
         }
         try self.checkInfo(layers.lowestFirst.flatMap(\.info))
     }

@@ -3,6 +3,8 @@ enum SettingOrigin: Sendable, Hashable, CustomStringConvertible {
     case flag(String)
     case environment(String)
     case file(path: String, line: Int)
+    /// A variable by which a packaged unit gives what holds where nobody says otherwise.
+    case unit(String)
     /// The places outside those three, such as the host name.
     case defaults
 
@@ -10,7 +12,7 @@ enum SettingOrigin: Sendable, Hashable, CustomStringConvertible {
     var description: String {
         switch self {
         case .flag(let name): "--\(name)"
-        case .environment(let name): "$\(name)"
+        case .environment(let name), .unit(let name): "$\(name)"
         case .file(let path, let line): "\(path):\(line)"
         case .defaults: "default"
         }

@@ -2,7 +2,7 @@ internal import EarshotSafety
 internal import FoundationEssentials
 internal import Glibc
 
-/// Puts flags, environment and files together.
+/// Puts flags, environment, files and what a unit gives together.
 struct SettingsLoader: Sendable {
     /// The flags as they were typed.
     struct Flags: Sendable {
@@ -19,10 +19,14 @@ struct SettingsLoader: Sendable {
     /// What came of it.
     struct Result: Sendable {
         let settings: Settings
+        /// What is set, by whom, in the order of the example file.
+        let sources: [SettingSource]
         /// The files that were read, in order: the settings file, where there is one, then its drop-ins.
         let files: [String]
         let stateDirectory: String
         let socket: String
+        /// The directory that systemd has made for the socket.
+        let runtimeDirectory: String?
     }
 
     let flags: Flags
@@ -58,7 +62,7 @@ struct SettingsLoader: Sendable {
         layers.setFlag("discovery", .discoveryBackend, self.flags.discovery)
         layers.setFlag("log-level", .logLevel, self.flags.logLevel)
         layers.setFlag("socket", .controlSocket, try self.flags.socket.map { path throws(SettingsError) in try Self.fromHere(path) })
-        try layers.readEnvironment(self.environment)
+        layers.readEnvironment(self.environment)
         var files: [String] = []
         if let place = try places.configuration(flag: self.flags.config) {
             if let bytes = try SettingsFiles.read(place.path, mustExist: place.mustExist) {
@@ -73,11 +77,12 @@ struct SettingsLoader: Sendable {
         }
         let settings = try Settings(layers, hostName: self.hostName)
         return Result(
-            settings: settings, files: files,
+            settings: settings, sources: layers.sources, files: files,
             stateDirectory: try Self.place(placed) { () throws(SettingsError) in
                 try Self.fromHere(try places.stateDirectory(flag: self.flags.stateDirectory))
             },
-            socket: try Self.place(placed) { () throws(SettingsError) in try places.socket(setting: settings.socket) })
+            socket: try Self.place(placed) { () throws(SettingsError) in try places.socket(setting: settings.socket) },
+            runtimeDirectory: places.runtimeDirectory)
     }
 
     /// A place; an empty path where none is needed and only its user has none, rather than the settings a wrong one.

@@ -41,7 +41,7 @@ enum TreeHarness: Harness {
                 offset = extent.offset + extent.length
                 return extent
             }
-            content = .sparse(size: offset + UInt64(dice.byte()), extents)
+            content = .sparse(size: offset + UInt64(dice.byte()), TreeEntry.Extents(extents))
         default: content = .link(target: dice.take(Int(dice.number(below: 24))))
         }
         return TreeEntry(parent: parent, name: name, mode: UInt16(dice.byte()), modified: time, content: content)

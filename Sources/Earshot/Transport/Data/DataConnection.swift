@@ -31,8 +31,13 @@ package final class DataConnection: Sendable {
         var isEnding = false
         var isClosed = false
         var isLost = false
-        /// Wakes whoever waits for room.
-        var waiter: (@Sendable () -> Void)?
+        /// Wakes whoever waits for room: all of them, and each looks again.
+        var waiters: [@Sendable () -> Void] = []
+
+        mutating func takeWaiters() -> [@Sendable () -> Void] {
+            defer { self.waiters = [] }
+            return self.waiters
+        }
     }
 
     /// Who is at the other end.
@@ -152,27 +157,27 @@ package final class DataConnection: Sendable {
     private func wait(below limit: Int, _ wake: @escaping @Sendable () -> Void) {
         let isWaiting = self.writing.withLock { writing in
             guard !writing.isClosed, writing.inFlight >= limit else { return false }
-            writing.waiter = wake
+            writing.waiters.append(wake)
             return true
         }
         if !isWaiting { wake() }
     }
 
     private func wrote(_ weight: Int) {
-        let waiter = self.writing.withLock { writing -> (@Sendable () -> Void)? in
+        let waiters = self.writing.withLock { writing -> [@Sendable () -> Void] in
             writing.inFlight -= weight
-            return writing.inFlight < EarshotLimits.dataInFlight ? writing.waiter.take() : nil
+            return writing.inFlight < EarshotLimits.dataInFlight ? writing.takeWaiters() : []
         }
-        waiter?()
+        for wake in waiters { wake() }
     }
 
     private func lostWriting() {
-        let waiter = self.writing.withLock { writing -> (@Sendable () -> Void)? in
+        let waiters = self.writing.withLock { writing -> [@Sendable () -> Void] in
             writing.isClosed = true
             if !writing.isEnding || writing.inFlight > 0 { writing.isLost = true }
-            return writing.waiter.take()
+            return writing.takeWaiters()
         }
-        waiter?()
+        for wake in waiters { wake() }
     }
 
     /// Says that this was all, and returns once the other side has closed, or after `EarshotLimits.dataEndTime`.
@@ -189,16 +194,11 @@ package final class DataConnection: Sendable {
 
     // MARK: Taking over
 
-    /// The socket itself, for a thread that blocks on it; `nil` over TLS. Before anything was written or read.
-    /// - Throws: `not-connected` where it is lost already.
-    func takeOver() async throws(EarshotError) -> DataSocketReader? {
+    /// The socket itself, for a thread that blocks on it, before anything was written or read; `nil` over TLS, and where the connection has
+    /// ended or there is no descriptor for another: what has come, and why nothing more does, is to be read as over TLS.
+    func takeOver() async -> DataSocketReader? {
         guard self.peer.transport == .plaintext else { return nil }
-        do {
-            let reader = try await self.channel.eventLoop.submit { try self.detach() }.get()
-            return reader
-        } catch {
-            throw Self.lost
-        }
+        return try? await self.channel.eventLoop.submit { try self.detach() }.get()
     }
 
     private func detach() throws -> DataSocketReader {

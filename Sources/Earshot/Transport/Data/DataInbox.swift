@@ -18,8 +18,13 @@ final class DataInbox: Sendable {
         var isFull = false
         /// Set once: how it ended. What came before is still to be taken.
         var end: Result<Void, EarshotError>?
-        /// Wakes whoever waits for bytes.
-        var waiter: (@Sendable () -> Void)?
+        /// Wakes whoever waits for bytes: all of them, and each looks again.
+        var waiters: [@Sendable () -> Void] = []
+
+        mutating func takeWaiters() -> [@Sendable () -> Void] {
+            defer { self.waiters = [] }
+            return self.waiters
+        }
     }
 
     /// Blocks that are kept for use.
@@ -43,15 +48,15 @@ final class DataInbox: Sendable {
             block.writeImmutableBuffer(slice)
             let filled = block
             block = ByteBuffer()
-            let waiter: (@Sendable () -> Void)?
-            (hasRoom, waiter) = self.state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+            let waiters: [@Sendable () -> Void]
+            (hasRoom, waiters) = self.state.withLock { state -> (Bool, [@Sendable () -> Void]) in
                 state.pieces.append(filled)
                 state.bytes += count
                 // Until its reader has caught up, not only until it has taken something: whoever was told to stop waits for that.
                 if state.bytes >= self.limit { state.isFull = true }
-                return (!state.isFull, state.waiter.take())
+                return (!state.isFull, state.takeWaiters())
             }
-            waiter?()
+            for wake in waiters { wake() }
         }
         return hasRoom
     }
@@ -80,11 +85,11 @@ final class DataInbox: Sendable {
 
     /// Nothing comes any more; the first end counts.
     func end(_ result: Result<Void, EarshotError>) {
-        let waiter = self.state.withLock { state -> (@Sendable () -> Void)? in
+        let waiters = self.state.withLock { state -> [@Sendable () -> Void] in
             if state.end == nil { state.end = result }
-            return state.waiter.take()
+            return state.takeWaiters()
         }
-        waiter?()
+        for wake in waiters { wake() }
     }
 
     /// All that is here, for a reader of another kind.
@@ -138,7 +143,7 @@ final class DataInbox: Sendable {
     private func wait(_ wake: @escaping @Sendable () -> Void) {
         let isWaiting = self.state.withLock { state in
             guard state.pieces.isEmpty, state.end == nil else { return false }
-            state.waiter = wake
+            state.waiters.append(wake)
             return true
         }
         if !isWaiting { wake() }

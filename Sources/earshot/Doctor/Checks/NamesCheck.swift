@@ -13,9 +13,11 @@ extension Check {
                     "advertised as \(instance.escapedForDisplay), since somebody else on the network advertises \(name)",
                     next: "give this machine a name of its own: name in [peer]"))
         }
-        let groups = [String: [String]](grouping: peers.map { ($0.name, $0.id) }).filter { $0.value.count > 1 || $0.key == status.name }
+        let groups = [String: [String]](grouping: peers.map { ($0.name, Words.typed($0)) }).filter {
+            $0.value.count > 1 || $0.key == status.name
+        }
         for (shared, ids) in groups.sorted(by: { $0.key < $1.key }) {
-            let list = ids.sorted().map { Words.short($0).escapedForDisplay }.joined(separator: ", ")
+            let list = ids.sorted().map(\.escapedForDisplay).joined(separator: ", ")
             if shared == status.name {
                 remarks.append(.warn("\(name) is also the name of \(list)", next: "compare the ids: earshot status on each"))
             } else {

@@ -1,0 +1,62 @@
+import EarshotWire
+import NIOCore
+import OrderedCollections
+
+/// What ends when a connection, a session, the trust in a peer, or an invitation does: see ``Ending``.
+extension Node {
+    /// Has everything of a peer's that depends on what has ended end too, or wait, as the table says; `error` is said of what ends.
+    func end(_ ending: Ending, of peer: PeerID, _ error: EarshotError) {
+        for dependent in Ending.Dependent.allCases {
+            switch ending.fate(of: dependent) {
+            case .stays: break
+            case .waits: self.suspend(dependent, of: peer, by: ending)
+            case .ends: self.end(dependent, of: peer, by: ending, error)
+            }
+        }
+    }
+
+    private func end(_ dependent: Ending.Dependent, of peer: PeerID, by ending: Ending, _ error: EarshotError) {
+        switch dependent {
+        case .messages: self.failOutbox(of: peer, error, queuedToo: false)
+        case .queuedMessages: self.failOutbox(of: peer, error, queuedToo: true)
+        case .dataConnections: self.closeData(of: peer)
+        case .comparison: self.interruptComparison(peer)
+        case .transfers: self.interruptTransfers(of: peer, error.code, error.message) { $0.stored?.isQueued != true }
+        case .queuedTransfers: self.interruptTransfers(of: peer, error.code, error.message) { $0.stored?.isQueued == true }
+        case .openingStreams: self.endStreams(of: peer, by: ending, error) { $0.isOpeningHere }
+        case .streams: self.endStreams(of: peer, by: ending, error) { !$0.isOpeningHere }
+        }
+    }
+
+    private func suspend(_ dependent: Ending.Dependent, of peer: PeerID, by ending: Ending) {
+        // What has waited for an invitation waits for the next one as it did.
+        guard ending == .connection else { return }
+        switch dependent {
+        case .messages:
+            self.records[peer]?.outbox.connectionLost()
+            self.records[peer]?.outboxRetry?.cancel()
+            self.records[peer]?.outboxRetry = nil
+            self.records[peer]?.isResumingSoon = false
+        // They are in the same outbox.
+        case .queuedMessages: break
+        case .transfers: self.pauseTransfers(of: peer) { $0.stored?.isQueued != true }
+        case .queuedTransfers: self.pauseTransfers(of: peer) { $0.stored?.isQueued == true }
+        case .openingStreams:
+            for id in self.streams.ids(of: peer, .open) where self.streams[id]?.isOpeningHere == true { self.streams[id]?.connection = nil }
+        // None of these can wait.
+        case .dataConnections, .comparison, .streams: break
+        }
+    }
+
+    private func endStreams(of peer: PeerID, by ending: Ending, _ error: EarshotError, where condition: (StreamRecord) -> Bool) {
+        for id in self.streams.ids(of: peer, .open) {
+            guard let stream = self.streams[id], condition(stream) else { continue }
+            switch ending {
+            case .connection: self.closeStream(id, EarshotError(.unavailable, "the connection to \(stream.row.peerName) was lost"))
+            // Whoever leaves has aborted them.
+            case .session: self.abortStream(id, EarshotError(.cancelled, "the session has ended"))
+            case .trust, .declinedInvitation, .invitation: self.abortStream(id, error)
+            }
+        }
+    }
+}

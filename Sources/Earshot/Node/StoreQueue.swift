@@ -1,0 +1,143 @@
+import DequeModule
+import EarshotWire
+
+/// What waits for the disk.
+enum StoreWork {
+    /// One transaction, and what is to happen after it.
+    case apply([StoreChange], then: (Result<Void, EarshotError>) -> Void)
+    /// The same, but what it consists of is decided only when its turn comes.
+    case decide(() -> Result<Decision, EarshotError>, then: (Result<Void, EarshotError>) -> Void)
+    /// Messages for the inbox; those that wait together are committed together.
+    case deliver(Delivery)
+    /// Changes of the outbox; those that wait together are committed together.
+    case outbox([OutboxChange], then: (Result<Void, EarshotError>) -> Void)
+
+    /// It will not be done: whoever waits for it is told why.
+    func fail(_ error: EarshotError) {
+        switch self {
+        case .apply(_, let then), .decide(_, let then), .outbox(_, let then): then(.failure(error))
+        // Its sender has no receipt, and sends it again.
+        case .deliver: break
+        }
+    }
+
+    /// What is written, and how memory follows once that is on disk, before the next one's turn.
+    struct Decision {
+        let changes: [StoreChange]
+        var adopt: () -> Void = {}
+    }
+
+    /// Messages of one read of one connection.
+    struct Delivery {
+        let messages: [InboxMessage]
+        let connection: Connection
+        let weight: Int
+    }
+
+    /// One `apply`, or one `outbox`.
+    struct Transaction<Change> {
+        let changes: [Change]
+        let then: (Result<Void, EarshotError>) -> Void
+    }
+}
+
+/// The order in which work goes to the disk: three lanes that take turns, each in the order in which it was queued.
+///
+/// What the lanes hold has nothing to do with each other: decisions about peers, sessions and files; messages for the inbox; the outbox.
+/// So that no peer holds others up, what waits in a lane is committed together as far as it can be, and the senders of messages
+/// take turns within theirs. How much one peer may have waiting is bounded by its ``PeerAccount``.
+struct StoreQueue {
+    /// What is committed at once.
+    enum Batch {
+        case apply([StoreWork.Transaction<StoreChange>])
+        case decide(() -> Result<StoreWork.Decision, EarshotError>, then: (Result<Void, EarshotError>) -> Void)
+        case deliver([StoreWork.Delivery])
+        case outbox([StoreWork.Transaction<OutboxChange>])
+    }
+
+    private enum Lane: CaseIterable {
+        case decisions, deliveries, outbox
+    }
+
+    private var decisions: Deque<StoreWork> = []
+    private var deliveries: [PeerID: Deque<StoreWork.Delivery>] = [:]
+    /// Whose messages come next.
+    private var senders: Deque<PeerID> = []
+    private var outbox: Deque<StoreWork.Transaction<OutboxChange>> = []
+    /// Whose turn comes next.
+    private var lanes = Deque(Lane.allCases)
+    /// How much work waits.
+    private(set) var count = 0
+    /// How much has been queued in all.
+    private(set) var total = 0
+
+    mutating func append(_ work: StoreWork) {
+        self.count += 1
+        self.total += 1
+        switch work {
+        case .apply, .decide: self.decisions.append(work)
+        case .deliver(let delivery):
+            let sender = delivery.connection.peer.id
+            if self.deliveries[sender, default: []].isEmpty { self.senders.append(sender) }
+            self.deliveries[sender, default: []].append(delivery)
+        case .outbox(let changes, let then): self.outbox.append(StoreWork.Transaction(changes: changes, then: then))
+        }
+    }
+
+    /// What is to be committed next.
+    mutating func next() -> Batch? {
+        for _ in 0..<self.lanes.count {
+            guard let lane = self.lanes.popFirst() else { return nil }
+            self.lanes.append(lane)
+            let batch: Batch? =
+                switch lane {
+                case .decisions: self.nextDecisions()
+                case .deliveries: self.nextDeliveries()
+                case .outbox: self.nextOutbox()
+                }
+            if let batch { return batch }
+        }
+        return nil
+    }
+
+    private mutating func nextDecisions() -> Batch? {
+        var batch: [StoreWork.Transaction<StoreChange>] = []
+        while batch.count < EarshotLimits.transactionsAtOnce, case .apply(let changes, let then)? = self.decisions.first {
+            batch.append(StoreWork.Transaction(changes: changes, then: then))
+            self.decisions.removeFirst()
+        }
+        guard batch.isEmpty else {
+            self.count -= batch.count
+            return .apply(batch)
+        }
+        guard case .decide(let decision, let then)? = self.decisions.popFirst() else { return nil }
+        self.count -= 1
+        return .decide(decision, then: then)
+    }
+
+    private mutating func nextDeliveries() -> Batch? {
+        var batch: [StoreWork.Delivery] = []
+        var (count, bytes) = (0, 0)
+        while count < EarshotLimits.deliveryBatch, bytes < EarshotLimits.deliveryBatchBytes, let sender = self.senders.popFirst(),
+            let delivery = self.deliveries[sender]?.popFirst()
+        {
+            if self.deliveries[sender]?.isEmpty == false {
+                self.senders.append(sender)
+            } else {
+                self.deliveries[sender] = nil
+            }
+            batch.append(delivery)
+            count += delivery.messages.count
+            bytes += delivery.weight
+        }
+        self.count -= batch.count
+        return batch.isEmpty ? nil : .deliver(batch)
+    }
+
+    private mutating func nextOutbox() -> Batch? {
+        let batch = Array(self.outbox.prefix(EarshotLimits.deliveryBatch))
+        self.outbox.removeFirst(batch.count)
+        self.count -= batch.count
+        return batch.isEmpty ? nil : .outbox(batch)
+    }
+}

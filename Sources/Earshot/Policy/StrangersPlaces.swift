@@ -1,0 +1,102 @@
+import EarshotWire
+
+/// The places in which strangers wait for a person here to decide: few in all, and few an address, since fresh keys cost nothing.
+///
+/// Where all are taken, a newcomer has the place of the oldest stranger that has gone, else of the oldest at whichever address holds most.
+/// Where each address holds one, the newcomer is turned away: so whoever has one address keeps one place from the others, and no more.
+/// Pure, and in the order in which the places were taken.
+struct StrangersPlaces: Sendable, Hashable {
+    /// What becomes of a newcomer.
+    enum Admission: Sendable, Hashable {
+        /// There was room.
+        case admitted
+        /// It has the place of another one, which had gone, or is to be told.
+        case replaced(PeerID, hadGone: Bool)
+        /// There is no room for it.
+        case busy
+    }
+
+    private struct Place: Sendable, Hashable {
+        let peer: PeerID
+        /// Its address (``UnprovenConnections/origin(_:)``) when it came.
+        let origin: [UInt8]
+        /// Whether it has no connection.
+        var hasGone = false
+    }
+
+    /// Places in all.
+    let limit: Int
+    /// Of them, at one IPv4 address or IPv6 /64.
+    let limitPerAddress: Int
+    /// The oldest first.
+    private var places: [Place] = []
+
+    init(limit: Int, perAddress: Int) {
+        self.limit = limit
+        self.limitPerAddress = perAddress
+    }
+
+    /// How many are taken.
+    var count: Int { self.places.count }
+
+    /// Gives a peer that is connected a place, where there is one for it; a peer has one at most.
+    mutating func admit(_ peer: PeerID, from origin: [UInt8]) -> Admission {
+        guard !self.contains(peer) else { return .busy }
+        let held = self.places.count { $0.origin == origin }
+        let given: Int?
+        if held >= self.limitPerAddress {
+            // No other address's place would help.
+            given = self.places.firstIndex { $0.origin == origin && $0.hasGone }
+            guard given != nil else { return .busy }
+        } else if self.places.count >= self.limit {
+            given = self.places.firstIndex(where: \.hasGone) ?? self.oldestOfMost(preferring: origin)
+            guard given != nil else { return .busy }
+        } else {
+            given = nil
+        }
+        let former = given.map { self.places.remove(at: $0) }
+        self.places.append(Place(peer: peer, origin: origin))
+        return former.map { .replaced($0.peer, hadGone: $0.hasGone) } ?? .admitted
+    }
+
+    /// The oldest place at the address that holds most, where that is more than one; of several such the newcomer's own, else the one whose
+    /// oldest is the oldest.
+    private func oldestOfMost(preferring origin: [UInt8]) -> Int? {
+        let held = self.places.reduce(into: [:]) { $0[$1.origin, default: 0] += 1 }
+        let most = held.values.max() ?? 0
+        guard most > 1 else { return nil }
+        if held[origin] == most { return self.places.firstIndex { $0.origin == origin } }
+        return self.places.firstIndex { held[$0.origin] == most }
+    }
+
+    /// Whether the peer has a place.
+    func contains(_ peer: PeerID) -> Bool { self.places.contains { $0.peer == peer } }
+
+    /// It waits no longer, or is no stranger any more.
+    mutating func release(_ peer: PeerID) { self.places.removeAll { $0.peer == peer } }
+
+    /// Its connection ended.
+    mutating func left(_ peer: PeerID) { self.mark(peer, hasGone: true) }
+
+    /// It is connected again; its place counts for the address at which it took it.
+    mutating func returned(_ peer: PeerID) { self.mark(peer, hasGone: false) }
+
+    private mutating func mark(_ peer: PeerID, hasGone: Bool) {
+        guard let index = self.places.firstIndex(where: { $0.peer == peer }) else { return }
+        self.places[index].hasGone = hasGone
+    }
+}
+
+/// What strangers may ask of the person here, kept apart for each kind.
+struct Strangers: Sendable {
+    /// Places of one kind, and how often they may be asked for.
+    struct Asking: Sendable {
+        var places: StrangersPlaces
+        var rate = AskingRate()
+    }
+
+    var invitations = Asking(
+        places: StrangersPlaces(limit: EarshotLimits.pendingInvitations, perAddress: EarshotLimits.pendingInvitationsPerAddress))
+    var comparisons = Asking(
+        places: StrangersPlaces(limit: EarshotLimits.comparisonRequests, perAddress: EarshotLimits.comparisonRequestsPerAddress))
+}

@@ -1,0 +1,76 @@
+import EarshotWire
+
+/// What is to be written of transfers' rows in one transaction, the latest of each: of a row that was made, changed ten times and removed
+/// before the disk had time for it, nothing is written at all. A value.
+struct RowChanges {
+    private enum Going {
+        case put(StoredTransfer)
+        case remove
+    }
+
+    private struct Entry {
+        let place: Int
+        /// Made here: the store has never seen it.
+        var isNew = false
+        var isRemoved = false
+        var row: Resource?
+        /// What its transfer needs to go on.
+        var going: Going?
+        var ended: EndedTransfer?
+    }
+
+    private var entries: [ResourceID: Entry] = [:]
+    private var places = 0
+
+    /// Rows that something is written of.
+    var count: Int { self.entries.count }
+
+    /// A row as it is now; `isNew` where the store has none of this id.
+    mutating func put(_ row: Resource, isNew: Bool = false) {
+        self.change(row.id) { entry in
+            if isNew, entry.row == nil, entry.going == nil, !entry.isRemoved { entry.isNew = true }
+            entry.row = row
+        }
+    }
+
+    /// What a transfer needs to go on.
+    mutating func put(_ stored: StoredTransfer) { self.change(stored.id) { $0.going = .put(stored) } }
+
+    /// A transfer does not go on.
+    mutating func removeTransfer(_ id: ResourceID) { self.change(id) { $0.going = $0.isNew ? nil : .remove } }
+
+    /// A row goes, and its end is remembered where its sender may ask again.
+    mutating func remove(_ id: ResourceID, _ ended: EndedTransfer?) {
+        self.change(id) { entry in
+            entry.row = nil
+            entry.going = nil
+            entry.isRemoved = !entry.isNew
+            entry.isNew = false
+            entry.ended = ended
+        }
+        if let entry = self.entries[id], !entry.isRemoved, entry.ended == nil { self.entries[id] = nil }
+    }
+
+    private mutating func change(_ id: ResourceID, _ change: (inout Entry) -> Void) {
+        var entry = self.entries[id] ?? Entry(place: self.places)
+        self.places += 1
+        change(&entry)
+        self.entries[id] = entry
+    }
+
+    /// What the store has to do.
+    var changes: [StoreChange] {
+        self.entries.sorted { $0.value.place < $1.value.place }.flatMap { id, entry -> [StoreChange] in
+            var changes: [StoreChange] = []
+            if entry.isRemoved { changes.append(.removeResource(id)) }
+            if let row = entry.row { changes.append(.putResource(row)) }
+            switch entry.going {
+            case .put(let stored)?: changes.append(.putTransfer(stored))
+            case .remove?: changes.append(.removeTransfer(id))
+            case nil: break
+            }
+            if let ended = entry.ended { changes.append(.putEndedTransfer(ended)) }
+            return changes
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import EarshotWire
+import NIOCore
+
+/// How connections take turns: how much of one is decoded and handed to the node at once, and what becomes of the rest.
+extension ConnectionHandler {
+    func emit(_ frames: [Frame]) {
+        guard case .proven(let connection) = self.state, !frames.isEmpty else { return }
+        let weight = frames.reduce(0) { $0 + $1.weight }
+        connection.turns.begin(weight: weight)
+        self.settings.emit(.received(connection, frames, weight: weight))
+    }
+
+    /// Whether frames may be handed to the node now; where not, what is left is decoded once they may.
+    func mayHandOn(_ connection: Connection, context: ChannelHandlerContext) -> Bool {
+        guard !self.isStalled else { return false }
+        guard !connection.turns.mayBegin else { return true }
+        self.isStalled = connection.turns.wait(self.resumption(context: context))
+        return !self.isStalled
+    }
+
+    /// A turn's work is done at once on this event loop, and the next connection's comes first.
+    func letOthersIn(context: ChannelHandlerContext) {
+        self.isStalled = true
+        self.resumption(context: context)()
+    }
+
+    private func resumption(context: ChannelHandlerContext) -> @Sendable () -> Void {
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let eventLoop = context.eventLoop
+        return {
+            eventLoop.execute {
+                let (this, context) = loopBound.value
+                this.turnCame(context: context)
+            }
+        }
+    }
+
+    private func turnCame(context: ChannelHandlerContext) {
+        self.isStalled = false
+        guard case .proven = self.state, !self.isClosing else { return }
+        do throws(WireError) {
+            try self.decode(context: context)
+            self.boundUndecoded(context: context)
+        } catch {
+            self.refuse(error, context: context)
+        }
+        self.resumeReading(context: context)
+    }
+
+    /// Once the peer is in a session its reads may grow to what bulk needs.
+    func takeBulk(_ connection: Connection, context: ChannelHandlerContext) {
+        guard !self.takesBulk, connection.turns.isMember else { return }
+        self.takesBulk = true
+        Transport.readForMessages(context.channel)
+    }
+
+    /// Keeps account of what waits to be decoded. It is a piece of a frame, and what came with the last read; more only where the peer has
+    /// ended the connection behind it, and then nobody waits for an answer to what no turn came for. Of peers in no session with us it
+    /// is bounded together: a piece of a large message costs each of them nothing.
+    func boundUndecoded(context: ChannelHandlerContext) {
+        let isShort: Bool
+        switch self.state {
+        case .proven(let connection): isShort = !connection.turns.isMember && self.settings.accounts.isCrowded
+        case .examining: isShort = true
+        case .waiting, .handshaking, .attaching, .closed: return
+        }
+        self.noteUndecoded(self.decoder.bufferedBytes)
+        let limit = isShort ? EarshotLimits.crowdedUnprocessedBytes : EarshotLimits.undecodedBytes
+        guard self.undecoded > limit else { return }
+        self.decoder = FrameDecoder()
+        self.noteUndecoded(0)
+        self.finish(.lost, context: context)
+    }
+
+    func noteUndecoded(_ bytes: Int) {
+        self.settings.accounts.noteUndecoded(bytes - self.undecoded)
+        self.undecoded = bytes
+    }
+
+    var mayRead: Bool {
+        !self.isStalled && !self.isExamining && self.writer.unwritten < EarshotLimits.unwrittenBytes
+    }
+
+    /// Something that held the reading up is less.
+    func resumeReading(context: ChannelHandlerContext) {
+        guard self.wantsRead, self.mayRead else { return }
+        self.wantsRead = false
+        context.read()
+    }
+}

@@ -1,0 +1,159 @@
+import NIOCore
+import Testing
+
+@testable import Earshot
+
+/// A body as HTTP brings it: NIO's own sequence, which ends the process where two tasks read it at once. Whoever brings it goes on reading
+/// with ``reader`` once the call has returned, as the server does.
+struct SharedBody: AsyncSequence, Sendable {
+    typealias Producer = NIOThrowingAsyncSequenceProducer<
+        ByteBuffer, any Error, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark, Delegate
+    >
+
+    struct Delegate: NIOAsyncSequenceProducerDelegate {
+        func produceMore() {}
+        func didTerminate() {}
+    }
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let producer: Producer.AsyncIterator
+        @concurrent func next() async throws -> ByteBuffer? { try await self.producer.next() }
+    }
+
+    /// The one iterator that there may be; every reader has a copy.
+    nonisolated(unsafe) let reader: Producer.AsyncIterator
+    let source: Producer.Source
+
+    init() {
+        let made = Producer.makeSequence(
+            backPressureStrategy: .init(lowWatermark: 2, highWatermark: 4), finishOnDeinit: true, delegate: Delegate())
+        self.source = made.source
+        self.reader = made.sequence.makeAsyncIterator()
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(producer: self.reader) }
+
+    func bring(_ text: String) { _ = self.source.yield(ByteBuffer(string: text)) }
+
+    /// Reads on, as whoever owns it does afterwards: here it has nothing more to say, for its reader was cancelled.
+    @concurrent func isOver() async -> Bool { (try? await self.reader.next()) == nil }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct BodyFeedTests {
+    private typealias Machine = BodyFeed.StateMachine
+    private let piece = ByteBuffer(string: "abc")
+
+    // MARK: Whose turn it is
+
+    @Test func onePieceLiesBetweenTheTwo() {
+        var machine = Machine()
+        #expect(machine.isEmpty && !machine.isFull)
+        #expect(machine.put(self.piece) == .taken)
+        #expect(machine.isFull && !machine.isEmpty)
+        #expect(machine.put(self.piece) == .wait)
+        guard case .piece(self.piece) = machine.take() else {
+            Issue.record("the piece was not there")
+            return
+        }
+        guard case .wait = machine.take() else {
+            Issue.record("there was another piece")
+            return
+        }
+        #expect(machine.put(self.piece) == .taken)
+    }
+
+    @Test func theLastPieceIsTakenBeforeTheEnd() {
+        for error in [nil, EarshotError(.cancelled, "x")] {
+            var machine = Machine()
+            _ = machine.put(self.piece)
+            machine.finish(error)
+            machine.finish(EarshotError(.storage, "the first word counts"))
+            #expect(machine.put(self.piece) == .stop)
+            guard case .piece = machine.take() else {
+                Issue.record("the last piece was lost")
+                return
+            }
+            switch (machine.take(), error) {
+            case (.end, nil): break
+            case (.fail(let told), let error?): #expect(told.code == error.code)
+            default: Issue.record("another end than was said")
+            }
+            #expect(!machine.isEmpty && !machine.isFull, "nobody waits for what has ended")
+        }
+    }
+
+    @Test func nothingIsWantedAfterTheTransfersEnd() {
+        for hasEnded in [false, true] {
+            var machine = Machine()
+            _ = machine.put(self.piece)
+            if hasEnded { machine.finish(nil) }
+            machine.close()
+            #expect(machine.put(self.piece) == .stop)
+            guard case .fail(let error) = machine.take() else {
+                Issue.record("something was taken")
+                return
+            }
+            #expect(error.code == .cancelled)
+            #expect(!machine.isEmpty && !machine.isFull)
+        }
+    }
+
+    // MARK: Waiting
+
+    @Test func everythingComesInOrder() async throws {
+        let feed = BodyFeed()
+        let body = AsyncThrowingStream<ByteBuffer, any Error> { feed in
+            for number in 0..<1000 { feed.yield(ByteBuffer(integer: number)) }
+            feed.finish()
+        }
+        async let reading: Void = feed.read(body)
+        var numbers: [Int] = []
+        while var piece = try await feed.next() { numbers.append(piece.readInteger() ?? -1) }
+        await reading
+        #expect(numbers == Array(0..<1000))
+    }
+
+    @Test func aReaderThatWaitsIsWokenByTheTransfersEnd() async throws {
+        let feed = BodyFeed()
+        let body = SharedBody()
+        // One is taken, one lies between the two, and for the third there is no room.
+        for text in ["one", "two", "three"] { body.bring(text) }
+        async let reading: Void = feed.read(body)
+        #expect(try await feed.next() == ByteBuffer(string: "one"))
+        feed.close()
+        await reading
+        await #expect(throws: EarshotError.self) { try await feed.next() }
+    }
+
+    @Test func aTransferThatWaitsIsWokenByTheReadersEnd() async throws {
+        let feed = BodyFeed()
+        let body = SharedBody()
+        let reading = Task { await feed.read(body) }
+        let waiting = Task { () -> EarshotError.Code? in
+            do {
+                _ = try await feed.next()
+                return nil
+            } catch {
+                return (error as? EarshotError)?.code
+            }
+        }
+        reading.cancel()
+        #expect(await waiting.value == .cancelled)
+        await reading.value
+        #expect(await body.isOver())
+    }
+
+    @Test func aCancelledReaderThatWaitsForRoomReadsNoMore() async throws {
+        let feed = BodyFeed()
+        let body = SharedBody()
+        body.bring("one")
+        body.bring("two")
+        let reading = Task { await feed.read(body) }
+        #expect(try await feed.next() == ByteBuffer(string: "one"))
+        reading.cancel()
+        await reading.value
+        // What came before may be there; then the failure is.
+        let error = await #expect(throws: EarshotError.self) { while try await feed.next() != nil {} }
+        #expect(error?.code == .cancelled)
+    }
+}

@@ -1,0 +1,81 @@
+import EarshotWire
+import Foundation
+import Testing
+
+@testable import Earshot
+
+/// The thread on which chains are looked at, and how much may wait for it.
+@Suite struct ChainExaminerTests {
+    private let directory: StateDirectory
+    private let root: TestHolder
+    private let leaf: TestHolder
+    private let authorities: CertificateAuthorities
+
+    init() throws {
+        self.directory = try StateDirectory()
+        self.root = try TestHolder("root")
+        self.leaf = try TestHolder("leaf")
+        self.authorities = try CertificateAuthorities(paths: [self.root.file(in: self.directory)])
+    }
+
+    /// A thread that holds still until it is told to go on.
+    private func examiner(_ gate: DispatchSemaphore? = nil) throws -> ChainExaminer {
+        try ChainExaminer(
+            self.authorities,
+            now: {
+                gate?.wait()
+                gate?.signal()
+                return Date()
+            }, logger: quietLogger)
+    }
+
+    private func voucher(_ examiner: ChainExaminer?, shows chain: [[UInt8]]) -> Voucher {
+        let voucher = Voucher(examiner)
+        voucher.note(chain)
+        return voucher
+    }
+
+    @Test func aQuestionIsAnsweredOnce() async throws {
+        let examiner = try self.examiner()
+        let key = try self.leaf.publicKey
+        let good = self.voucher(examiner, shows: try self.root.line(self.leaf))
+        let (answers, continuation) = AsyncStream.makeStream(of: Date?.self)
+        #expect(good.ask(for: key) { continuation.yield($0) } == .asked)
+        var iterator = answers.makeAsyncIterator()
+        let first = await iterator.next()
+        #expect(first != nil && first != .some(nil))
+        #expect(good.ask(for: key) { continuation.yield($0) } == .pointless)
+        let wrong = self.voucher(examiner, shows: try TestHolder("root").line(self.leaf))
+        #expect(wrong.ask(for: key) { continuation.yield($0) } == .asked)
+        #expect(await iterator.next() == .some(nil))
+    }
+
+    @Test func withoutAuthoritiesOrCertificatesThereIsNothingToAsk() throws {
+        let chain = try self.root.line(self.leaf)
+        let key = try self.leaf.publicKey
+        #expect(self.voucher(nil, shows: chain).ask(for: key) { _ in } == .pointless)
+        let examiner = try self.examiner()
+        #expect(Voucher(examiner).ask(for: key) { _ in } == .pointless)
+    }
+
+    @Test func whatWaitsIsBounded() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let examiner = try self.examiner(gate)
+        let chain = try self.root.line(self.leaf)
+        let key = try self.leaf.publicKey
+        let (answers, continuation) = AsyncStream.makeStream(of: Date?.self)
+        let vouchers = (0..<EarshotLimits.waitingChains).map { _ in self.voucher(examiner, shows: chain) }
+        for voucher in vouchers { #expect(voucher.ask(for: key) { continuation.yield($0) } == .asked) }
+        #expect(self.voucher(examiner, shows: chain).ask(for: key) { continuation.yield($0) } == .refused)
+        // A connection that has ended costs no work, and hears nothing.
+        for voucher in vouchers.dropFirst(2) { voucher.withdraw() }
+        gate.signal()
+        var iterator = answers.makeAsyncIterator()
+        for _ in 0..<2 { #expect(await iterator.next() != nil) }
+        let chainOfAStranger = try TestHolder("root").line(self.leaf)
+        try await eventually("the queue is empty again") {
+            self.voucher(examiner, shows: chainOfAStranger).ask(for: key) { continuation.yield($0) } == .asked
+        }
+        #expect(await iterator.next() == .some(nil), "none of those that were withdrawn was answered before")
+    }
+}

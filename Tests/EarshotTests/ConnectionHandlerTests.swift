@@ -1,0 +1,242 @@
+import EarshotWire
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import Earshot
+
+@Suite struct ConnectionHandlerTests {
+    @Test func handshakeTime() throws {
+        let bench = try HandlerBench()
+        bench.advance(EarshotLimits.handshakeTime - .nanoseconds(1))
+        #expect(bench.settled.value == [])
+        #expect(bench.channel.isActive)
+        bench.advance(.nanoseconds(1))
+        #expect(bench.settled.value == ["timed-out"])
+        #expect(!bench.channel.isActive)
+    }
+
+    @Test func aSlowHelloOfOneByteAtATimeEndsAtTheSameTime() throws {
+        let bench = try HandlerBench()
+        var hello = ByteBuffer(bytes: WireLimits.preamble)
+        try FrameEncoder.encode(.hello(try makeHello(bench.initiator, "alice")), into: &hello)
+        var seconds = 0
+        while bench.channel.isActive, let byte = hello.readSlice(length: 1) {
+            try bench.channel.writeInbound(byte)
+            bench.advance(.seconds(1))
+            seconds += 1
+        }
+        #expect(seconds == 10)
+        #expect(bench.settled.value == ["timed-out"])
+    }
+
+    @Test func helloPayload() throws {
+        for (length, isAllowed) in [(WireLimits.helloPayload, true), (WireLimits.helloPayload + 1, false)] {
+            let bench = try HandlerBench()
+            var buffer = ByteBuffer(bytes: WireLimits.preamble)
+            buffer.writeInteger(UInt32(length))
+            buffer.writeInteger(FrameType.hello.rawValue)
+            try bench.channel.writeInbound(buffer)
+            #expect(bench.channel.isActive == isAllowed, "\(length)")
+            #expect(bench.settled.value == (isAllowed ? [] : ["protocol-violation"]))
+        }
+    }
+
+    @Test func proving() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        #expect(bench.settled.value == ["proven"])
+        guard case .proven(let connection)? = bench.events.value.first else {
+            Issue.record("the node was not told")
+            return
+        }
+        #expect(connection.peer.id == bench.initiator.id)
+        bench.advance(EarshotLimits.handshakeTime)
+        #expect(bench.channel.isActive)
+    }
+
+    @Test func pingAfter() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        _ = try bench.received()
+        bench.advance(.seconds(9))
+        #expect(try bench.received() == [])
+        bench.advance(.seconds(6))
+        let pings = try bench.received()
+        #expect(!pings.isEmpty)
+        for case .ping(let value) in pings { try bench.send([.pong(value)]) }
+        bench.advance(.seconds(9))
+        #expect(bench.channel.isActive)
+    }
+
+    @Test func deadAfter() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        bench.advance(EarshotLimits.deadAfter - .seconds(1))
+        #expect(bench.end == nil)
+        bench.advance(.seconds(6))
+        #expect(bench.end == .dead, "noticed within the 30 s that the design promises")
+    }
+
+    /// The worst moment to fall silent is right after a check.
+    @Test func deadAfterTheWorstMoment() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        bench.advance(.milliseconds(2501))
+        try bench.send([.ping(1)])
+        bench.advance(.seconds(24))
+        #expect(bench.end == nil)
+        // With two seconds to spare for a busy machine.
+        bench.advance(.seconds(4))
+        #expect(bench.end == .dead)
+    }
+
+    @Test func anythingHeardIsASignOfLife() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        for value in 0..<20 {
+            bench.advance(.seconds(9))
+            try bench.send([.ping(UInt64(value))])
+        }
+        #expect(bench.end == nil)
+        #expect(bench.channel.isActive)
+    }
+
+    /// A stranger has one turn at a time, of few frames; nothing more is decoded or read until the node has dealt with them.
+    @Test func strangersTurnWork() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        let turn = EarshotLimits.strangersTurnWork / Frame.sessionEnd(.random()).work
+        let sent = (0..<2 * turn + 1).map { _ in Frame.sessionEnd(.random()) }
+        try bench.send(sent)
+        bench.channel.embeddedEventLoop.run()
+        #expect(bench.handedOn.map(\.frames) == [Array(sent[..<turn])])
+        let before = bench.counter.reads
+        bench.channel.read()
+        #expect(bench.counter.reads == before, "no more is read until the node has caught up")
+        bench.endTurn()
+        #expect(bench.handedOn.map(\.frames) == [Array(sent[turn..<2 * turn])], "turn by turn")
+        #expect(bench.counter.reads == before)
+        bench.endTurn()
+        #expect(bench.handedOn.map(\.frames) == [Array(sent[(2 * turn)...])])
+        bench.endTurn()
+        #expect(bench.counter.reads == before + 1, "and then it is read on")
+        #expect(bench.accounts.bytes == 0)
+    }
+
+    /// A peer in a session has two turns, so that one is decoded while the other is dealt with.
+    @Test func turnWork() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        try bench.send([.sessionEnd(.random())])
+        bench.endTurn(isMember: true)
+        let turn = EarshotLimits.turnWork / Frame.sessionEnd(.random()).work
+        let sent = (0..<3 * turn).map { _ in Frame.sessionEnd(.random()) }
+        try bench.send(sent)
+        bench.channel.embeddedEventLoop.run()
+        #expect(bench.handedOn.map(\.frames.count) == Array(repeating: turn, count: EarshotLimits.turnsAhead))
+    }
+
+    /// What is answered without the node's help counts as well: other connections of the loop come in between.
+    @Test func pingsAreATurnToo() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        _ = try bench.received()
+        try bench.send((0..<UInt64(EarshotLimits.strangersTurnWork) + 1).map { .ping($0) })
+        #expect(try bench.received().count == EarshotLimits.strangersTurnWork)
+        bench.channel.embeddedEventLoop.run()
+        #expect(try bench.received().count == 1)
+    }
+
+    /// What the kernel had when the peer ended the connection is bounded; so is a piece of a large frame of one in no session where all
+    /// together hold much.
+    @Test(arguments: [false, true]) func undecodedBytes(isCrowded: Bool) throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        let limit = isCrowded ? EarshotLimits.crowdedUnprocessedBytes : EarshotLimits.undecodedBytes
+        let other = bench.accounts.account(of: peerID(9))
+        if isCrowded { other.charge(EarshotLimits.allUnprocessedBytes) }
+        // One turn, and a little that waits for the next one.
+        let first = EarshotLimits.strangersTurnWork / Frame.sessionEnd(.random()).work
+        try bench.send((0..<first).map { _ in .sessionEnd(.random()) })
+        bench.channel.embeddedEventLoop.run()
+        var waiting = ByteBuffer()
+        while waiting.readableBytes < limit { try FrameEncoder.encode(.sessionEnd(.random()), into: &waiting) }
+        try bench.channel.writeInbound(waiting.readSlice(length: limit))
+        #expect(!bench.isClosing)
+        try bench.channel.writeInbound(ByteBuffer(bytes: [0]))
+        #expect(bench.isClosing)
+        #expect(bench.accounts.bytes == (isCrowded ? EarshotLimits.allUnprocessedBytes : 0) + first * 256, "and nothing of it is held")
+        if isCrowded { other.giveBack(EarshotLimits.allUnprocessedBytes) }
+    }
+
+    @Test func aPingFloodDoesNotPileUpAnswers() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        bench.channel.isWritable = false
+        bench.counter.held = []
+        let before = bench.counter.reads
+        var pings = 0
+        // As the socket would: one read, one delivery.
+        while pings < 200_000 {
+            let reads = bench.counter.reads
+            bench.channel.read()
+            guard bench.counter.reads > reads else { break }
+            try bench.send((0..<1000).map { .ping(UInt64($0)) })
+            bench.channel.embeddedEventLoop.run()
+            pings += 1000
+        }
+        #expect(bench.counter.reads > before)
+        #expect(pings < 200_000, "answers that nobody reads stop the reading")
+        let stuck = bench.counter.reads
+        for promise in bench.counter.held ?? [] { promise.succeed() }
+        bench.counter.held = nil
+        #expect(bench.counter.reads == stuck + 1, "and their going out resumes it")
+    }
+}
+
+@Suite struct FirstByteTests {
+    private func channel(_ preference: EncryptionPreference) throws -> EmbeddedChannel {
+        let channel = EmbeddedChannel()
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try channel.pipeline.syncOperations.addHandler(FirstByteHandler(preference: preference) { _, _ in })
+        return channel
+    }
+
+    @Test(
+        arguments: [
+            (EncryptionPreference.required, [0x16, 3, 1]), (.optional, [0x16, 3, 1]), (.optional, WireLimits.preamble),
+            (.none, WireLimits.preamble),
+        ] as [(EncryptionPreference, [UInt8])]) func whatThePreferencePermitsGoesOn(preference: EncryptionPreference, bytes: [UInt8]) throws
+    {
+        let channel = try self.channel(preference)
+        try channel.writeInbound(ByteBuffer(bytes: bytes))
+        #expect(channel.isActive)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == ByteBuffer(bytes: bytes))
+        #expect(try channel.readOutbound(as: ByteBuffer.self) == nil)
+    }
+
+    @Test(arguments: [(EncryptionPreference.required, WireLimits.preamble), (.none, [0x16, 3, 1])] as [(EncryptionPreference, [UInt8])])
+    func whatItExcludesIsToldWhyNot(preference: EncryptionPreference, bytes: [UInt8]) throws {
+        let channel = try self.channel(preference)
+        try channel.writeInbound(ByteBuffer(bytes: bytes))
+        #expect(!channel.isActive)
+        #expect(try channel.readInbound(as: ByteBuffer.self) == nil)
+        var answer = try #require(try channel.readOutbound(as: ByteBuffer.self))
+        #expect(answer.readBytes(length: WireLimits.preamble.count) == WireLimits.preamble)
+        var decoder = FrameDecoder()
+        decoder.feed(answer)
+        guard case .refusal(let refusal)? = try decoder.next() else {
+            Issue.record("no refusal")
+            return
+        }
+        #expect(refusal.code == .encryptionMismatch)
+    }
+
+    @Test(arguments: [0x00, 0x15, 0x17, 0x47, 0x80, 0xFF] as [UInt8]) func garbageIsClosedWithoutAWord(byte: UInt8) throws {
+        let channel = try self.channel(.optional)
+        try channel.writeInbound(ByteBuffer(bytes: [byte]))
+        #expect(!channel.isActive)
+        #expect(try channel.readOutbound(as: ByteBuffer.self) == nil)
+    }
+}

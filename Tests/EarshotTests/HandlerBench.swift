@@ -1,0 +1,126 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import NIOEmbedded
+import NIOTLS
+
+@testable import Earshot
+
+/// A responder's handler in a channel whose time the test moves, and an initiator made by hand.
+final class HandlerBench {
+    /// Counts the reads that reach the socket.
+    final class ReadCounter: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+        var reads = 0
+        func read(context: ChannelHandlerContext) {
+            self.reads += 1
+            context.read()
+        }
+        var isClosing = false
+        func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+            self.isClosing = true
+            context.close(mode: mode, promise: promise)
+        }
+        /// Writes that a full socket holds, where it is one.
+        var held: [EventLoopPromise<Void>]?
+        func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+            guard self.held != nil else { return context.write(data, promise: promise) }
+            if let promise { self.held?.append(promise) }
+        }
+    }
+
+    let directory: StateDirectory
+    let initiator: Identity
+    let responder: Identity
+    let channel = EmbeddedChannel()
+    let counter = ReadCounter()
+    let events = Box<[ConnectionEvent]>([])
+    let settled = Box<[String]>([])
+    let accounts = PeerAccounts()
+    var decoder = FrameDecoder()
+    var preamble = PreambleDecoder()
+
+    init() throws {
+        self.directory = try StateDirectory()
+        for name in ["a", "b"] {
+            try FileManager.default.createDirectory(atPath: "\(self.directory.path)/\(name)", withIntermediateDirectories: false)
+        }
+        self.initiator = try Identity.load(from: self.directory.path + "/a")
+        self.responder = try Identity.load(from: self.directory.path + "/b")
+        let key = self.initiator.publicKey
+        let responder = self.responder
+        let settings = ConnectionHandler.Settings(
+            role: .responder, tickets: DataTickets(), hello: try makeHello(responder, "bob"), expectedPeer: nil, dialledAddress: nil,
+            spokenTLS: SpokenTLS(), accounts: self.accounts,
+            sign: { try responder.sign($0) }, emit: { [events] event in events.withLock { $0.append(event) } },
+            settled: { [settled] result in
+                let word =
+                    switch result {
+                    case .success: "proven"
+                    case .failure(let error): error.code.rawValue
+                    }
+                settled.withLock { $0.append(word) }
+            })
+        self.decoder.phase = .proven
+        try self.channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try self.channel.pipeline.syncOperations.addHandlers(
+            self.counter, ConnectionHandler(settings: settings, logger: quietLogger, security: .tls { _ in key }))
+        self.channel.pipeline.fireUserInboundEventTriggered(TLSUserEvent.handshakeCompleted(negotiatedProtocol: nil))
+    }
+
+    func send(_ frames: [Frame], preamble: Bool = false) throws {
+        var buffer = ByteBuffer()
+        if preamble { buffer.writeBytes(WireLimits.preamble) }
+        for frame in frames { try FrameEncoder.encode(frame, into: &buffer) }
+        try self.channel.writeInbound(buffer)
+    }
+
+    /// What the handler has written since the last call.
+    func received() throws -> [Frame] {
+        var frames: [Frame] = []
+        while var buffer = try self.channel.readOutbound(as: ByteBuffer.self) {
+            guard try self.preamble.consume(&buffer) else { continue }
+            self.decoder.feed(buffer)
+            while let frame = try self.decoder.next() { frames.append(frame) }
+        }
+        return frames
+    }
+
+    func prove() throws {
+        let hello = try makeHello(self.initiator, "alice")
+        try self.send([.hello(hello)], preamble: true)
+        let answer = try self.received()
+        guard answer.count == 2, case .hello(let theirs) = answer[0] else {
+            throw EarshotError(.protocolViolation, "no hello came back: \(answer)")
+        }
+        let transcript = Transcript(
+            initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs), transport: .tls)
+        try self.send([.proof(Proof(signature: try self.initiator.sign(transcript.proofInput(of: .initiator))))])
+    }
+
+    /// What was handed to the node and not dealt with.
+    var handedOn: [(connection: Connection, frames: [Frame], weight: Int)] {
+        self.events.value.compactMap { event in
+            if case .received(let connection, let frames, let weight) = event { (connection, frames, weight) } else { nil }
+        }
+    }
+
+    /// The node has dealt with all of it.
+    func endTurn(isMember: Bool = false) {
+        let turns = self.handedOn
+        self.events.withLock { $0 = [] }
+        for turn in turns { turn.connection.turnEnded(turn.weight, isMember: isMember) }
+        self.channel.embeddedEventLoop.run()
+    }
+
+    /// Whether the handler ends the connection: what comes is not decoded any more.
+    var isClosing: Bool { self.counter.isClosing }
+
+    /// How the connection ended, as the node heard it.
+    var end: ConnectionEnd? {
+        for case .closed(_, let end) in self.events.value { return end }
+        return nil
+    }
+
+    func advance(_ duration: Duration) { self.channel.embeddedEventLoop.advanceTime(by: TimeAmount(duration)) }
+}

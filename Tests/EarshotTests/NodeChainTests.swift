@@ -1,0 +1,129 @@
+import Crypto
+import EarshotWire
+import Foundation
+import SwiftASN1
+import Testing
+import X509
+
+@testable import Earshot
+
+/// Certificates that peers show to a whole node: they are looked at once the key is proven, beside everything else.
+@Suite struct NodeChainTests {
+    /// The identity's key, as certificates hold it.
+    private func key(_ identity: Identity) throws -> Certificate.PublicKey {
+        .init(try P256.Signing.PublicKey(derRepresentation: identity.publicKey))
+    }
+
+    /// The peer's invitation comes in one piece with its proof, and the rules know by then who speaks for it.
+    @Test func anInvitationRightBehindTheProofIsTheAuthoritys() async throws {
+        let directory = try StateDirectory()
+        let root = try TestHolder("root")
+        let file = try root.file(in: directory)
+        let node = try await TestNode("bob") {
+            $0.authorities = [file]
+            $0.fromUnknown = .reject
+        }
+        let between = try TestHolder("between")
+        let identity = try RawPeer.makeIdentity()
+        let own = try between.signs(
+            TestHolder("alice"), as: Certificate.Extensions(), key: self.key(identity))
+        let peer = try await RawPeer(to: node, as: identity, showing: [own, root.signs(between)])
+        let hello = try peer.hello()
+        try await peer.send(.hello(hello), preamble: true)
+        let theirs = try await peer.next { if case .hello(let hello) = $0 { hello } else { nil } }
+        let transcript = Transcript(
+            initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs), transport: .tls)
+        let invitation = InvitationID.random()
+        try await peer.send(
+            .proof(Proof(signature: try identity.sign(transcript.proofInput(of: .initiator)))),
+            .invite(Invite(id: invitation, timeoutMilliseconds: 60_000, context: [])))
+        let decision = try await peer.next { frame -> InviteAnswer? in
+            if case .inviteAnswer(let answer) = frame, answer.id == invitation { answer } else { nil }
+        }.decision
+        guard case .accepted = decision else {
+            Issue.record("\(decision)")
+            return
+        }
+        #expect(try await node.node.peer(peer.id.description).trustSource == .authority)
+        await node.stop()
+    }
+
+    /// What made two handshakes cost 111 s of processor time, and the dearest that is followed: from many connections, while the node
+    /// answers. Half of its answers, as this machine may do other things too.
+    @Test func pathsThatExplode() async throws {
+        let directory = try StateDirectory()
+        let root = try TestHolder("root", .init(P521.Signing.PrivateKey()))
+        let file = try root.file(in: directory)
+        let node = try await TestNode("bob") { $0.authorities = [file] }
+        let many = try TestHolder("many", .init(P521.Signing.PrivateKey()))
+        let sevenOfOne = try (0..<7).map { try many.signs(many, days: -1...Double($0 + 1)) }
+        let levels = try (0..<3).map { try TestHolder("level \($0)", .init(P521.Signing.PrivateKey())) }
+        let dear = [try levels[1].signs(levels[0]), try levels[2].signs(levels[1]), try TestHolder("root").signs(levels[2])]
+
+        let answers = Task {
+            var times: [Duration] = []
+            while !Task.isCancelled {
+                let began = ContinuousClock.now
+                _ = await node.node.status()
+                times.append(ContinuousClock.now - began)
+                try? await Task.sleep(for: .milliseconds(5))
+            }
+            return times.sorted()
+        }
+        try await withThrowingTaskGroup { group in
+            // As many at a time as one address may have unproven.
+            for lane in 0..<EarshotLimits.unprovenConnectionsPerAddress {
+                group.addTask {
+                    for round in 0..<6 {
+                        let identity = try RawPeer.makeIdentity()
+                        let key = try self.key(identity)
+                        let chain =
+                            switch (lane + round) % 3 {
+                            case 0: [try many.signs(TestHolder("alice"), key: key)] + sevenOfOne
+                            case 1: [try many.signs(TestHolder("alice"), key: key)] + sevenOfOne.prefix(3)
+                            default: [try levels[0].signs(TestHolder("alice"), key: key)] + dear
+                            }
+                        let peer = try await RawPeer(to: node, as: identity, showing: chain)
+                        try await peer.prove()
+                        try await peer.roundTrip()
+                        await peer.close()
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        answers.cancel()
+        let times = await answers.value
+        let median = try #require(times.isEmpty ? nil : times[times.count / 2])
+        #expect(median < .milliseconds(250), "\(times.count) answers, half of them within \(median)")
+        await node.stop()
+    }
+
+    /// As many certificates as a peer may show, and one more; authorities or not, TLS would keep them all.
+    @Test func moreThanAnyoneHasAreNotTaken() async throws {
+        let node = try await TestNode("bob")
+        let signer = try TestHolder("signer")
+        let small = try signer.signs(signer)
+        let large = try signer.signs(
+            signer,
+            as: Certificate.Extensions([
+                Certificate.Extension(oid: [1, 3, 9900, 1], critical: false, value: [UInt8](repeating: 0, count: 12_000)[...])
+            ]))
+        for (others, isTaken) in [
+            ([[UInt8]](repeating: small, count: EarshotLimits.shownCertificates - 1), true),
+            ([[UInt8]](repeating: small, count: EarshotLimits.shownCertificates), false), ([large], true), ([large, large], false),
+        ] {
+            let identity = try RawPeer.makeIdentity()
+            let own = try signer.signs(TestHolder("alice"), key: self.key(identity))
+            let peer = try await RawPeer(to: node, as: identity, showing: [own] + others)
+            if isTaken {
+                try await peer.prove()
+                try await peer.roundTrip()
+            } else {
+                await #expect(throws: (any Error).self) { try await peer.prove() }
+            }
+            await peer.close()
+        }
+        await node.stop()
+    }
+}

@@ -1,0 +1,160 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@testable import Earshot
+
+/// What ends with a session, a connection, or the trust in a peer.
+@Suite(.timeLimit(.minutes(1))) struct NodeEndingTests {
+    private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
+        let bob = try await TestNode("bob") {
+            $0.fromUnknown = .accept
+            configure(&$0)
+        }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        return (raw, bob, try await raw.join())
+    }
+
+    private func open(_ session: SessionID) throws -> Frame {
+        .streamOpen(StreamOpen(session: session, id: .random(), name: try StreamName("x")))
+    }
+
+    /// As the table of the specification's article has it.
+    @Test func theTable() {
+        typealias Row = [Ending.Dependent]
+        let ends: [Ending: Row] = [
+            .connection: [.dataConnections, .comparison, .streams],
+            .session: [.messages, .queuedMessages, .dataConnections, .transfers, .queuedTransfers, .openingStreams, .streams],
+            .trust: [.messages, .queuedMessages, .transfers, .queuedTransfers],
+            .declinedInvitation: [.messages, .queuedMessages, .transfers, .queuedTransfers, .openingStreams, .streams],
+            .invitation: [.messages, .transfers, .openingStreams, .streams],
+        ]
+        let waits: [Ending: Row] = [
+            .connection: [.messages, .queuedMessages, .transfers, .queuedTransfers, .openingStreams],
+            .invitation: [.queuedMessages, .queuedTransfers],
+        ]
+        for ending in Ending.allCases {
+            let fates = Dictionary(grouping: Ending.Dependent.allCases) { ending.fate(of: $0) }
+            #expect(fates[.ends, default: []] == ends[ending, default: []], "\(ending)")
+            #expect(fates[.waits, default: []] == waits[ending, default: []], "\(ending)")
+        }
+    }
+
+    /// Sessions that come and go on one connection, each with as much open as it may: each is served as the first.
+    @Test func everySessionHasAllPlaces() async throws {
+        let (raw, bob, first) = try await self.joined()
+        // Which may ask for sessions as often as it likes.
+        _ = try await bob.node.setTrust(.trusted, for: raw.id.description)
+        var session = first
+        for round in 0..<10 {
+            for _ in 0..<EarshotLimits.incomingTransfers { try await raw.send(raw.offer("f", size: 10, in: session)) }
+            for _ in 0..<EarshotLimits.incomingTransfers {
+                guard case .resourceAccept = try await raw.resourceAnswer() else {
+                    Issue.record("refused in round \(round)")
+                    return
+                }
+            }
+            for _ in 0..<EarshotLimits.waitingStreams { try await raw.send(try self.open(session)) }
+            try await raw.roundTrip()
+            #expect(await bob.node.openStreams().count { $0.state == .opening } == EarshotLimits.waitingStreams)
+            try await raw.send(.sessionEnd(session))
+            // Its jobs clean up behind themselves.
+            try await eventually("nothing runs") { await bob.node.runningJobs(of: raw.id) == 0 }
+            #expect(await bob.node.resources().allSatisfy { $0.state.isFinal })
+            #expect(await bob.node.openStreams().allSatisfy { $0.state == .closed })
+            session = try await raw.join()
+        }
+        await raw.close()
+        await bob.stop()
+    }
+
+    /// The same where this side leaves.
+    @Test func leavingGivesTheirPlacesBack() async throws {
+        let (raw, bob, first) = try await self.joined { $0.acceptResources = .ask }
+        var session = first
+        for _ in 0..<4 {
+            for _ in 0..<EarshotLimits.waitingOffers { try await raw.send(raw.offer("f", size: 10, in: session)) }
+            try await raw.roundTrip()
+            #expect(await bob.node.resources().count { $0.state == .offered } == EarshotLimits.waitingOffers)
+            try await bob.node.leave(session)
+            _ = try await raw.next { $0 == .sessionEnd(session) ? () : nil }
+            #expect(await bob.node.resources().allSatisfy { $0.state.isFinal })
+            session = try await raw.join()
+        }
+        await raw.close()
+        await bob.stop()
+    }
+
+    // MARK: Floods
+
+    /// Offers that are taken back at once, as fast as they can be sent: they cost rows and events only up to a limit, others keep theirs,
+    /// and the store has nothing of them.
+    @Test func offersThatAreTakenBack() async throws {
+        let (raw, bob, session) = try await self.joined { $0.acceptResources = .ask }
+        let other = try await RawPeer(to: bob, name: "carol")
+        try await other.prove()
+        let friends = try await other.join()
+        for number in 0..<4 as Range<UInt64> {
+            let id = ResourceID(high: 7, low: number)
+            try await other.send(other.offer("kept", size: 1, in: friends, id: id))
+            try await eventually("it is there") { (try? await bob.node.resource(id)) != nil }
+            _ = try await bob.node.respond(to: id, .refuse)
+        }
+        var reader = bob.node.events.subscribe()
+        let count = 5000
+        var bytes = ByteBuffer()
+        for _ in 0..<count {
+            let id = ResourceID.random()
+            try FrameEncoder.encode(raw.offer("f", size: 10, in: session, id: id), into: &bytes)
+            let refusal = Refusal(code: .cancelled, explanation: "")
+            try FrameEncoder.encode(.resourceCancel(ResourceRefuse(id: id, refusal: refusal)), into: &bytes)
+        }
+        try await raw.channel.writeAndFlush(bytes)
+        try await raw.roundTrip()
+        let told = reader.more(upTo: 20_000).count
+        // An offer and its end each; a few more where a quarter of a second has passed.
+        #expect((EarshotLimits.vainOffers..<2 * EarshotLimits.vainOffers + 200).contains(told), "\(told) events")
+        let rows = await bob.node.resources()
+        #expect(rows.count <= EarshotLimits.vainOffers + 100 && rows.count { $0.name == "kept" } == 4)
+        #expect(rows.allSatisfy { $0.state.isFinal })
+        try await eventually("its jobs have returned") { await bob.node.runningJobs(of: raw.id) == 0 }
+        // It is told so, and served again after a pause.
+        let late = ResourceID.random()
+        try await raw.send(raw.offer("f", size: 10, in: session, id: late))
+        let refused = try await raw.next { frame -> ResourceRefuse? in
+            if case .resourceRefuse(let refuse) = frame, refuse.id == late { refuse } else { nil }
+        }
+        #expect(refused.refusal.code == .busy)
+        await bob.node.forgetVainOffers(of: raw.id)
+        let again = ResourceID.random()
+        try await raw.send(raw.offer("f", size: 10, in: session, id: again))
+        try await eventually("it is offered") { (try? await bob.node.resource(again).state) == .offered }
+        await raw.close()
+        await other.close()
+        await bob.stop()
+    }
+
+    @Test func streamsThatAreAborted() async throws {
+        let (raw, bob, session) = try await self.joined()
+        var reader = bob.node.events.subscribe()
+        var bytes = ByteBuffer()
+        for _ in 0..<5000 {
+            let id = StreamID.random()
+            try FrameEncoder.encode(.streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x"))), into: &bytes)
+            try FrameEncoder.encode(.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled))), into: &bytes)
+        }
+        try await raw.channel.writeAndFlush(bytes)
+        try await raw.roundTrip()
+        let told = reader.more(upTo: 20_000).count
+        #expect((EarshotLimits.vainOffers..<2 * EarshotLimits.vainOffers + 200).contains(told), "\(told) events")
+        #expect(await bob.node.openStreams().count <= EarshotLimits.closedStreams)
+        await raw.close()
+        await bob.stop()
+    }
+}
+
+extension Node {
+    fileprivate func runningJobs(of peer: PeerID) -> Int { self.transfers.count(of: peer, .incomingJob) }
+}

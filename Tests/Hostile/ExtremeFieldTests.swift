@@ -1,0 +1,258 @@
+import Crypto
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+extension HostileTests {
+    /// Every field of every frame whose values end in the API, at its extremes: frame, store, JSON, and our own client, whose every listing
+    /// and watcher has to go on.
+    @Suite struct Extremes {
+        /// What a client says of what it cannot read.
+        private static let complaints = ["cannot be read", "unknown field", "protocol error", "is missing", "not a time"]
+
+        @Test("values that we store and then cannot read: every field at its extremes, at every command, after a restart too")
+        func everyFieldIsReadable() throws {
+            let policy = "[invitations]\nfrom_unknown = accept\n"
+            let daemon = try VictimDaemon(settings: policy)
+            try Self.extremeMessages(daemon)
+            try Self.extremeLiveMessages(daemon)
+            try Self.extremeResources(daemon)
+            try Self.extremeStreams(daemon)
+            try Self.extremeReceipts(daemon)
+            try Self.extremeInvitations()
+            try Self.look(at: daemon)
+            // What was stored is read by the next run, and by a client that has seen nothing of it.
+            let again = try VictimDaemon(settings: policy) { place in
+                kill(daemon.pid, SIGKILL)
+                while daemon.isAlive { usleep(10_000) }
+                try FileManager.default.copyItem(atPath: "\(daemon.place)/state", toPath: "\(place)/state")
+            }
+            try Self.look(at: again)
+            let read = try again.earshot("receive", "--json")
+            #expect(read.status == 0 && read.output.split(separator: "\n").count == Self.messages.count, "\(read.output.prefix(2000))")
+            #expect(try again.earshot("receive").output == "", "each was shown, and is read")
+            let fetched = NSTemporaryDirectory() + "earshot-extremes-\(UUID().uuidString.prefix(8))"
+            try FileManager.default.createDirectory(atPath: fetched, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: fetched) }
+            let files = try again.earshot("file", "get", "-o", fetched)
+            #expect(files.status == 0, "\(files.output)")
+        }
+
+        /// Every listing, as text and as JSON, and every watcher for a second.
+        private static func look(at daemon: VictimDaemon) throws {
+            let listings = [
+                ["status"], ["peers"], ["sessions"], ["invitations"], ["file", "list"], ["stream", "list"],
+            ]
+            for words in listings.flatMap({ [$0, $0 + ["--json"]] }) {
+                let output = try daemon.run(words)
+                Self.expectReadable(output, words)
+                #expect(!output.hasPrefix("earshot: the daemon's answer"), "earshot \(words): \(output.prefix(500))")
+            }
+            for words in [["peers", "--watch"], ["invitations", "--watch"], ["file", "list", "--watch"], ["events", "--since", "0"]] {
+                Self.expectReadable(try daemon.watch(words), words)
+                Self.expectReadable(try daemon.watch(words + ["--json"]), words)
+            }
+            #expect(try daemon.call("GET", "/v1/messages?state=all&limit=1000").status == 200)
+            #expect(daemon.isAlive)
+        }
+
+        private static func expectReadable(_ output: String, _ words: [String]) {
+            for complaint in Self.complaints {
+                #expect(!output.contains(complaint), "earshot \(words.joined(separator: " ")): \(output.prefix(2000))")
+            }
+            #expect(HostileText.acts(in: output) == nil, "earshot \(words.joined(separator: " "))")
+        }
+
+        // MARK: Frames
+
+        /// A peer whose name is as long and as odd as one may be, in a session.
+        private static func member(of daemon: VictimDaemon, _ name: String = HostileText.formats) throws -> (WirePeer, SessionID) {
+            let peer = try WirePeer(port: daemon.port, name: name)
+            try peer.prove()
+            return (peer, try peer.join())
+        }
+
+        private static let times: [Int64] = [
+            .min, -62_135_596_800_001, -62_135_596_800_000, -1, 0, 253_402_300_799_999, 253_402_300_800_000, .max,
+        ]
+        private static let types = [
+            "~", "text/plain", String(repeating: "~", count: WireLimits.contentType), "a b", "TEXT/", "text/plain; charset=\"\\", "null",
+        ]
+        private static let bodies: [[UInt8]] = [
+            [], [0], [0xFF], Array(HostileText.acts.utf8), Array("\u{2028}\u{0}\"\\".utf8), [0xED, 0xA0, 0x80],
+            Array(repeating: 0x1B, count: WireLimits.messageBody),
+        ]
+        /// Each extreme at least once beside ordinary ones.
+        private static let messages: [(time: Int64, type: String, body: [UInt8])] =
+            Self.times.map { ($0, "text/plain", Array("x".utf8)) } + Self.types.map { (0, $0, Array("x".utf8)) }
+            + Self.bodies.map { (0, "text/plain", $0) } + Self.bodies.map { (.max, "application/x", $0) }
+
+        private static func extremeMessages(_ daemon: VictimDaemon) throws {
+            let (peer, session) = try Self.member(of: daemon, String(repeating: "\u{202E}", count: DisplayName.byteLimit / 3))
+            for (number, message) in Self.messages.enumerated() {
+                let id = number == 0 ? MessageID(high: 0, low: 0) : number == 1 ? MessageID(high: .max, low: .max) : .random()
+                for mode in [MessageFrame.Mode.unreliable, .reliable] {
+                    try peer.send(
+                        .message(
+                            MessageFrame(
+                                session: session, id: mode == .reliable ? id : .random(), mode: mode,
+                                sequence: number == 0 ? 0 : .max - UInt64(Self.messages.count - number),
+                                sentAtMilliseconds: message.time, contentType: message.type, body: ByteBuffer(bytes: message.body))))
+                }
+                let outcome = try peer.next { frame in
+                    if case .messageReceipts(let receipts) = frame { receipts.first { $0.id == id }?.outcome } else { nil }
+                }
+                #expect(outcome == .delivered, "\(message.time) \(message.type)")
+            }
+        }
+
+        /// Live readers: nothing else has unreliable messages. Of this peer's alone, so that the others stay unread.
+        private static func extremeLiveMessages(_ daemon: VictimDaemon) throws {
+            let (peer, session) = try Self.member(of: daemon)
+            let live = try daemon.background(["receive", "--follow", "--from", "\(peer.id)"], seconds: 10)
+            let deadline = ContinuousClock.now + .seconds(10)
+            while !VictimDaemon.text(live).contains("subscribed"), ContinuousClock.now < deadline {
+                // Whether it listens yet, its output says.
+                try peer.send(Self.unreliable("subscribed", 0, session))
+                try peer.roundTrip()
+                usleep(20_000)
+            }
+            for time in Self.times { try peer.send(Self.unreliable("live \(time)", time, session)) }
+            try peer.send(Self.unreliable("the end", 0, session))
+            while !VictimDaemon.text(live).contains("the end"), ContinuousClock.now < deadline { usleep(20_000) }
+            for time in Self.times { #expect(VictimDaemon.text(live).contains("live \(time)\n"), "\(time)") }
+            Self.expectReadable(VictimDaemon.text(live), ["receive", "--follow"])
+        }
+
+        private static func unreliable(_ text: String, _ time: Int64, _ session: SessionID) -> Frame {
+            .message(
+                MessageFrame(
+                    session: session, id: .random(), mode: .unreliable, sequence: .max, sentAtMilliseconds: time, contentType: "text/plain",
+                    body: ByteBuffer(string: text)))
+        }
+
+        /// What words a peer may give with a refusal, and how an end may look.
+        private static let refusals = [
+            Refusal(code: WireErrorCode(rawValue: 0), explanation: ""),
+            Refusal(code: WireErrorCode(rawValue: .max), explanation: HostileText.acts),
+            Refusal(code: .cancelled, explanation: String(repeating: "\u{1B}", count: WireLimits.explanation)),
+        ]
+
+        private static func extremeResources(_ daemon: VictimDaemon) throws {
+            let (peer, session) = try Self.member(of: daemon)
+            func offer(_ kind: ResourceOffer.Kind, _ size: UInt64, _ name: String) throws -> (id: ResourceID, isAccepted: Bool) {
+                let id = ResourceID.random()
+                try peer.send(.resourceOffer(ResourceOffer(session: session, id: id, kind: kind, size: size, name: name)))
+                let isAccepted = try peer.next { frame in
+                    switch frame {
+                    case .resourceAccept(let accept) where accept.id == id: true
+                    case .resourceRefuse(let refuse) where refuse.id == id: false
+                    default: nil
+                    }
+                }
+                return (id, isAccepted)
+            }
+            func awaitEnd(_ id: ResourceID) throws -> Bool {
+                try peer.next { frame in
+                    switch frame {
+                    case .resourceDone(id): true
+                    case .resourceRefuse(let refuse) where refuse.id == id: false
+                    case .resourceCancel(let cancel) where cancel.id == id: false
+                    default: nil
+                    }
+                }
+            }
+            let longest = String(repeating: "\u{202E}", count: 80)
+            for size in [0, 1, WireLimits.resourceSize] {
+                for name in [HostileText.formats, longest, String(repeating: "\u{1B}", count: WireLimits.resourceName)] {
+                    for (kind, refusal) in zip([ResourceOffer.Kind.file, .directory, .file], Self.refusals) {
+                        let (id, isAccepted) = try offer(kind, size, name)
+                        if isAccepted { try peer.send(.resourceCancel(ResourceRefuse(id: id, refusal: refusal))) }
+                    }
+                }
+            }
+            // Whole ones, with digests that are none, and with their own.
+            for digest in [[0xFF], Array(repeating: 0xFF, count: WireLimits.digest), Array(SHA256.hash(data: [UInt8]()))] {
+                let (id, isAccepted) = try offer(.file, 0, "empty")
+                try #require(isAccepted)
+                try peer.send(.resourceEnd(ResourceEnd(id: id, algorithm: .sha256, digest: digest)))
+                #expect(try awaitEnd(id) == (digest.count == 32))
+            }
+            let tree = Self.tree(times: [.min, .max, -1, 0])
+            let (id, isAccepted) = try offer(.directory, UInt64(tree.count), "old")
+            try #require(isAccepted)
+            try peer.send(
+                .resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(bytes: tree))),
+                .resourceEnd(ResourceEnd(id: id, algorithm: .sha256, digest: Array(SHA256.hash(data: tree)))))
+            #expect(try awaitEnd(id))
+        }
+
+        /// A directory of empty files (`Trees` in the specification), all with these times and every permission bit.
+        private static func tree(times: [Int64]) -> [UInt8] {
+            var entries: [UInt8] = []
+            func append(_ value: some FixedWidthInteger) { Swift.withUnsafeBytes(of: value.bigEndian) { entries += $0 } }
+            for (number, time) in times.enumerated() {
+                append(UInt8(number == 0 ? 1 : 2))
+                append(UInt32(0))
+                entries += number == 0 ? [0] : [1, UInt8(ascii: "a") + UInt8(number)]
+                append(UInt16(0o777))
+                append(time)
+                append(UInt32(999_999_999))
+                if number > 0 { append(UInt64(0)) }
+            }
+            var bytes = Array("EARTREE1".utf8)
+            for count in [times.count, entries.count] { Swift.withUnsafeBytes(of: UInt32(count).bigEndian) { bytes += $0 } }
+            return bytes + Array(repeating: 0, count: 8) + entries
+        }
+
+        private static func extremeStreams(_ daemon: VictimDaemon) throws {
+            let (peer, session) = try Self.member(of: daemon)
+            for refusal in Self.refusals {
+                for name in ["\u{202E}", String(repeating: "\u{200B}", count: StreamName.byteLimit / 3)] {
+                    let id = StreamID.random()
+                    try peer.send(.streamOpen(StreamOpen(session: session, id: id, name: try StreamName(name))))
+                    try peer.send(.streamAbort(StreamRefuse(id: id, refusal: refusal)))
+                }
+            }
+            try peer.roundTrip()
+            // One that says why it goes, at its extremes.
+            try peer.send(.refusal(Self.refusals[1]))
+        }
+
+        private static func extremeReceipts(_ daemon: VictimDaemon) throws {
+            let (peer, _) = try Self.member(of: daemon)
+            for outcome in [MessageReceipt.Outcome.delivered, .read, .inboxFull, .refused] {
+                let sent = try daemon.call("POST", "/v1/messages", json: #"{"to":["\#(peer.id)"],"body":"x","queue":true}"#)
+                #expect(sent.status == 202)
+                let id = try peer.next { frame in if case .message(let message) = frame { message.id } else { nil } }
+                try peer.send(.messageReceipts([MessageReceipt(id: id, outcome: outcome)]))
+                try peer.roundTrip()
+                #expect(try daemon.call("GET", "/v1/messages/\(id)").status == 200)
+                if outcome == .inboxFull { break }
+            }
+        }
+
+        /// Those that wait for a person, at a daemon that asks one.
+        private static func extremeInvitations() throws {
+            let daemon = try VictimDaemon()
+            let contexts: [[UInt8]] = [
+                [], Array(repeating: 0x1B, count: WireLimits.invitationContext), [0xFF, 0xC0], Array(HostileText.acts.utf8),
+            ]
+            var peers: [WirePeer] = []
+            for (number, context) in contexts.enumerated() {
+                for timeout in [1, WireLimits.invitationTimeoutMilliseconds] {
+                    let peer = try WirePeer(
+                        port: daemon.port, name: HostileText.formats, from: "127.0.\(number + 1).\(timeout == 1 ? 1 : 2)")
+                    try peer.prove()
+                    try peer.send(.invite(Invite(id: .random(), timeoutMilliseconds: timeout, context: context)))
+                    try peer.roundTrip()
+                    peers.append(peer)
+                }
+            }
+            try withExtendedLifetime(peers) { try Self.look(at: daemon) }
+            let waiting = try daemon.earshot("invitations", "--json")
+            #expect(waiting.status == 0 && waiting.output.split(separator: "\"pending\"").count == contexts.count + 1, "\(waiting.output)")
+        }
+    }
+}

@@ -1,0 +1,276 @@
+import Crypto
+import EarshotWire
+import Glibc
+import NIOCore
+
+/// Where a flooding peer stands with its victim.
+enum FloodStand: Sendable, CustomStringConvertible {
+    /// It says its frames in place of its hello, or of its proof.
+    case unproven
+    /// It has proven its key, and has no session.
+    case stranger
+    /// It is in a session.
+    case member
+    /// Its session has ended.
+    case former
+
+    var description: String {
+        switch self {
+        case .unproven: "before the proof"
+        case .stranger: "strangers"
+        case .member: "members"
+        case .former: "after the session"
+        }
+    }
+
+    /// Whether it makes a session first.
+    var joins: Bool { self == .member || self == .former }
+}
+
+/// One connection of a flood, which never blocks: it takes the victim's steps as far as it has to, then writes its template for as long as
+/// the victim reads, and drops what comes back. A victim that closes it sees it again at once, with the same key.
+final class FloodPeer {
+    private enum Stage {
+        case closed
+        /// Its hello is out.
+        case greeting(Hello)
+        /// Its invitation is out, or the session's name.
+        case joining
+        case flooding
+    }
+
+    /// Who reads what it is sent: all do, but for tests of those that do not.
+    var isDeaf = false
+    let stand: FloodStand
+    let key: P256.Signing.PrivateKey
+    let address: String
+    private let number: Int
+    private let port: UInt16
+    private let transport: TransportKind
+    private(set) var descriptor: CInt = -1
+    private(set) var session: SessionID?
+    /// Bytes of its floods that the victim's machine has taken.
+    private(set) var sent = 0
+    private(set) var connections = 0
+    private var waitsUntil: ContinuousClock.Instant?
+    private var stage = Stage.closed {
+        didSet { if case .flooding = self.stage { self.hasBegun = true } }
+    }
+    /// Whether it has come so far as to flood with what was loaded last.
+    private(set) var hasBegun = false
+    private var preamble = PreambleDecoder()
+    private var decoder = FrameDecoder()
+    private var template: FloodTemplate
+    /// What is being written, and how much of it has been.
+    private var buffer: [UInt8] = []
+    private var position = 0
+    /// Whether the buffer is a copy of the template.
+    private var isTemplate = false
+    /// What the runs are counted from; each peer has numbers of its own.
+    private var base: UInt32
+
+    init(
+        _ number: Int, _ stand: FloodStand, port: UInt16, over transport: TransportKind, key: P256.Signing.PrivateKey,
+        _ template: FloodTemplate
+    ) {
+        self.number = number
+        self.key = key
+        self.stand = stand
+        self.port = port
+        self.transport = transport
+        self.template = template
+        self.address = "127.\(20 + Int.random(in: 0..<200)).\(number / 200 % 200).\(1 + number % 200)"
+        self.base = UInt32(number % 100) * 20_000_000 + .random(in: 0..<10_000_000)
+    }
+
+    deinit { self.close() }
+
+    /// Sends this from now on, once what it has begun is out.
+    func load(_ template: FloodTemplate) {
+        // A data connection is one from its hello on.
+        if template.isForData != self.template.isForData { self.close() }
+        self.template = template
+        self.isTemplate = false
+        self.hasBegun = if case .flooding = self.stage { true } else { false }
+    }
+
+    var isClosed: Bool { if case .closed = self.stage { true } else { false } }
+
+    /// Whether it is to connect now: whose invitation was not taken asks again a little later.
+    var wantsConnection: Bool { self.isClosed && (self.waitsUntil.map { $0 <= .now } ?? true) }
+
+    /// What it waits for, for poll(2).
+    var events: Int16 {
+        let isFlooding = if case .flooding = self.stage { true } else { false }
+        let writes = self.position < self.buffer.count || isFlooding
+        let reads = !(self.isDeaf && isFlooding)
+        return (reads ? Int16(POLLIN) : 0) | (writes ? Int16(POLLOUT) : 0)
+    }
+
+    /// Closes its connection; by a reset, which has the victim forget what it has not read yet, where it is `abrupt`.
+    func close(abrupt: Bool = false) {
+        if abrupt, self.descriptor >= 0 {
+            var none = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(self.descriptor, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
+        }
+        if self.descriptor >= 0 { Glibc.close(self.descriptor) }
+        self.descriptor = -1
+        self.stage = .closed
+    }
+
+    // MARK: Beginning
+
+    /// Connects, without waiting for it.
+    func connect() throws {
+        self.close()
+        self.descriptor = try PlainSocket.begin(port: self.port, from: self.address)
+        self.connections += 1
+        self.preamble = PreambleDecoder()
+        self.decoder = FrameDecoder()
+        self.decoder.phase = .proven
+        self.position = 0
+        self.isTemplate = false
+        self.buffer = WireLimits.preamble
+        let hello = try self.hello()
+        guard self.stand != .unproven else {
+            // In place of the hello, or of the proof.
+            if self.number % 2 == 1 { try self.say(.hello(hello)) }
+            self.stage = .flooding
+            return
+        }
+        try self.say(.hello(hello))
+        self.stage = .greeting(hello)
+    }
+
+    private func hello() throws -> Hello {
+        Hello(
+            versions: WireLimits.versions, publicKey: Array(self.key.publicKey.derRepresentation), signatureScheme: .ecdsaSecp256r1SHA256,
+            nonce: (0..<WireLimits.nonceLength).map { _ in .random(in: .min ... .max) }, serviceType: try ServiceType("earshot"),
+            displayName: try DisplayName("flood \(self.number)"), encryption: self.transport == .tls ? .optional : .none,
+            extensions: self.template.isForData ? [.dataConnection] : [.streamReroute])
+    }
+
+    private func say(_ frames: Frame...) throws {
+        var buffer = ByteBuffer()
+        for frame in frames { try FrameEncoder.encode(frame, into: &buffer) }
+        self.buffer += buffer.readableBytesView
+    }
+
+    // MARK: Reading
+
+    /// Takes what has come; `scratch` is where it is dropped.
+    func readable(_ scratch: UnsafeMutableRawBufferPointer) throws {
+        let count = recv(self.descriptor, scratch.baseAddress, scratch.count, CInt(MSG_DONTWAIT))
+        guard count > 0 else {
+            if count == 0 || errno != EAGAIN { self.close() }
+            return
+        }
+        if case .flooding = self.stage { return }
+        var bytes = ByteBuffer(bytes: UnsafeRawBufferPointer(rebasing: scratch[..<count]))
+        guard try self.preamble.consume(&bytes) else { return }
+        self.decoder.feed(bytes)
+        while let frame = try self.decoder.next() {
+            if case .flooding = self.stage { return }
+            try self.received(frame)
+        }
+    }
+
+    private func received(_ frame: Frame) throws {
+        switch (self.stage, frame) {
+        case (.greeting(let hello), .hello(let theirs)):
+            let transcript = Transcript(
+                initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs),
+                transport: self.transport)
+            let signature = try self.key.signature(for: transcript.proofInput(of: .initiator))
+            try self.say(.proof(Proof(signature: Array(signature.derRepresentation))))
+            try self.proven()
+        case (.joining, .inviteAnswer(let answer)):
+            guard case .accepted(let session) = answer.decision else {
+                self.close()
+                self.waitsUntil = .now + .milliseconds(200)
+                return
+            }
+            self.session = session
+            if self.stand == .former { try self.say(.sessionEnd(session)) }
+            self.stage = .flooding
+        case (.joining, .sessionResume(let session)) where session == self.session: self.stage = .flooding
+        case (.joining, .sessionEnd(let session)) where session == self.session:
+            // The victim has ended it: another one.
+            self.session = nil
+            try self.proven()
+        case (_, .ping(let value)): try self.say(.pong(value))
+        default: break
+        }
+    }
+
+    private func proven() throws {
+        guard self.stand.joins, !self.template.isForData else {
+            self.stage = .flooding
+            return
+        }
+        if let session = self.session {
+            if self.stand == .former {
+                self.stage = .flooding
+            } else {
+                try self.say(.sessionResume(session))
+                self.stage = .joining
+            }
+        } else {
+            try self.say(.invite(Invite(id: .random(), timeoutMilliseconds: 60_000, context: [])))
+            self.stage = .joining
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes as much as the connection takes, up to `limit` bytes, so that every peer has its turn.
+    func writable(limit: Int = 1 << 20) {
+        var left = limit
+        while left > 0 {
+            if self.position == self.buffer.count {
+                guard case .flooding = self.stage else { return }
+                self.refill()
+            }
+            let count = self.buffer[self.position...].withUnsafeBytes {
+                send(self.descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
+            }
+            guard count > 0 else {
+                if errno != EAGAIN { self.close() }
+                return
+            }
+            if case .flooding = self.stage { self.sent += count }
+            self.position += count
+            left -= count
+        }
+    }
+
+    private func refill() {
+        if !self.isTemplate { self.buffer = self.template.bytes }
+        self.isTemplate = true
+        self.position = 0
+        self.template.renew(&self.buffer, base: self.base, session: self.session)
+        self.base &+= self.template.runs
+    }
+
+    // MARK: End
+
+    /// Ends the session that the daemon has with it, as a person who has had enough of it would, and with it the connection.
+    func leave() throws {
+        self.close()
+        guard self.connections > 0, self.stand.joins else { return }
+        let peer = try WirePeer(port: self.port, key: self.key, name: "flood \(self.number)", from: self.address)
+        peer.patience = 60_000
+        try peer.prove()
+        // The daemon names it at once: a flood of invitations has made others than the first.
+        let unknown = SessionID.random()
+        try peer.send(.sessionResume(unknown))
+        var session: SessionID?
+        try peer.next { frame -> Void? in
+            if case .sessionResume(let named) = frame { session = named }
+            return frame == .sessionEnd(unknown) ? () : nil
+        }
+        guard let session else { return }
+        try peer.send(.sessionEnd(session))
+        try peer.roundTrip()
+    }
+}

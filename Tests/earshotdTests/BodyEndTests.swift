@@ -1,0 +1,64 @@
+import Earshot
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@testable import earshotd
+
+/// A file that comes in as a request's body, and whose transfer ends while it does: the caller is answered at once, its connection is closed
+/// in order, and the daemon serves on. It ended the process once: two read one connection.
+@Suite(.timeLimit(.minutes(2))) struct BodyEndTests {
+    /// Who ends it.
+    enum Way: CaseIterable {
+        case receiverCancels, callerDeletes, receiverLeaves, senderLeaves, receiverBlocks, stop
+    }
+
+    private static let size = 50_000_000
+
+    @Test(arguments: Way.allCases) func anUploadThatEndsEarly(_ way: Way) async throws {
+        try await APIServer.pair { alice, bob in
+            let api = APICaller(path: alice.path)
+            #expect(try await api.call("POST", "/v1/invitations?wait=true", json: #"{"peer":"bob"}"#).status == 200)
+            try await APIConnection.with(alice.path) { conversation in
+                let fields = ["Content-Type: application/octet-stream", "Content-Length: \(Self.size)"]
+                try await conversation.ask("POST", "/v1/resources?to=bob&name=big", fields)
+                try await conversation.say(String(repeating: "x", count: 1000))
+                let id = try await Self.begun(bob)
+                try await Self.end(id, way, alice, bob)
+                let began = ContinuousClock.now
+                let answer = try await conversation.answer()
+                #expect(ContinuousClock.now - began < .seconds(5), "at once, on a machine that does other things too")
+                switch way {
+                case .receiverCancels, .callerDeletes: #expect(answer.status == 409 && answer.code == "cancelled")
+                case .receiverLeaves, .senderLeaves, .receiverBlocks: #expect(answer.status == 409 && answer.code == "not-connected")
+                case .stop: #expect(answer.status == 503 && answer.code == "unavailable")
+                }
+                #expect(answer.fields["connection"] == "close")
+                #expect(try await conversation.hasEnded())
+            }
+            #expect(try await api.call("GET", "/v1/status").status == 200)
+            #expect(await alice.node.resources().allSatisfy { $0.state != .transferring && $0.state != .offered })
+        }
+    }
+
+    /// The receiver's row once some of it has come.
+    private static func begun(_ bob: APIServer) async throws -> ResourceID {
+        let events = bob.node.events.subscribe(since: 0)
+        for await event in events {
+            if case .resourceProgress(let row) = event.kind { return row.id }
+        }
+        throw EarshotError(.notFound, "nothing has come")
+    }
+
+    private static func end(_ id: ResourceID, _ way: Way, _ alice: APIServer, _ bob: APIServer) async throws {
+        switch way {
+        case .receiverCancels: _ = try await bob.node.removeResource(id)
+        case .callerDeletes: #expect(try await APICaller(path: alice.path).call("DELETE", "/v1/resources/\(id)").status == 200)
+        case .receiverLeaves: for session in await bob.node.sessions() { try await bob.node.leave(session.id) }
+        case .senderLeaves: for session in await alice.node.sessions() { try await alice.node.leave(session.id) }
+        case .receiverBlocks: _ = try await bob.node.setTrust(.blocked, for: "alice")
+        case .stop: alice.node.endStreams()
+        }
+    }
+}
