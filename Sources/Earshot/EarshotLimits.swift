@@ -79,6 +79,12 @@ package enum EarshotLimits {
     package static let strangersTurnsAhead = 1
     /// Unreliable messages that are as much work as one unit: they change nothing, and come by the hundred.
     package static let unreliableMessagesPerWork = 4
+    /// What a peer is charged for each change of the store that it causes, until it is on disk, in bytes: about what a row and what follows
+    /// from it take. So one that is no member has 128 of them at a time, a member 4,096.
+    package static let storeWorkCharge = 1024
+    /// The same for each job and each timer that a peer causes, until it has returned or come due: few beside `crowdedUnprocessedBytes`, since
+    /// some of them (a stream that waits for a reader, an offer for a person) last for minutes.
+    package static let waitCharge = 256
     /// What a blocked peer is charged for each invitation until it is declined, in bytes: 32 at a time.
     package static let blockedAnswerCharge = 4096
     /// How long the node works through what has come before it lets its callers have a turn.

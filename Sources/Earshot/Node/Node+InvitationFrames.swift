@@ -79,8 +79,7 @@ extension Node {
     /// As a blocked peer is answered: it hears what a person's rejection sounds like, and nobody here hears of it.
     func declineLater(_ id: InvitationID, on connection: Connection) {
         let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds)
-        let charge = connection.charge(EarshotLimits.blockedAnswerCharge)
-        self.schedule(.blockedAnswer(id, connection, charge), after: .milliseconds(delay))
+        self.schedule(.blockedAnswer(id, connection), after: .milliseconds(delay), charge: EarshotLimits.blockedAnswerCharge)
     }
 
     /// The same of a blocked peer, which hears what others do also where it invites too often.

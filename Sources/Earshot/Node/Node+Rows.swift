@@ -6,19 +6,29 @@ extension Node {
     /// once: a peer that offers and cancels as fast as it can costs one transaction at a time, however many they were.
     func keepRows(_ change: (inout RowChanges) -> Void) {
         guard !self.isStoreClosed else { return }
-        if self.isRowBatchOpen, let last = self.rowBatches.indices.last { return change(&self.rowBatches[last]) }
-        var rows = RowChanges()
-        change(&rows)
+        if self.isRowBatchOpen, let last = self.rowBatches.indices.last {
+            change(&self.rowBatches[last].rows)
+            if let charge = self.charge(EarshotLimits.storeWorkCharge) { self.rowBatches[last].charges.append(charge) }
+            return
+        }
+        var batch = RowBatch()
+        change(&batch.rows)
         self.enqueue(
             .decide({
                 // The queue's order is theirs.
-                let rows = self.rowBatches.popFirst()
+                let batch = self.rowBatches.popFirst() ?? RowBatch()
                 if self.rowBatches.isEmpty { self.isRowBatchOpen = false }
-                return .success(StoreWork.Decision(changes: rows?.changes ?? []))
+                return .success(StoreWork.Decision(changes: batch.rows.changes, charges: batch.charges))
             }) { _ in })
-        self.rowBatches.append(rows)
+        self.rowBatches.append(batch)
         self.isRowBatchOpen = true
     }
+}
+
+/// Rows that are written together, and what each peer is charged for having them changed.
+struct RowBatch {
+    var rows = RowChanges()
+    var charges: [Charge] = []
 }
 
 extension StoreWork {

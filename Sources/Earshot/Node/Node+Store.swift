@@ -51,10 +51,11 @@ extension Node {
     func enqueue(_ work: StoreWork) {
         guard !self.isStoreClosed else { return work.fail(Self.stopping) }
         if work.maySettleRows { self.isRowBatchOpen = false }
-        self.storeQueue.append(work)
+        self.storeQueue.append(self.charged(work))
         guard !self.isStorePumpRunning, !self.isStopping else { return }
         self.isStorePumpRunning = true
-        self.spawn { [weak self] in await self?.pumpStore() }
+        // It goes on with the work of all peers, so that none is charged for it.
+        self.working(for: nil) { self.spawn { [weak self] in await self?.pumpStore() } }
     }
 
     private func pumpStore() async {

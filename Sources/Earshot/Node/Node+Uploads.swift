@@ -73,7 +73,7 @@ extension Node {
         self.limit(id, to: .answer)
         while let signal = await signals.next(isolation: self) {
             switch signal {
-            case .accepted(let offset, let limit): return (offset, limit)
+            case .accepted(let offset, let limit, _): return (offset, limit)
             case .have(let count, let digest):
                 self.limit(id, to: .comparison)
                 let own = isChanged ? nil : try await content.prefixDigest(count)
@@ -128,7 +128,7 @@ extension Node {
             while offset < row.size, offset >= limit {
                 guard let signal = await signals.next(isolation: self) else { return }
                 switch signal {
-                case .accepted(let start, let newLimit):
+                case .accepted(let start, let newLimit, _):
                     if isElsewhere { offset = start }
                     isElsewhere = row.isForDataConnection(from: start, limit: newLimit)
                     limit = newLimit
@@ -173,7 +173,9 @@ extension Node {
 
     /// The receiver takes it, or says how far it is.
     func received(_ accept: ResourceAccept, from peer: PeerID) {
-        guard self.signal(accept.id, from: peer, .outgoing, .accepted(offset: accept.offset, limit: accept.limit)),
+        // One may follow another while the job waits for bytes to send.
+        let signal = Transfer.Signal.accepted(offset: accept.offset, limit: accept.limit, self.charge(EarshotLimits.waitCharge))
+        guard self.signal(accept.id, from: peer, .outgoing, signal),
             let transfer = self.transfers[accept.id], accept.isForDataConnection(size: transfer.row.size)
         else { return }
         self.openData(TransferID(accept.id), with: peer, then: Self.handing(to: transfer.signals))

@@ -98,7 +98,7 @@ public actor Node {
     // Resources
     var transfers = PeerTable<ResourceID, Transfer>()
     /// What is to be written of them, each together; more may join the last one until other work that may be about the same rows is queued.
-    var rowBatches: Deque<RowChanges> = []
+    var rowBatches: Deque<RowBatch> = []
     var isRowBatchOpen = false
     /// Data connections, and what leads to them.
     var dataRoutes: [TransferID: DataRoute] = [:]
@@ -115,6 +115,9 @@ public actor Node {
 
     /// How much there has been in this run.
     var counters = NodeMetrics.Counters()
+
+    /// On whose account the node works just now: of the peer whose frames, or what they have led to, it deals with (``Node/charge(_:)``).
+    var cause: PeerAccount?
 
     // The store's queue
     var storeQueue = StoreQueue()
@@ -294,6 +297,10 @@ public actor Node {
     }
 
     private func handle(_ input: NodeInput) {
+        self.working(for: input.account) { self.dealWith(input) }
+    }
+
+    private func dealWith(_ input: NodeInput) {
         switch input {
         case .discovery(let event): self.handleDiscovery(event)
         case .heartbeat(let answer): answer()
@@ -307,7 +314,7 @@ public actor Node {
         case .resolved(let peer, let addresses): self.configuredResolved(peer, addresses)
         case .alreadyConnected(let peer, let id): self.configuredAnswered(peer, id)
         case .dialled(let target, let error): self.dialFinished(target, error)
-        case .timer(let timer): self.timerFired(timer)
+        case .timer(let timer, _): self.timerFired(timer)
         case .dataAttached(let connection, let attempt): self.dataAttached(connection, attempt)
         case .dataDialFailed(let transfer, let attempt, let error): self.dataDialFailed(transfer, attempt, error)
         case .flush(let peer): self.flushOutbox(peer)
@@ -325,7 +332,7 @@ public actor Node {
         case .redial(let target): self.redial(target)
         case .idle(let fading): if let connection = fading.connection { self.closeIfIdle(connection) }
         case .invitation(let id): self.invitationExpired(id)
-        case .blockedAnswer(let id, let connection, _): self.answerBlocked(id, on: connection)
+        case .blockedAnswer(let id, let connection): self.answerBlocked(id, on: connection)
         case .inviterAbsent(let id): self.inviterIsAbsent(id)
         case .messages: self.expireMessages()
         case .transfer(let id, let limit): self.transferExpired(id, limit)
@@ -343,15 +350,23 @@ public actor Node {
         }
     }
 
-    /// Has `timer` arrive as an input once `delay` has passed.
+    /// Has `timer` arrive as an input once `delay` has passed; what a peer has caused costs it `charge` bytes until then.
     @discardableResult
-    func schedule(_ timer: NodeTimer, after delay: Duration) -> Scheduled<Void> {
-        self.transport.timers.schedule(after: delay) { [input] in input.yield(.timer(timer)) }
+    func schedule(_ timer: NodeTimer, after delay: Duration, charge: Int = EarshotLimits.waitCharge) -> Scheduled<Void> {
+        let charge = self.charge(charge)
+        return self.transport.timers.schedule(after: delay) { [input] in input.yield(.timer(timer, charge)) }
     }
 
     /// Runs work beside the node's queue, until it ends by itself or the node stops.
     func spawn(_ work: @escaping @Sendable () async -> Void) {
-        self.job.yield(work)
+        guard let charge = self.charge(EarshotLimits.waitCharge) else {
+            self.job.yield(work)
+            return
+        }
+        self.job.yield {
+            await work()
+            withExtendedLifetime(charge) {}
+        }
     }
 
     /// What the node stands at.

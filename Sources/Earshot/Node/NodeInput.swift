@@ -14,7 +14,7 @@ enum NodeInput: Sendable {
     case alreadyConnected(ConfiguredPeer, PeerID)
     /// A dial ended; without an error its connection has been reported as proven before.
     case dialled(DialTarget, EarshotError?)
-    case timer(NodeTimer)
+    case timer(NodeTimer, Charge?)
     /// A data connection stands, and has said or been told its token.
     case dataAttached(DataConnection, attempt: UInt64)
     case dataDialFailed(TransferID, attempt: UInt64, EarshotError)
@@ -45,7 +45,7 @@ enum NodeTimer: Sendable {
     case idle(FadingConnection)
     case invitation(InvitationID)
     /// A peer that must not notice that it is blocked hears `declined`.
-    case blockedAnswer(InvitationID?, Connection, Charge)
+    case blockedAnswer(InvitationID?, Connection)
     /// Whoever made an invitation has been away for too long.
     case inviterAbsent(InvitationID)
     case messages

@@ -24,6 +24,8 @@ enum StoreWork {
     /// What is written, and how memory follows once that is on disk, before the next one's turn.
     struct Decision {
         let changes: [StoreChange]
+        /// Of work that has joined this one, until that is on disk.
+        var charges: [Charge] = []
         var adopt: () -> Void = {}
     }
 

@@ -11,7 +11,7 @@ struct Transfer: Sendable {
     /// What its job hears.
     enum Signal: Sendable {
         /// Send from `offset` up to `limit`.
-        case accepted(offset: UInt64, limit: UInt64)
+        case accepted(offset: UInt64, limit: UInt64, Charge?)
         /// The receiver holds so many bytes from an earlier connection, of this digest.
         case have(offset: UInt64, digest: [UInt8])
         /// The sender goes on from there.

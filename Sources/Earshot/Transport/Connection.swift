@@ -102,8 +102,8 @@ package final class Connection: Sendable {
         self.turns.account.giveBack(weight)
     }
 
-    /// Charges the peer for work that a frame of its has caused, until the last reference to what this gives is gone.
-    package func charge(_ bytes: Int) -> Charge { Charge(bytes, to: self.turns.account) }
+    /// What the peer makes this machine hold is charged there.
+    var account: PeerAccount { self.turns.account }
 
     /// Ends the connection, in order (`goodbye`) or with a reason; what was written before still goes out.
     package func close(_ refusal: Refusal? = nil) {

@@ -1,0 +1,183 @@
+import Dispatch
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@testable import Earshot
+
+extension Store {
+    /// Keeps the disk busy until `released`.
+    fileprivate func occupy(from begun: OneShot<Void>, until released: DispatchSemaphore) {
+        begun.settle(())
+        released.wait()
+    }
+}
+
+extension TestNode {
+    /// What a peer is charged now, in bytes.
+    fileprivate func charged(to peer: PeerID) async -> Int { await self.node.transport.accounts.account(of: peer).bytes }
+}
+
+/// A node whose disk is busy until it is let go.
+private struct BusyDisk {
+    private let released = DispatchSemaphore(value: 0)
+    private let holding: Task<Void, Never>
+
+    init(of node: TestNode) async {
+        let begun = OneShot<Void>()
+        self.holding = Task { [released] in await node.node.store.occupy(from: begun, until: released) }
+        await begun.value()
+    }
+
+    func release() async {
+        self.released.signal()
+        await self.holding.value
+    }
+}
+
+/// What a peer's frames lead to is charged to it until it is done: changes of the store until they are on disk, jobs until they have
+/// returned, timers until they come due or are needed no more.
+@Suite(.timeLimit(.minutes(2))) struct NodeCauseTests {
+    private func member(of node: TestNode) async throws -> (RawPeer, SessionID) {
+        let raw = try await RawPeer(to: node)
+        try await raw.prove()
+        let session = try await raw.join()
+        try await raw.roundTrip()
+        try await eventually("joining is on disk") { await node.charged(to: raw.id) == 0 }
+        return (raw, session)
+    }
+
+    private static func cancel(_ id: ResourceID) -> Frame {
+        .resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled, explanation: "")))
+    }
+
+    @Test func offersAndCancels() async throws {
+        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+        let (raw, session) = try await self.member(of: bob)
+        let disk = await BusyDisk(of: bob)
+        for number in 0..<20 {
+            let id = ResourceID.random()
+            try await raw.send(raw.offer("x\(number)", size: 10, in: session, id: id), Self.cancel(id))
+        }
+        try await raw.roundTrip()
+        // Twenty rows that came and went: they are written together, but each was asked for.
+        #expect(await bob.charged(to: raw.id) >= 40 * EarshotLimits.storeWorkCharge)
+        await disk.release()
+        try await eventually("all is given back") { await bob.charged(to: raw.id) == 0 }
+        await raw.close()
+        await bob.stop()
+    }
+
+    /// An offer that waits for a person costs its timer, and nothing once it is taken back.
+    @Test func whatWaitsForAPerson() async throws {
+        let bob = try await TestNode("bob") {
+            $0.fromUnknown = .accept
+            $0.acceptResources = .ask
+        }
+        let (raw, session) = try await self.member(of: bob)
+        let ids = (0..<EarshotLimits.waitingOffers).map { _ in ResourceID.random() }
+        for id in ids { try await raw.send(raw.offer("x", size: 10, in: session, id: id)) }
+        try await raw.roundTrip()
+        try await eventually("only the timers are left") {
+            await bob.charged(to: raw.id) == EarshotLimits.waitingOffers * EarshotLimits.waitCharge
+        }
+        for id in ids { try await raw.send(Self.cancel(id)) }
+        try await eventually("all is given back") { await bob.charged(to: raw.id) == 0 }
+        await raw.close()
+        await bob.stop()
+    }
+
+    @Test func streamsThatWait() async throws {
+        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+        let (raw, session) = try await self.member(of: bob)
+        let ids = (0..<EarshotLimits.waitingStreams).map { _ in StreamID.random() }
+        for id in ids { try await raw.send(.streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x")))) }
+        try await raw.roundTrip()
+        #expect(await bob.charged(to: raw.id) == EarshotLimits.waitingStreams * EarshotLimits.waitCharge)
+        for id in ids { try await raw.send(.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled)))) }
+        try await eventually("all is given back") { await bob.charged(to: raw.id) == 0 }
+        await raw.close()
+        await bob.stop()
+    }
+
+    /// A stranger whom the settings accept.
+    @Test func anAcceptance() async throws {
+        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        try await eventually("proving is on disk") { await bob.charged(to: raw.id) == 0 }
+        let disk = await BusyDisk(of: bob)
+        try await raw.send(.invite(Invite(id: .random(), timeoutMilliseconds: 60_000, context: [])))
+        try await raw.roundTrip()
+        #expect(await bob.charged(to: raw.id) >= EarshotLimits.storeWorkCharge + EarshotLimits.waitCharge)
+        await disk.release()
+        try await eventually("all is given back") { await bob.charged(to: raw.id) == 0 }
+        await raw.close()
+        await bob.stop()
+    }
+
+    /// Receipts of what was queued for the peer change the outbox.
+    @Test func receiptsOfQueuedMessages() async throws {
+        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+        let (raw, _) = try await self.member(of: bob)
+        let sent = try await bob.node.send(
+            to: .peers([raw.id.description]), contentType: "text/plain", body: ByteBuffer(string: "x"), queue: true)
+        _ = try await raw.next { if case .message(let message) = $0, message.id == sent.id { () } else { nil } }
+        try await eventually("it is on its way") { await bob.charged(to: raw.id) == 0 }
+        let disk = await BusyDisk(of: bob)
+        try await raw.send(.messageReceipts([MessageReceipt(id: sent.id, outcome: .delivered)]))
+        try await raw.roundTrip()
+        #expect(await bob.charged(to: raw.id) >= EarshotLimits.storeWorkCharge)
+        await disk.release()
+        try await eventually("all is given back") { await bob.charged(to: raw.id) == 0 }
+        await raw.close()
+        await bob.stop()
+    }
+
+    /// A receiver may repeat what it accepts as often as it likes; while the sender waits for bytes to send, that queues.
+    @Test func acceptancesThatRepeat() async throws {
+        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+        let (raw, _) = try await self.member(of: bob)
+        let body = SharedBody()
+        body.bring("0123")
+        let call = Task { try await bob.node.sendResource(to: [raw.id.description], name: "x", size: 10, body: body) }
+        let id = try await raw.next { if case .resourceOffer(let offer) = $0 { offer.id } else { nil } }
+        let accept = Frame.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 10))
+        try await raw.send(accept)
+        _ = try await raw.next { if case .resourceChunk = $0 { () } else { nil } }
+        let before = await bob.charged(to: raw.id)
+        for _ in 0..<100 { try await raw.send(accept) }
+        try await raw.roundTrip()
+        #expect(await bob.charged(to: raw.id) >= before + 100 * EarshotLimits.waitCharge)
+        try await raw.send(Self.cancel(id))
+        _ = try? await call.value
+        try await eventually("all is given back") { await bob.charged(to: raw.id) == 0 }
+        await raw.close()
+        await bob.stop()
+    }
+
+    /// One piece of work more than there is room for, and the peer is read from no more until it is done.
+    @Test(arguments: [(EarshotLimits.storeWorkCharge, false), (EarshotLimits.storeWorkCharge + 1, true)])
+    func storeWorkCharge(room: Int, isRead: Bool) async throws {
+        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+        let (raw, _) = try await self.member(of: bob)
+        let sent = try await bob.node.send(
+            to: .peers([raw.id.description]), contentType: "text/plain", body: ByteBuffer(string: "x"), queue: true)
+        _ = try await raw.next { if case .message(let message) = $0, message.id == sent.id { () } else { nil } }
+        try await eventually("it is on its way") { await bob.charged(to: raw.id) == 0 }
+        let account = await bob.node.transport.accounts.account(of: raw.id)
+        let disk = await BusyDisk(of: bob)
+        account.charge(EarshotLimits.unprocessedBytes - room)
+        try await raw.send(.messageReceipts([MessageReceipt(id: sent.id, outcome: .delivered)]))
+        try await eventually("the receipt is dealt with") {
+            account.bytes == EarshotLimits.unprocessedBytes - room + EarshotLimits.storeWorkCharge
+        }
+        #expect(account.hasRoom(isMember: true) == isRead)
+        await disk.release()
+        try await eventually("there is room again") { account.hasRoom(isMember: true) }
+        account.giveBack(EarshotLimits.unprocessedBytes - room)
+        await raw.close()
+        await bob.stop()
+    }
+}
