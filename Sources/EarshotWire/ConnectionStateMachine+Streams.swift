@@ -129,7 +129,7 @@ extension ConnectionStateMachine {
                 guard let back = window.calledBack(to: reroute.offset, hasEnded: true) else { return wrong }
                 self.outgoing[reroute.id] = .sending(back)
             case .opened: return wrong
-            case nil: return self.endedOutgoing.contains(reroute.id) ? .ignore : wrong
+            case nil: return self.endedOutgoing.mayHaveHeld(reroute.id) ? .ignore : wrong
             }
             return .deliver
         }
@@ -252,7 +252,7 @@ extension ConnectionStateMachine {
                 guard let raised = window.raised(to: accept.limit) else { return lower }
                 self.outgoing[accept.id] = .sent(raised)
             case nil:
-                return self.endedOutgoing.contains(accept.id)
+                return self.endedOutgoing.mayHaveHeld(accept.id)
                     ? .ignore : .violation(.outOfOrder(.streamAccept, why: "it accepts no stream"))
             }
             return .deliver

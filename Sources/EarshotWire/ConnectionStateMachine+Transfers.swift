@@ -253,7 +253,7 @@ extension ConnectionStateMachine {
             case .offered: return .violation(.outOfOrder(.resourceHave, why: "it is more than what was offered"))
             case .asked, .resuming, .sending, .elsewhere, .sent: return .violation(.outOfOrder(.resourceHave, why: "it answers no offer"))
             case nil:
-                return self.endedOutgoing.contains(have.id)
+                return self.endedOutgoing.mayHaveHeld(have.id)
                     ? .ignore : .violation(.outOfOrder(.resourceHave, why: "it answers no offer"))
             }
         }
@@ -266,7 +266,7 @@ extension ConnectionStateMachine {
 
         mutating func received(_ accept: ResourceAccept) -> ReceivedAction {
             guard let transfer = self.outgoing[accept.id] else {
-                return self.endedOutgoing.contains(accept.id)
+                return self.endedOutgoing.mayHaveHeld(accept.id)
                     ? .ignore : .violation(.outOfOrder(.resourceAccept, why: "it accepts no offer"))
             }
             let outside = ReceivedAction.violation(.outOfOrder(.resourceAccept, why: "its range is not within what was offered and sent"))

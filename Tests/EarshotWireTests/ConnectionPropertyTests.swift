@@ -19,7 +19,9 @@ import Testing
         var streams: UInt64 = 0
     }
 
+    /// In one of four worlds many more frames may be under way than a machine remembers of what is over.
     @Test(arguments: 0..<24 as Range<UInt64>) func honestPeersNeverSeeAViolation(_ seed: UInt64) throws {
+        let underWay = seed % 4 == 3 ? 4096 : 12
         let ids = [PeerID(subjectPublicKeyInfo: [1]), PeerID(subjectPublicKeyInfo: [2])]
         var sides = [
             Side(machine: ConnectionStateMachine(localID: ids[0], peerID: ids[1])),
@@ -41,7 +43,7 @@ import Testing
                     Issue.record("seed \(seed): \(error) on \(frame)")
                     return
                 }
-            } else if sides[1 - me].inbox.count < 12 {
+            } else if sides[1 - me].inbox.count < underWay {
                 let frame = try self.randomFrame(of: &sides[me], named: names, using: &generator)
                 if sides[me].machine.sent(frame) == .send {
                     switch frame.type {

@@ -1,4 +1,4 @@
-import EarshotWire
+@testable import EarshotWire
 import NIOCore
 import Testing
 
@@ -158,6 +158,49 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
         #expect(machine.received(Self.invite(33)) == .deliver)
         #expect(machine.received(Self.withdraw(33)) == .deliver)
         #expect(machine.received(Self.invite(1)) == .deliver)
+    }
+
+    /// A side that invites and withdraws faster than answers come has more of its own under way than it remembers.
+    @Test func answersToForgottenInvitationsAreLate() {
+        let count = UInt64(ConnectionStateMachine.InvitationTable.remembered) + 2
+        var machine = self.machine
+        for number in 0..<count {
+            #expect(machine.sent(Self.invite(number)) == .send)
+            #expect(machine.sent(Self.withdraw(number)) == .send)
+        }
+        for number in 0..<count { #expect(machine.received(Self.answer(number, .declined)) == .ignore) }
+        var never = machine
+        #expect(violation(never.received(Self.answer(count, .declined))) == .inviteAnswer)
+        // Nor twice.
+        #expect(violation(machine.received(Self.answer(0, .declined))) == .inviteAnswer)
+    }
+
+    @Test func answersToForgottenOffersAreLate() {
+        let count = UInt64(ConnectionStateMachine.TransferTable.remembered) + 1
+        var machine = self.machine
+        for number in 0..<count {
+            let id = ResourceID(high: 0, low: number)
+            #expect(machine.sent(.resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 1, name: "a"))) == .send)
+            #expect(machine.sent(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))) == .send)
+        }
+        let first = ResourceID(high: 0, low: 0)
+        #expect(machine.received(.resourceAccept(ResourceAccept(id: first, offset: 0, limit: 1))) == .ignore)
+        #expect(machine.received(.resourceCancel(ResourceRefuse(id: first, refusal: Refusal(code: .cancelled)))) == .ignore)
+        #expect(violation(machine.received(.resourceAccept(ResourceAccept(id: first, offset: 0, limit: 1)))) == .resourceAccept)
+    }
+
+    @Test func answersToForgottenStreamsAreLate() throws {
+        let count = UInt64(ConnectionStateMachine.StreamTable.remembered) + 1
+        var machine = self.machine
+        for number in 0..<count {
+            let id = StreamID(high: 0, low: number)
+            #expect(machine.sent(.streamOpen(StreamOpen(session: Fixtures.session, id: id, name: try StreamName("a")))) == .send)
+            #expect(machine.sent(.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled)))) == .send)
+        }
+        let first = StreamID(high: 0, low: 0)
+        #expect(machine.received(.streamAccept(StreamAccept(id: first, limit: 1))) == .ignore)
+        #expect(machine.received(.streamAbort(StreamRefuse(id: first, refusal: Refusal(code: .cancelled)))) == .ignore)
+        #expect(violation(machine.received(.streamAccept(StreamAccept(id: first, limit: 1)))) == .streamAccept)
     }
 
     @Test func streamsMoveOnlyWhereBothHellosSaySo() throws {
