@@ -17,7 +17,7 @@ let package = Package(
     products: [
         .library(name: "Earshot", targets: ["Earshot"]),
         .executable(name: "earshotd", targets: ["earshotd"]),
-        .executable(name: "earshot", targets: ["earshot"]),
+        .executable(name: "earshot", targets: ["EarshotCLI"]),
     ],
     dependencies: [
         // The event loops, channels and byte buffers under every connection.
@@ -115,8 +115,9 @@ let package = Package(
             ],
             resources: [.embedInCode("OpenAPI/openapi.json")],
             swiftSettings: settings),
+        // The program earshot. A module of that name would differ from the library's in letter case alone, which to a Mac is no difference.
         .executableTarget(
-            name: "earshot",
+            name: "EarshotCLI",
             dependencies: [
                 "EarshotControl", "EarshotSafety", "EarshotTree", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -172,14 +173,14 @@ let package = Package(
         .target(name: "APIDocument", path: "Tests/APIDocument", swiftSettings: settings),
         .testTarget(name: "EarshotControlTests", dependencies: ["EarshotControl", "APIDocument"], swiftSettings: settings),
         .testTarget(
-            name: "earshotTests",
+            name: "EarshotCLITests",
             dependencies: [
-                "earshot", "EarshotControl", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "EarshotCLI", "EarshotControl", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "manualTests",
-            dependencies: ["manual", "earshot", "earshotd", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: ["manual", "EarshotCLI", "earshotd", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             swiftSettings: settings),
         .testTarget(
             name: "earshotdTests",
@@ -198,11 +199,11 @@ let package = Package(
         .testTarget(
             name: "HostileTests",
             dependencies: [
-                "Earshot", "EarshotWire", "EarshotSafety", "CLinux", "earshotd", "earshot",
+                "Earshot", "EarshotWire", "EarshotSafety", "CLinux", "earshotd", "EarshotCLI",
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"), .product(name: "Crypto", package: "swift-crypto"),
             ],
-            path: "Tests/Hostile", exclude: ["report.py", "threats.txt"], swiftSettings: settings),
+            exclude: ["report.py", "threats.txt"], swiftSettings: settings),
         .testTarget(
             name: "LANTests", dependencies: ["EarshotControl", "APIDocument"], path: "Tests/LAN",
             exclude: ["administration", "lab", "machine", "service"], swiftSettings: settings),

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 @testable import earshotd
 @testable import manual
 

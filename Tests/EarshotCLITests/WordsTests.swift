@@ -1,6 +1,6 @@
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 struct WordsTests {
     @Test(

@@ -3,7 +3,7 @@ import EarshotSafety
 import Foundation
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 /// Whatever the daemon could be made to say is shown, and stops nothing: numbers, times and texts at their extremes, and what is unknown.
 @Suite struct RenderExtremesTests {

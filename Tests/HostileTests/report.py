@@ -18,7 +18,7 @@ def shown_name(file, function):
 def main():
     log = "\n".join(pathlib.Path(path).read_text(errors="replace") for path in sys.argv[1:])
     failed = False
-    for line in (TESTS / "Hostile" / "threats.txt").read_text().split("\n"):
+    for line in (TESTS / "HostileTests" / "threats.txt").read_text().split("\n"):
         if line.startswith("#") or not line:
             continue
         if not line.startswith("    "):

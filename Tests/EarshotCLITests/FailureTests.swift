@@ -2,7 +2,7 @@ import ArgumentParser
 import EarshotControl
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 struct FailureTests {
     @Test(arguments: [

@@ -3,7 +3,7 @@ import EarshotControl
 import Foundation
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 @Suite struct TrustWordsTests {
     private func peer(_ name: String, conflict: String?, sources: [String]) -> ControlAPI.Peer {

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 @Suite struct DoctorFactsTests {
     @Test func listenersAreReadFromTheKernelsTables() {

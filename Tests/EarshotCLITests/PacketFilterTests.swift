@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 /// Rulesets as `nft -j list ruleset` prints them, cut to what matters.
 @Suite struct PacketFilterTests {

@@ -2,7 +2,7 @@ import ArgumentParser
 import EarshotControl
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 /// A variable that a script has forgotten to set names nobody and nothing, rather than everybody and everything.
 @Suite struct EmptyNameTests {

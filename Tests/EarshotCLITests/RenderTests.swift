@@ -2,7 +2,7 @@ import EarshotControl
 import Foundation
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 struct RenderTests {
     private func message(_ body: String, from name: String = "alice", type: String = "text/plain") -> ControlAPI.Message {

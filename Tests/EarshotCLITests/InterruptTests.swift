@@ -1,6 +1,6 @@
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 /// What Ctrl-C does, once and again.
 @Suite struct InterruptTests {

@@ -2,7 +2,7 @@ import EarshotControl
 import Foundation
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 /// Each check on facts that are made up; the laboratory's `DoctorTests` break the real things.
 @Suite struct DoctorCheckTests {

@@ -3,7 +3,7 @@ import EarshotControl
 import Foundation
 import Testing
 
-@testable import earshot
+@testable import EarshotCLI
 
 @Suite struct CompletionTests {
     private static let date = Date(timeIntervalSince1970: 1_700_000_000)
