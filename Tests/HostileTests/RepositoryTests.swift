@@ -1,0 +1,36 @@
+import Foundation
+import Testing
+
+/// No two names may differ in letter case alone: a file system that takes such names for one, as a Mac's does, keeps one of the two.
+@Suite struct RepositoryTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().path
+
+    /// Files and directories, whether git knows them yet or not, but for git's own and for what was built.
+    private static func paths() throws -> [String] {
+        let files = FileManager.default
+        let top = try files.contentsOfDirectory(atPath: Self.root).filter { $0 != ".git" && !$0.hasPrefix(".build") }
+        let below = top.flatMap { name in
+            files.enumerator(atPath: "\(Self.root)/\(name)")?.compactMap { $0 as? String }.map { "\(name)/\($0)" } ?? []
+        }
+        return top + below
+    }
+
+    private static func alike(_ names: [String]) -> [[String]] {
+        Dictionary(grouping: names) { $0.lowercased() }.values.filter { $0.count > 1 }
+    }
+
+    @Test func noPathsDifferInLetterCaseAlone() throws {
+        let paths = try Self.paths()
+        try #require(paths.contains("Tests/HostileTests/RepositoryTests.swift"))
+        #expect(Self.alike(paths) == [])
+    }
+
+    /// A module's name names its files in .build, wherever its sources are.
+    @Test func noModulesDifferInLetterCaseAlone() throws {
+        let package = try String(contentsOfFile: "\(Self.root)/Package.swift", encoding: .utf8)
+        let modules = package.matches(of: /(?:[tT]arget|systemLibrary)\(\s*name: "([^"]+)"/).map { String($0.1) }
+        try #require(Set(["Earshot", "EarshotCLI", "CSQLite", "HostileTests"]).isSubset(of: modules))
+        #expect(Self.alike(modules) == [])
+    }
+}
