@@ -180,7 +180,8 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
         var machine = self.machine
         for number in 0..<count {
             let id = ResourceID(high: 0, low: number)
-            #expect(machine.sent(.resourceOffer(ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 1, name: "a"))) == .send)
+            let offer = ResourceOffer(session: Fixtures.session, id: id, kind: .file, size: 1, name: "a")
+            #expect(machine.sent(.resourceOffer(offer)) == .send)
             #expect(machine.sent(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))) == .send)
         }
         let first = ResourceID(high: 0, low: 0)
