@@ -227,16 +227,12 @@ public actor Node {
                 }
             }
             self.begin()
-            var worked: Duration = .zero
+            var turn = NodeTurn()
             for await input in self.inputs {
                 let began = ContinuousClock.now
                 self.expireMessagesIfDue()
                 self.handle(input)
-                // An input that is there already does not let go of the actor: callers, and what the disk has answered, would wait for all.
-                worked += ContinuousClock.now - began
-                guard worked >= EarshotLimits.nodeTurn else { continue }
-                await Task.yield()
-                worked = .zero
+                if turn.isOver(after: ContinuousClock.now - began) { await Task.yield() }
             }
             await self.stop()
             group.cancelAll()

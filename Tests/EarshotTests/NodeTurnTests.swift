@@ -1,0 +1,24 @@
+import Testing
+
+@testable import Earshot
+
+/// How long the node works before it lets its callers in.
+@Suite struct NodeTurnTests {
+    private let moment = Duration.nanoseconds(1)
+
+    @Test func nodeTurn() {
+        var turn = NodeTurn()
+        var isOver = turn.isOver(after: EarshotLimits.nodeTurn - self.moment)
+        #expect(!isOver)
+        isOver = turn.isOver(after: self.moment)
+        #expect(isOver, "what was done before counts")
+        isOver = turn.isOver(after: EarshotLimits.nodeTurn - self.moment)
+        #expect(!isOver, "the next turn is as long")
+        isOver = turn.isOver(after: .zero)
+        #expect(!isOver)
+        isOver = turn.isOver(after: EarshotLimits.nodeTurn * 10)
+        #expect(isOver)
+        isOver = turn.isOver(after: EarshotLimits.nodeTurn - self.moment)
+        #expect(!isOver, "one that was too long costs the next one nothing")
+    }
+}
