@@ -113,8 +113,8 @@ extension Node {
     /// A person reads there: there may be room again for what was refused. Tried once a second at most, whatever the peer says.
     private func resumeOutbox(_ peer: PeerID) {
         guard let record = self.records[peer], record.outbox.isPaused else { return }
-        let now = ContinuousClock.now
-        guard let last = record.outboxResumed, now < last + EarshotLimits.resumeInterval else {
+        let now = self.transport.timers.now
+        guard let due = record.outboxResumed.map({ $0 + TimeAmount(EarshotLimits.resumeInterval) }), now < due else {
             self.records[peer]?.outboxResumed = now
             self.records[peer]?.outbox.resume()
             return
@@ -122,7 +122,7 @@ extension Node {
         guard !record.isResumingSoon else { return }
         self.records[peer]?.isResumingSoon = true
         record.outboxRetry?.cancel()
-        self.records[peer]?.outboxRetry = self.schedule(.outbox(peer), after: last + EarshotLimits.resumeInterval - now)
+        self.records[peer]?.outboxRetry = self.schedule(.outbox(peer), after: Duration(due - now))
     }
 
     private func delivered(_ ids: inout [MessageID], to peer: PeerID) {
@@ -170,7 +170,10 @@ extension Node {
 
     func retryOutbox(_ peer: PeerID) {
         self.records[peer]?.outboxRetry = nil
-        self.records[peer]?.isResumingSoon = false
+        if self.records[peer]?.isResumingSoon == true {
+            self.records[peer]?.isResumingSoon = false
+            self.records[peer]?.outboxResumed = self.transport.timers.now
+        }
         self.records[peer]?.outbox.resume()
         self.scheduleFlush(peer)
     }
