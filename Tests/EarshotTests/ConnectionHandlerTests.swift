@@ -137,6 +137,47 @@ import Testing
         #expect(bench.handedOn.map(\.frames.count) == Array(repeating: turn, count: EarshotLimits.turnsAhead))
     }
 
+    /// So many unreliable messages, in runs that are taken together.
+    private func unreliable(_ count: Int) -> [Frame] {
+        (0..<count).map { number in
+            // The last run has what is left over.
+            let run = min(number / FrameDecoder.shortestRun, count / FrameDecoder.shortestRun - 1)
+            return .message(
+                MessageFrame(
+                    session: .random(), id: .random(), mode: .unreliable, sequence: 0, sentAtMilliseconds: 0,
+                    contentType: run.isMultiple(of: 2) ? "a" : "b", body: ByteBuffer()))
+        }
+    }
+
+    /// As many as fill a turn are taken for one; more wait for the next.
+    @Test func unreliableMessagesPerWork() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        try bench.send([.sessionEnd(.random())])
+        bench.endTurn(isMember: true)
+        let turn = EarshotLimits.turnWork * EarshotLimits.unreliableMessagesPerWork
+        try bench.send(self.unreliable(turn + FrameDecoder.shortestRun))
+        #expect(bench.handedOnUnreliable == [turn])
+        bench.channel.embeddedEventLoop.run()
+        #expect(bench.handedOnUnreliable == [turn, FrameDecoder.shortestRun])
+    }
+
+    /// What they leave of a turn, one frame more or none, others have.
+    @Test(arguments: [1, 0]) func unreliableMessagesLeaveTheRestOfATurn(fewer: Int) throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        try bench.send([.sessionEnd(.random())])
+        bench.endTurn(isMember: true)
+        // Handing them on costs one unit.
+        let count = (EarshotLimits.turnWork - 1) * EarshotLimits.unreliableMessagesPerWork - fewer
+        let last = Frame.sessionEnd(.random())
+        try bench.send(self.unreliable(count) + [last])
+        #expect(bench.handedOnUnreliable == [count])
+        #expect(bench.handedOn.map(\.frames) == (fewer > 0 ? [[last]] : []))
+        bench.channel.embeddedEventLoop.run()
+        #expect(bench.handedOn.map(\.frames) == [[last]], "in the next turn")
+    }
+
     /// What is answered without the node's help counts as well: other connections of the loop come in between.
     @Test func pingsAreATurnToo() throws {
         let bench = try HandlerBench()

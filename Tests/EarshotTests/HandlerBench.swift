@@ -105,6 +105,11 @@ final class HandlerBench {
         }
     }
 
+    /// How many unreliable messages were handed to the node together, time after time.
+    var handedOnUnreliable: [Int] {
+        self.events.value.compactMap { if case .receivedUnreliable(_, let messages, _) = $0 { messages.count } else { nil } }
+    }
+
     /// The node has dealt with all of it.
     func endTurn(isMember: Bool = false) {
         let turns = self.handedOn

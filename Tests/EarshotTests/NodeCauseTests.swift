@@ -2,6 +2,7 @@ import Dispatch
 import EarshotWire
 import Foundation
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import Earshot
@@ -179,5 +180,34 @@ private struct BusyDisk {
         account.giveBack(EarshotLimits.unprocessedBytes - room)
         await raw.close()
         await bob.stop()
+    }
+
+    /// The same for an invitation of a blocked peer, until it is declined.
+    @Test(arguments: [(EarshotLimits.blockedAnswerCharge, false), (EarshotLimits.blockedAnswerCharge + 1, true)])
+    func blockedAnswerCharge(room: Int, isRead: Bool) async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let bob = try await TestNode("bob") { $0.timers = Timers(on: loop) }
+        let identity = try RawPeer.makeIdentity()
+        _ = try await bob.node.setTrust(.blocked, for: identity.id.description)
+        let raw = try await RawPeer(to: bob, as: identity)
+        try await raw.prove()
+        try await raw.roundTrip()
+        try await eventually("nothing is charged") { await bob.charged(to: raw.id) == 0 }
+        let account = await bob.node.transport.accounts.account(of: raw.id)
+        account.charge(EarshotLimits.strangersUnprocessedBytes - room)
+        let id = InvitationID.random()
+        try await raw.send(.invite(Invite(id: id, timeoutMilliseconds: 60_000, context: [])))
+        try await eventually("the invitation is dealt with") {
+            account.bytes == EarshotLimits.strangersUnprocessedBytes - room + EarshotLimits.blockedAnswerCharge
+        }
+        #expect(account.hasRoom(isMember: false) == isRead)
+        await loop.advanceTime(by: .milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound))
+        let answer = try await raw.next { if case .inviteAnswer(let answer) = $0 { answer } else { nil } }
+        #expect(answer == InviteAnswer(id: id, decision: .declined))
+        try await eventually("there is room again") { account.bytes == EarshotLimits.strangersUnprocessedBytes - room }
+        account.giveBack(EarshotLimits.strangersUnprocessedBytes - room)
+        await raw.close()
+        await bob.stop()
+        await loop.shutdownGracefully()
     }
 }

@@ -49,6 +49,25 @@ import Testing
         await alice.stop()
     }
 
+    /// So many ids that are only advertised are named where nobody answers to what they begin with.
+    @Test func advertisedIDsNamed() async throws {
+        let alice = try await TestNode("alice")
+        let start = String(Self.forged.prefix(PeerID.shortestPrefix))
+        var ids: [String] = []
+        for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ".prefix(EarshotLimits.advertisedIDsNamed + 1) {
+            let text = start + String(repeating: letter, count: PeerID.textLength - start.count - 1) + "A"
+            let id = try #require(PeerID(text))
+            alice.discovery.tell(.found(.avahi, alice.sighting(id: id, name: "mallory \(letter)", port: 9)))
+            _ = try await self.row(alice) { $0.id == id }
+            ids.append(text)
+            let error = try #require(try await self.code(alice, start))
+            #expect(error.code == .unknownPeer)
+            #expect(ids.filter(error.message.contains) == Array(ids.prefix(EarshotLimits.advertisedIDsNamed)))
+        }
+        #expect(ids.count == EarshotLimits.advertisedIDsNamed + 1)
+        await alice.stop()
+    }
+
     /// What an advertisement says of a peer that is in the settings by its id, or was trusted by it, is that peer's own id all the same.
     @Test func idsOfSettingsAndDecisionsNeedNoProof() async throws {
         let (first, second) = (peerID(1), peerID(2))

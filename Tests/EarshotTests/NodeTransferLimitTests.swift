@@ -190,6 +190,36 @@ extension Node {
         await self.end(raw, bob)
     }
 
+    /// Transfers that are over leave their jobs behind while the disk is busy: so many, and the next offer has to wait.
+    @Test func incomingJobs() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let (raw, bob, session) = try await self.joined(loop)
+        let (busy, released) = (OneShot<Void>(), DispatchSemaphore(value: 0))
+        let spool = try #require(bob.node.heartbeats.first { $0.name == "spool" })
+        spool.ask {
+            busy.settle(())
+            released.wait()
+        }
+        await busy.value()
+        for _ in 0..<EarshotLimits.incomingJobs {
+            let id = ResourceID.random()
+            try await raw.send(
+                raw.offer("x", size: 1, in: session, id: id), .resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+        }
+        try await raw.roundTrip()
+        #expect(await bob.node.transfers.count(of: raw.id, .incomingJob) == EarshotLimits.incomingJobs)
+        #expect(await bob.node.takenTransfers(of: raw.id) == 0)
+        let id = ResourceID.random()
+        try await raw.send(raw.offer("x", size: 1, in: session, id: id))
+        let refusal = try await self.refusal(raw)
+        #expect(refusal.id == id && refusal.refusal.code == .busy)
+        released.signal()
+        try await eventually("all have returned") { await bob.node.transfers.count(of: raw.id, .incomingJob) == 0 }
+        try await raw.send(raw.offer("x", size: 1, in: session))
+        try await self.accepted(raw)
+        await self.end(raw, bob)
+    }
+
     @Test func spooledResources() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let (raw, bob, session) = try await self.joined(loop)

@@ -1,3 +1,4 @@
+import EarshotWire
 import NIOCore
 import Testing
 
@@ -23,7 +24,10 @@ import Testing
     private final class Rate {
         private var rate = AskingRate()
         func admit(_ peer: UInt8, from origin: [UInt8]?, at now: NIODeadline) -> Bool {
-            self.rate.admit(peerID(peer), from: origin, at: now)
+            self.admit(peerID(peer), from: origin, at: now)
+        }
+        func admit(_ peer: PeerID, from origin: [UInt8]?, at now: NIODeadline) -> Bool {
+            self.rate.admit(peer, from: origin, at: now)
         }
     }
 
@@ -82,6 +86,44 @@ import Testing
         #expect(!rate.admit(5, from: [1], at: later))
         #expect(!rate.admit(1, from: [2], at: self.start + TimeAmount(EarshotLimits.askingInterval) - .nanoseconds(1)))
         #expect(rate.admit(1, from: [2], at: self.start + TimeAmount(EarshotLimits.askingInterval)))
+    }
+
+    private func bytes(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 0xFF)] }
+
+    /// Of so many peers it is known that they have asked as often as they may; one more, and the first of them may again.
+    @Test func rememberedAskers() {
+        let rate = Rate()
+        func asks(_ number: Int) -> Bool {
+            rate.admit(PeerID(subjectPublicKeyInfo: self.bytes(number)), from: nil, at: self.start + .microseconds(Int64(number)))
+        }
+        let limit = EarshotLimits.rememberedAskers
+        for number in 0..<limit {
+            for _ in 0..<EarshotLimits.askingBurst { #expect(asks(number)) }
+        }
+        for number in 0..<limit { #expect(!asks(number)) }
+        #expect(asks(limit))
+        #expect(asks(0))
+        #expect(!asks(limit - 1), "the last ones are remembered")
+    }
+
+    /// The same of addresses.
+    @Test func rememberedAskersOfAddresses() {
+        let rate = Rate()
+        var keys = 0
+        /// Each time with a fresh key.
+        func asks(from number: Int) -> Bool {
+            keys += 1
+            let key = PeerID(subjectPublicKeyInfo: [UInt8(keys >> 16)] + self.bytes(keys & 0xFFFF))
+            return rate.admit(key, from: self.bytes(number), at: self.start + .microseconds(Int64(number)))
+        }
+        let limit = EarshotLimits.rememberedAskers
+        for number in 0..<limit {
+            for _ in 0..<EarshotLimits.askingBurstPerAddress { #expect(asks(from: number)) }
+        }
+        for number in 0..<limit { #expect(!asks(from: number)) }
+        #expect(asks(from: limit))
+        #expect(asks(from: 0))
+        #expect(!asks(from: limit - 1))
     }
 
     @Test func aConnectionsNameIsNeverGivenTwice() {
