@@ -65,10 +65,20 @@ let package = Package(
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             swiftSettings: settings),
+        // What a peer decides, as values: no clock, no randomness, no task, no lock, no file and no socket. A test holds it to that.
+        .target(
+            name: "EarshotCore",
+            dependencies: [
+                "EarshotWire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "OrderedCollections", package: "swift-collections"),
+            ],
+            swiftSettings: settings),
         .target(
             name: "Earshot",
             dependencies: [
-                "EarshotWire", "EarshotSafety", "EarshotTree", "CSQLite", "CLinux",
+                "EarshotCore", "EarshotWire", "EarshotSafety", "EarshotTree", "CSQLite", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -149,9 +159,17 @@ let package = Package(
             name: "EarshotTreeTests", dependencies: ["EarshotTree", "EarshotSafety"], resources: [.copy("Vectors")], swiftSettings: settings
         ),
         .testTarget(
+            name: "EarshotCoreTests",
+            dependencies: [
+                "EarshotCore", "EarshotWire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "OrderedCollections", package: "swift-collections"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
             name: "EarshotTests",
             dependencies: [
-                "Earshot", "EarshotSafety", "EarshotTree", "EarshotWire", "CSQLite",
+                "Earshot", "EarshotCore", "EarshotSafety", "EarshotTree", "EarshotWire", "CSQLite",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -79,7 +79,7 @@ import Testing
                         id: .random(), direction: .incoming, peerID: id, peerName: "bob", name: "x", kind: .file, size: .max,
                         transferred: .max, state: .completed, digest: nil, path: nil, error: nil, errorMessage: nil, createdAt: date,
                         completedAt: date, inSpool: false)),
-                .putEndedTransfer(EndedTransfer(id: .random(), peerID: id, error: nil, message: "", endedAt: date)),
+                .putEndedTransfer(EndedTransfer(id: .random(), peerID: id, error: nil, message: "", endedAt: WallTime(date))),
             ])
             try await store.change([
                 .add(
@@ -104,7 +104,7 @@ import Testing
         let (peer, resource) = (state.peers.first, state.resources.first)
         let dates = [
             message?.sentAt, message?.receivedAt, peer?.trustedUntil, peer?.firstSeen, peer?.lastSeen, state.sessions.first?.createdAt,
-            resource?.createdAt, resource?.completedAt, state.endedTransfers.first?.endedAt, queued?.sentAt, queued?.deadline,
+            resource?.createdAt, resource?.completedAt, state.endedTransfers.first?.endedAt.date, queued?.sentAt, queued?.deadline,
         ]
         let bounds = WireLimits.sentAtMilliseconds
         let taken = min(max(time, bounds.lowerBound), bounds.upperBound)

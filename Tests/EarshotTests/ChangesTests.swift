@@ -1,4 +1,5 @@
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import Earshot
@@ -36,7 +37,7 @@ import Testing
 
     /// Two readers of one stream share what comes, and both hear of its end: an `AsyncStream` in their place ended the process.
     @Test func twoReadersOfOneFlow() async throws {
-        let flow = IncomingFlow(window: 1000) { _ in }
+        let flow = IncomingFlow(window: 1000, Timers(on: NIOAsyncTestingEventLoop())) { _ in }
         let read = { @Sendable () async throws -> Int in
             var count = 0
             while let piece = try await flow.next() { count += piece.readableBytes }

@@ -1,12 +1,13 @@
 import Glibc
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import Earshot
 
 /// A closed stream's row stays for a while, and must not keep its reader's connection: the reader would wait for its end.
 @Suite struct IncomingFlowTests {
-    private let flow = IncomingFlow(window: 1024) { _ in }
+    private let flow = IncomingFlow(window: 1024, Timers(on: NIOAsyncTestingEventLoop())) { _ in }
 
     /// An outlet that only the flow holds, and the reader's end of it.
     private func lend() throws -> CInt {

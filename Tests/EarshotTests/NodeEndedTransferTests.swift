@@ -123,7 +123,7 @@ import Testing
         let limit = EarshotLimits.rememberedTransfers
         let time = Date(timeIntervalSince1970: 1_700_000_000)
         func ended(_ number: Int, of peer: UInt8 = 1) -> EndedTransfer {
-            EndedTransfer(id: ResourceID(high: UInt64(peer), low: UInt64(number)), peerID: peerID(peer), endedAt: time)
+            EndedTransfer(id: ResourceID(high: UInt64(peer), low: UInt64(number)), peerID: peerID(peer), endedAt: WallTime(time))
         }
         var record = PeerRecord(id: peerID(1), now: time)
         record.session = StoredSession(id: .random(), members: [], createdAt: time)

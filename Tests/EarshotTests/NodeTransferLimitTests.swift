@@ -230,14 +230,4 @@ extension Node {
         #expect(try await self.refusal(raw).refusal.code == .noSpace)
         await self.end(raw, bob)
     }
-
-    /// The rate that is shown falls by itself when nothing moves.
-    @Test func aRateFalls() {
-        var meter = RateMeter()
-        let start = ContinuousClock.now
-        meter.add(0, at: start)
-        meter.add(1000, at: start + .seconds(1))
-        #expect(meter.bytesPerSecond(at: start + .seconds(1)) == 1000)
-        #expect(meter.bytesPerSecond(at: start + .seconds(4)) == 0)
-    }
 }

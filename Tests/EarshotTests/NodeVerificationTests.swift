@@ -137,23 +137,6 @@ import Testing
         return (try await self.change(alice, .ready).digits, try await self.change(bob, .ready).digits)
     }
 
-    @Test func thereAreFewAttemptsWithAllTogether() {
-        var attempts = ComparisonAttempts()
-        let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
-        for number in 0..<EarshotLimits.comparisonsPerPeriod {
-            #expect(attempts.pause(for: peerID(99), at: start) == nil)
-            attempts.note(peerID(UInt8(number)), at: start)
-        }
-        #expect(attempts.pause(for: peerID(99), at: start) == EarshotLimits.comparisonPeriod)
-        let later = start + .seconds(59)
-        #expect(attempts.pause(for: peerID(99), at: later) == .seconds(1))
-        #expect(attempts.pause(for: peerID(99), at: start + .seconds(60)) == nil)
-        attempts.note(peerID(1), at: start + .seconds(60))
-        #expect(attempts.pause(for: peerID(1), at: start + .seconds(61)) == .seconds(29))
-        #expect(attempts.pause(for: peerID(1), at: start + .seconds(90)) == nil)
-        #expect(attempts.pause(for: peerID(2), at: start + .seconds(61)) == nil)
-    }
-
     // MARK: A peer that does not keep to it
 
     private func begin(_ raw: RawPeer, _ id: VerificationID = .random()) async throws -> VerificationID {

@@ -28,17 +28,6 @@ import Testing
         }
     }
 
-    @Test func shares() {
-        let (stranger, trusted) = (QuotaShare(of: self.alice, isTrusted: false), QuotaShare(of: self.alice, isTrusted: true))
-        #expect(EarshotLimits.peerQuarters == 1 && EarshotLimits.trustedPeerQuarters == 3)
-        let cases: [(UInt64, UInt64, UInt64)] = [(0, 0, 0), (3, 0, 2), (4, 1, 3), (7, 1, 5), (20 << 30, 5 << 30, 15 << 30)]
-        for (quota, quarter, three) in cases {
-            #expect(stranger.bytes(of: quota) == quarter && trusted.bytes(of: quota) == three)
-        }
-        #expect(stranger.bytes(of: .max) == UInt64.max / 4)
-        #expect(trusted.bytes(of: .max) == UInt64.max / 4 * 3 + 2)
-    }
-
     /// At its edge, and in words; what another peer holds is its own affair.
     @Test(arguments: [false, true]) func aShareAtItsEdge(_ isTrusted: Bool) async throws {
         let directory = try StateDirectory()

@@ -23,7 +23,7 @@ struct OutgoingMessage {
     let mode: Message.Mode
     let isQueued: Bool
     let sentAt: Date
-    let deadline: ContinuousClock.Instant
+    let deadline: MonotonicInstant
     var recipients: [Message.Recipient]
     /// Those whose outcome is on its way to the disk: nothing else can become of it there.
     var settling: Set<PeerID> = []

@@ -46,7 +46,7 @@ struct SendingBurst {
 
     /// One time for all of them.
     let now: Date
-    let instant: ContinuousClock.Instant
+    let instant: MonotonicInstant
     let milliseconds: Int64
     private(set) var ways: [Way] = []
     /// Of the way of the same index.
@@ -61,9 +61,9 @@ struct SendingBurst {
     /// A content type that was found in order.
     var checkedType: String?
 
-    init() {
+    init(at instant: MonotonicInstant) {
         self.now = Date()
-        self.instant = .now
+        self.instant = instant
         self.milliseconds = Node.milliseconds(self.now)
     }
 

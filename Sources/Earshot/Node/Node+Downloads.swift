@@ -48,7 +48,7 @@ extension Node {
         let (signals, continuation) = AsyncStream.makeStream(of: Transfer.Signal.self)
         self.transfers[id]?.signals = continuation
         self.transfers[id]?.hasJob = true
-        self.transfers[id]?.unrecordedSince = .now
+        self.transfers[id]?.unrecordedSince = self.transport.timers.now
         self.limit(id, to: nil)
         return signals
     }
@@ -127,7 +127,7 @@ extension Node {
             // Ended while the spool was busy.
             if !self.isOpen(row.id) { await self.spool.abandon(row.id) }
         } else {
-            if self.isOpen(row.id) { self.records[row.peerID]?.vainOffers.count(at: .now) }
+            if self.isOpen(row.id) { self.records[row.peerID]?.vainOffers.count(at: self.transport.timers.now) }
             await self.spool.abandon(row.id)
             self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
         }

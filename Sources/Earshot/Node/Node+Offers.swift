@@ -42,7 +42,7 @@ extension Node {
     private func check(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
         guard record.session?.id == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
         if try self.answerEnded(offer, from: record) { return false }
-        if self.records[record.id]?.vainOffers.isTooMuch(at: .now) == true {
+        if self.records[record.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) == true {
             throw EarshotError(.busy, "too many offers came to nothing; offer again in a while")
         }
         guard (try? SafeName(offer.name)) != nil else { throw EarshotError(.nameRejected, "the name is not that of a file") }
@@ -120,7 +120,7 @@ extension Node {
             try await self.checkRoom(row)
         } catch {
             guard self.isWaiting(row.id) else { return }
-            self.records[row.peerID]?.vainOffers.count(at: .now)
+            self.records[row.peerID]?.vainOffers.count(at: self.transport.timers.now)
             self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
         }
     }

@@ -114,7 +114,7 @@ extension Node {
     private func resumeOutbox(_ peer: PeerID) {
         guard let record = self.records[peer], record.outbox.isPaused else { return }
         let now = self.transport.timers.now
-        guard let due = record.outboxResumed.map({ $0 + TimeAmount(EarshotLimits.resumeInterval) }), now < due else {
+        guard let due = record.outboxResumed.map({ $0 + EarshotLimits.resumeInterval }), now < due else {
             self.records[peer]?.outboxResumed = now
             self.records[peer]?.outbox.resume()
             return
@@ -122,7 +122,7 @@ extension Node {
         guard !record.isResumingSoon else { return }
         self.records[peer]?.isResumingSoon = true
         record.outboxRetry?.cancel()
-        self.records[peer]?.outboxRetry = self.schedule(.outbox(peer), after: Duration(due - now))
+        self.records[peer]?.outboxRetry = self.schedule(.outbox(peer), after: due - now)
     }
 
     private func delivered(_ ids: inout [MessageID], to peer: PeerID) {
@@ -303,17 +303,17 @@ extension Node {
     }
 
     /// Has `expireMessages` run at the deadline at the latest.
-    func expireMessages(at deadline: ContinuousClock.Instant) {
+    func expireMessages(at deadline: MonotonicInstant) {
         if let next = self.messageExpiry {
             guard deadline < next.at else { return }
             next.timer.cancel()
         }
-        self.messageExpiry = (deadline, self.schedule(.messages, after: EarshotLimits.look(at: deadline, from: .now)))
+        self.messageExpiry = (deadline, self.schedule(.messages, after: EarshotLimits.look(at: deadline, from: self.transport.timers.now)))
     }
 
     /// Nothing goes out past its deadline: timers stand still while the machine is suspended, deadlines do not.
     func expireMessagesIfDue() {
-        guard let expiry = self.messageExpiry, expiry.at <= .now else { return }
+        guard let expiry = self.messageExpiry, expiry.at <= self.transport.timers.now else { return }
         expiry.timer.cancel()
         self.expireMessages()
     }
@@ -321,8 +321,8 @@ extension Node {
     /// Tells the senders of what is past its deadline that it is unconfirmed; it is not sent again.
     func expireMessages() {
         self.messageExpiry = nil
-        let now = ContinuousClock.now
-        var next: ContinuousClock.Instant?
+        let now = self.transport.timers.now
+        var next: MonotonicInstant?
         for message in self.outgoing.values where !message.isFinal {
             guard message.deadline <= now else {
                 next = min(next ?? message.deadline, message.deadline)

@@ -9,10 +9,11 @@ import OrderedCollections
 extension Node {
     /// Takes up what was queued when the last run ended, and what became of the rest.
     func loadOutbox(_ rows: [QueuedMessageRow]) {
+        let now = self.transport.timers.now
         for row in rows {
             var message = OutgoingMessage(
                 id: row.id, contentType: row.contentType, size: row.size, body: nil, fingerprint: row.fingerprint, mode: .reliable,
-                isQueued: true, sentAt: row.sentAt, deadline: .now + .seconds(row.deadline.timeIntervalSince(self.now)),
+                isQueued: true, sentAt: row.sentAt, deadline: now + .seconds(row.deadline.timeIntervalSince(self.now)),
                 recipients: row.recipients)
             for index in message.recipients.indices where !message.recipients[index].status.isFinal {
                 message.recipients[index].status = .queued
@@ -97,7 +98,7 @@ extension Node {
 
     func keepNotes() {
         self.isNoting = false
-        let changes = self.notes.take()
+        let changes = self.notes.take().map { OutboxChange.noted(Array($0.value), by: $0.key) }
         guard !changes.isEmpty else { return }
         self.enqueue(.outbox(changes) { _ in self.notes.settled() })
     }

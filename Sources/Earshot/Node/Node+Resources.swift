@@ -9,14 +9,14 @@ import OrderedCollections
 extension Node {
     /// Every transfer, running and finished, oldest first.
     public func resources() -> [Resource] {
-        let now = ContinuousClock.now
+        let now = self.transport.timers.now
         return self.transfers.values.map { $0.shown(at: now) }
     }
 
     /// - Throws: `not-found`.
     public func resource(_ id: ResourceID) throws(EarshotError) -> Resource {
         guard let transfer = self.transfers[id] else { throw EarshotError(.notFound, "there is no resource \(id)") }
-        return transfer.shown(at: .now)
+        return transfer.shown(at: self.transport.timers.now)
     }
 
     /// Accepts or refuses an offer that waits for a person. An accepted one has its space when this returns, but for a directory that waits

@@ -31,7 +31,7 @@ extension Node {
     /// What goes to one peer goes out together, and one wait for the batch tells what became of each.
     public func submit(_ drafts: [MessageDraft]) -> MessageBatch {
         let batch = MessageBatch(count: drafts.count)
-        var burst = SendingBurst()
+        var burst = SendingBurst(at: self.transport.timers.now)
         var outcomes: [MessageBatch.Outcome?] = []
         outcomes.reserveCapacity(drafts.count)
         for (index, draft) in drafts.enumerated() {
@@ -170,7 +170,7 @@ extension Node {
                 } else if let now = self.outgoing[id] {
                     place.settle(.success(now.result))
                 } else {
-                    var burst = SendingBurst()
+                    var burst = SendingBurst(at: self.transport.timers.now)
                     if let outcome = self.begin(draft, place, &burst) { place.settle(outcome) }
                     self.end(burst)
                 }
@@ -287,7 +287,7 @@ extension Node {
             return
         }
         self.expireMessages(at: message.deadline)
-        var burst = SendingBurst()
+        var burst = SendingBurst(at: self.transport.timers.now)
         let peers = message.recipients.map(\.peerID).filter { self.isQueued(message.id, for: $0) }
         burst.use(nil, peers.map { SendingBurst.Way($0, self.records[$0]) })
         for index in burst.current { self.enqueue(message, body: body, on: index, &burst) }

@@ -40,7 +40,7 @@ extension Node {
         guard self.streams[open.id].map({ $0.row.state == .closed && $0.row.peerID == record.id }) ?? true else {
             throw EarshotError(.conflict, "the stream's id is taken")
         }
-        guard self.records[record.id]?.vainOffers.isTooMuch(at: .now) != true else {
+        guard self.records[record.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) != true else {
             throw EarshotError(.busy, "too many streams came to nothing; open it again in a while")
         }
         guard self.streams.count(of: record.id, .waiting) < EarshotLimits.waitingStreams else {
@@ -84,7 +84,7 @@ extension Node {
 
     func receivedAbort(_ abort: StreamRefuse, from peer: PeerID) {
         guard let row = self.streams[abort.id]?.row, row.peerID == peer else { return }
-        if row.direction == .incoming, row.state != .closed { self.records[peer]?.vainOffers.count(at: .now) }
+        if row.direction == .incoming, row.state != .closed { self.records[peer]?.vainOffers.count(at: self.transport.timers.now) }
         let code = abort.refusal.code.earshotCode
         let words = abort.refusal.explanation.isEmpty ? "" : ": \(abort.refusal.explanation)"
         self.closeStream(abort.id, EarshotError(code, "\(row.peerName) aborted the stream\(words)"))
@@ -102,7 +102,7 @@ extension Node {
     /// The stream is over: by a fault, where there is an error.
     func closeStream(_ id: StreamID, _ error: EarshotError?) {
         guard let stream = self.streams[id], stream.row.state != .closed else { return }
-        var row = stream.shown(at: .now)
+        var row = stream.shown(at: self.transport.timers.now)
         row.state = .closed
         row.bytesPerSecond = 0
         row.closedAt = self.now

@@ -9,14 +9,14 @@ extension Node {
 
     /// Every open stream of both directions, and the last ones that were closed, oldest first.
     public func openStreams() -> [ByteStream] {
-        let now = ContinuousClock.now
+        let now = self.transport.timers.now
         return self.streams.values.map { $0.shown(at: now) }
     }
 
     /// - Throws: `not-found`.
     public func stream(_ id: StreamID) throws(EarshotError) -> ByteStream {
         guard let record = self.streams[id] else { throw EarshotError(.notFound, "there is no stream \(id)") }
-        return record.shown(at: .now)
+        return record.shown(at: self.transport.timers.now)
     }
 
     /// Aborts an open stream, and gives its row; forgets a closed one, and gives `nil`.
@@ -51,7 +51,7 @@ extension Node {
         let row = ByteStream(
             id: .random(), direction: .outgoing, peerID: peer, peerName: record?.name ?? peer.description, name: name.description,
             openedAt: self.now)
-        let flow = OutgoingFlow(row.id) { [input] in input.yield(.streamIsLarge(row.id)) }
+        let flow = OutgoingFlow(row.id, self.transport.timers) { [input] in input.yield(.streamIsLarge(row.id)) }
         self.streams[row.id] = StreamRecord(row: row, flow: .outgoing(flow))
         self.streams[row.id]?.expiry = self.schedule(.stream(row.id), after: EarshotLimits.streamOpenTime)
         self.tell(.streamOpened(row))
@@ -176,7 +176,9 @@ extension Node {
         let id = row.id
         let shared = EarshotLimits.streamWindows / UInt64(max(1, self.streamCount(of: row.peerID, .incoming)))
         let window = min(EarshotLimits.streamWindow, max(EarshotLimits.streamWindowMinimum, shared))
-        let flow = IncomingFlow(window: window) { limit in connection.send([.streamAccept(StreamAccept(id: id, limit: limit))]) }
+        let flow = IncomingFlow(window: window, self.transport.timers) { limit in
+            connection.send([.streamAccept(StreamAccept(id: id, limit: limit))])
+        }
         self.streams[id]?.expiry?.cancel()
         self.streams[id]?.expiry = nil
         self.streams[id]?.flow = .incoming(flow)

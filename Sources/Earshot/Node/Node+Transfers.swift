@@ -18,7 +18,7 @@ extension Node {
     /// Bytes have moved; told at most four times a second.
     func progressed(_ id: ResourceID, to offset: UInt64) {
         guard var transfer = self.transfers[id], self.isMoving(id) else { return }
-        let now = ContinuousClock.now
+        let now = self.transport.timers.now
         let moved = offset - min(transfer.row.transferred, offset)
         // From where an interrupted one goes on, nothing has moved yet.
         if transfer.lastProgress != nil {
@@ -192,7 +192,7 @@ extension Node {
         let row = transfer.row
         if row.direction == .incoming, !row.state.isFinal {
             self.transfers[cancel.id]?.isEndedByPeer = true
-            self.records[peer]?.vainOffers.count(at: .now)
+            self.records[peer]?.vainOffers.count(at: self.transport.timers.now)
         }
         let code = cancel.refusal.code.earshotCode
         let words = cancel.refusal.explanation.isEmpty || code == .cancelled ? "" : ": \(cancel.refusal.explanation)"

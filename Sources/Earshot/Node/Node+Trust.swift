@@ -115,11 +115,11 @@ extension Node {
     func policy(of record: PeerRecord) -> PolicyEngine {
         PolicyEngine(
             facts: PolicyEngine.Facts(
-                trust: record.trust, source: record.trustSource, trustedUntil: record.stored?.trustedUntil,
+                trust: record.trust, source: record.trustSource, trustedUntil: record.stored?.trustedUntil.map { WallTime($0) },
                 verified: record.stored?.verified,
                 hasSession: record.session != nil, hasSpokenTLS: self.transport.spokenTLS.contains(record.id),
                 isInviting: self.isInviting(record.id)),
-            configuration: self.configuration)
+            settings: self.configuration.policySettings)
     }
 
     /// Which rule decides what about a peer, and why; also of one that has not been seen, by its full id.

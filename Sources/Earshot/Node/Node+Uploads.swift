@@ -24,7 +24,7 @@ extension Node {
             self.transfers[upload.row.id]?.signals = continuation
             self.transfers[upload.row.id]?.hasJob = true
             self.transfers[upload.row.id]?.content = nil
-            self.transfers[upload.row.id]?.unrecordedSince = .now
+            self.transfers[upload.row.id]?.unrecordedSince = self.transport.timers.now
             self.spawn { [weak self] in await self?.upload(upload.row.id, upload.content, signals) }
         }
     }

@@ -84,8 +84,8 @@ public actor Node {
     var finishedOutgoingBytes = 0
     /// Unreliable ones under ids that were made here.
     var sentUnreliable = SentUnreliable()
-    var messageIDs = MessageIDSource()
-    var messageExpiry: (at: ContinuousClock.Instant, timer: Scheduled<Void>)?
+    var messageIDs = MessageIDSource(KernelRandomness())
+    var messageExpiry: (at: MonotonicInstant, timer: Scheduled<Void>)?
     var nextSequence: UInt64
     /// What waits in the outbox on disk.
     var queueUsage = QueueUsage()

@@ -1,22 +1,6 @@
 public import EarshotWire
 package import FoundationEssentials
 
-/// What decides on an invitation that nobody has looked at yet.
-public enum InvitationPolicy: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Keep it pending for a person.
-    case ask
-    case accept
-    case reject
-}
-
-/// What decides on an offer of a file from a session member.
-public enum OfferPolicy: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Take it, within the limits.
-    case session
-    /// Keep it waiting for a person.
-    case ask
-}
-
 /// What becomes of a received file when its name is taken.
 public enum NameConflictPolicy: String, Sendable, Hashable, Codable, CaseIterable {
     /// It becomes `name (2).ext`, and so on.
@@ -100,5 +84,14 @@ extension Node {
             self.serviceType = serviceType
             self.stateDirectory = stateDirectory
         }
+    }
+}
+
+extension Node.Configuration {
+    /// Those of the settings that the rules about peers go by.
+    var policySettings: PolicyEngine.Settings {
+        PolicyEngine.Settings(
+            encryption: self.encryption, fromUnknown: self.fromUnknown, fromTrusted: self.fromTrusted, pairedOnly: self.pairedOnly,
+            acceptResources: self.acceptResources)
     }
 }

@@ -91,7 +91,7 @@ struct PeerRecord {
     /// When what it has refused is tried again.
     var outboxRetry: Scheduled<Void>?
     /// When it was last tried again because a message was read there.
-    var outboxResumed: NIODeadline?
+    var outboxResumed: MonotonicInstant?
     /// Whether `outboxRetry` is for that.
     var isResumingSoon = false
     /// Whether a reliable message of its has come on this connection in this session: the first begins without a refusal.

@@ -11,7 +11,7 @@ import Synchronization
 /// One piece lies between the two, so that reading and sending overlap, and no more of the body is read than the transfer keeps up with.
 final class BodyFeed: Sendable {
     private struct State {
-        var machine = StateMachine()
+        var machine = BodyFeedStateMachine()
         /// The reader or the transfer, or both; woken together, and each looks again.
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
@@ -70,7 +70,7 @@ final class BodyFeed: Sendable {
     private func finish(_ error: EarshotError?) { self.change { $0.finish(error) } }
 
     @discardableResult
-    private func change<Action>(_ event: (inout StateMachine) -> Action) -> Action {
+    private func change<Action>(_ event: (inout BodyFeedStateMachine) -> Action) -> Action {
         let (action, waiters) = self.state.withLock { state in
             let action = event(&state.machine)
             defer { state.waiters = [] }
@@ -81,7 +81,7 @@ final class BodyFeed: Sendable {
     }
 
     /// Waits until something has changed; not at all where there is nothing to wait for any more.
-    private func wait(while condition: @escaping @Sendable (StateMachine) -> Bool) async {
+    private func wait(while condition: @escaping @Sendable (BodyFeedStateMachine) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isWaiting = self.state.withLock { state in
                 guard condition(state.machine) else { return false }

@@ -76,9 +76,9 @@ struct Transfer: Sendable {
     var moved: (@Sendable () -> UInt64)?
     /// When that is looked at next.
     var progressTimer: Scheduled<Void>?
-    var lastProgress: ContinuousClock.Instant?
+    var lastProgress: MonotonicInstant?
     /// When the present job began to move bytes, until that has been recorded.
-    var unrecordedSince: ContinuousClock.Instant?
+    var unrecordedSince: MonotonicInstant?
     var expiry: Scheduled<Void>?
     /// Of one whose body a caller brings: told how it ended.
     var ended: OneShot<Resource>?
@@ -95,7 +95,7 @@ struct Transfer: Sendable {
     var isUntold: Bool { self.row.state.isFinal && self.stored != nil }
 
     /// The row as it is at the moment, for whoever asks: without events the rate would stay at what it was.
-    func shown(at now: ContinuousClock.Instant) -> Resource {
+    func shown(at now: MonotonicInstant) -> Resource {
         guard !self.row.state.isFinal else { return self.row }
         var row = self.row
         row.bytesPerSecond = self.signals == nil ? 0 : self.meter.bytesPerSecond(at: now)

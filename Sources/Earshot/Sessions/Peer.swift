@@ -1,13 +1,6 @@
 public import EarshotWire
 public import FoundationEssentials
 
-/// What this machine thinks of a peer id; changes only by a person's or a policy's decision about a proven key.
-public enum Trust: String, Sendable, Hashable, Codable, CaseIterable {
-    case unknown
-    case trusted
-    case blocked
-}
-
 /// Multipeer Connectivity's states of a member of a session.
 public enum MemberState: String, Sendable, Hashable, Codable, CaseIterable {
     case notConnected = "not_connected"

@@ -38,11 +38,3 @@ public struct Verification: Sendable, Hashable {
     /// Until when it is waited for, or the digits are shown.
     public let expiresAt: Date?
 }
-
-/// What came of the last comparison of digits with a peer, as it is remembered.
-public enum Verified: String, Sendable, Hashable, Codable, CaseIterable {
-    /// They were equal, and a person has trusted the peer for it.
-    case matched
-    /// They were not: somebody is in between, or another than expected.
-    case mismatched
-}

@@ -10,7 +10,7 @@ extension Store {
             "INSERT OR REPLACE INTO ended_transfers (id, peer_id, error, message, ended_at) VALUES (?, ?, ?, ?, ?)",
             [
                 .blob(ended.id.bytes), peer, Self.optional(ended.error?.rawValue), .text(ended.message),
-                .integer(Self.milliseconds(ended.endedAt)),
+                .integer(Self.milliseconds(ended.endedAt.date)),
             ])
         try self.database.run(
             """
@@ -26,7 +26,7 @@ extension Store {
         ) { row throws(SQLiteError) in
             EndedTransfer(
                 id: try Self.wireID(row, 0), peerID: try Self.peerID(row, 1), error: row.isNull(2) ? nil : try Self.value(row, 2),
-                message: row.text(3), endedAt: Self.date(row.integer(4)))
+                message: row.text(3), endedAt: WallTime(Self.date(row.integer(4))))
         }
     }
 

@@ -51,7 +51,7 @@ final class IncomingFlow: Sendable {
     private static let smallPiece = 16 * 1024
     private static let joinedPiece = 256 * 1024
 
-    let meter = StreamMeter()
+    let meter: StreamMeter
     private let window: UInt64
     private let grant: @Sendable (UInt64) -> Void
     let state: Mutex<State>
@@ -59,8 +59,9 @@ final class IncomingFlow: Sendable {
     let changes = Changes()
 
     /// `grant` is called with each new limit; the first one, `window`, is the caller's to send.
-    init(window: UInt64, grant: @escaping @Sendable (UInt64) -> Void) {
+    init(window: UInt64, _ timers: Timers, grant: @escaping @Sendable (UInt64) -> Void) {
         self.window = window
+        self.meter = StreamMeter(timers)
         self.grant = grant
         self.state = Mutex(State(limit: window))
     }

@@ -39,7 +39,7 @@ final class OutgoingFlow: Sendable {
         }
     }
 
-    let meter = StreamMeter()
+    let meter: StreamMeter
     /// The stream's last row, when it is over.
     let closed = OneShot<ByteStream>()
     private let id: StreamID
@@ -49,8 +49,9 @@ final class OutgoingFlow: Sendable {
     private let changes = Changes()
 
     /// `isLarge` is called once, when so much has gone out that a data connection is worth its while.
-    init(_ id: StreamID, isLarge: @escaping @Sendable () -> Void) {
+    init(_ id: StreamID, _ timers: Timers, isLarge: @escaping @Sendable () -> Void) {
         self.id = id
+        self.meter = StreamMeter(timers)
         self.isLarge = isLarge
     }
 

@@ -1,3 +1,4 @@
+import EarshotCore
 import Synchronization
 
 /// How many bytes of a stream have moved and how fast; written where they move, read by whoever asks.
@@ -7,10 +8,15 @@ final class StreamMeter: Sendable {
         var rate = RateMeter()
     }
 
+    private let timers: Timers
     private let state = Mutex(State())
 
+    init(_ timers: Timers) {
+        self.timers = timers
+    }
+
     func add(_ bytes: Int) {
-        let now = ContinuousClock.now
+        let now = self.timers.now
         self.state.withLock { state in
             state.transferred &+= UInt64(bytes)
             state.rate.add(UInt64(bytes), at: now)
@@ -19,5 +25,5 @@ final class StreamMeter: Sendable {
 
     var transferred: UInt64 { self.state.withLock { $0.transferred } }
 
-    func bytesPerSecond(at now: ContinuousClock.Instant) -> UInt64 { self.state.withLock { $0.rate.bytesPerSecond(at: now) } }
+    func bytesPerSecond(at now: MonotonicInstant) -> UInt64 { self.state.withLock { $0.rate.bytesPerSecond(at: now) } }
 }

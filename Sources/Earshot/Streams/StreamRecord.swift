@@ -42,7 +42,7 @@ struct StreamRecord: Sendable {
     var isWaiting: Bool { self.row.direction == .incoming && self.row.state == .opening }
 
     /// The row as it is at the moment.
-    func shown(at now: ContinuousClock.Instant) -> ByteStream {
+    func shown(at now: MonotonicInstant) -> ByteStream {
         guard self.row.state == .open, let meter else { return self.row }
         var row = self.row
         row.transferred = meter.transferred

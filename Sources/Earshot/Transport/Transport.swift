@@ -65,7 +65,7 @@ package final class Transport: Sendable {
         let loops = Array(group.makeIterator()) + Array(dataGroup.makeIterator())
         self.handshakeTurns = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0), HandshakeTurns(on: $0)) })
         for loop in dataGroup.makeIterator() { loop.execute { earshot_take_long_turns() } }
-        self.timers = configuration.timers ?? Timers(on: group.next())
+        self.timers = configuration.timers ?? .system(of: group)
         self.lookup = configuration.lookup ?? HostLookup()
     }
 

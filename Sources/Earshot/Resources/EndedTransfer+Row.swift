@@ -1,0 +1,17 @@
+import EarshotWire
+import FoundationEssentials
+
+extension EndedTransfer {
+    /// Of a row that is about to go; `nil` where its sender may as well begin anew.
+    package init?(_ row: Resource) {
+        guard row.direction == .incoming else { return nil }
+        let (error, message): (EarshotError.Code?, String)
+        switch row.state {
+        case .completed: (error, message) = (nil, "")
+        case .cancelled: (error, message) = (row.error ?? .cancelled, row.errorMessage ?? "it was cancelled")
+        // What has failed here may be tried again; what is not over does not lose its row.
+        case .failed, .offered, .transferring, .paused: return nil
+        }
+        self.init(id: row.id, peerID: row.peerID, error: error, message: message, endedAt: WallTime(row.completedAt ?? row.createdAt))
+    }
+}

@@ -1,0 +1,75 @@
+public import EarshotWire
+
+/// The one error that leaves the library: a stable code, a sentence for a person, and what lay underneath.
+public struct EarshotError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure; the raw value is the API's stable `code`.
+    public enum Code: String, Sendable, Hashable, CaseIterable {
+        // Multipeer Connectivity's vocabulary
+        case notConnected = "not-connected"
+        case invalidParameter = "invalid-parameter"
+        case unsupported
+        case timedOut = "timed-out"
+        case cancelled
+        case unavailable
+        // Naming things
+        case unknownPeer = "unknown-peer"
+        case ambiguousPeer = "ambiguous-peer"
+        case notFound = "not-found"
+        case conflict
+        case forbidden
+        // Agreement
+        case declined
+        case busy
+        // Connections
+        case identityMismatch = "identity-mismatch"
+        case encryptionMismatch = "encryption-mismatch"
+        case downgradeDetected = "downgrade-detected"
+        case versionUnsupported = "version-unsupported"
+        case serviceMismatch = "service-mismatch"
+        case protocolViolation = "protocol-violation"
+        // Messages and resources
+        case unconfirmed
+        case inboxFull = "inbox-full"
+        case tooLarge = "too-large"
+        case nameRejected = "name-rejected"
+        case noSpace = "no-space"
+        case digestMismatch = "digest-mismatch"
+        case sourceChanged = "source-changed"
+        case invalidSource = "invalid-source"
+        case storage = "storage"
+    }
+
+    /// What kind of failure.
+    public let code: Code
+    /// One lower-case sentence without a full stop: what failed, on what, and what to do.
+    public let message: String
+    /// What lay underneath, for the log.
+    public let underlying: (any Error)?
+
+    /// For `ambiguous-peer`: whom the name could mean.
+    public let candidates: [Candidate]
+
+    /// One of several peers that a name could mean.
+    public struct Candidate: Sendable, Hashable {
+        /// Its peer id.
+        public let id: PeerID
+        /// Its display name, as it came.
+        public let name: String
+
+        package init(id: PeerID, name: String) {
+            self.id = id
+            self.name = name
+        }
+    }
+
+    /// An error of the given kind.
+    public init(_ code: Code, _ message: String, underlying: (any Error)? = nil, candidates: [Candidate] = []) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+        self.candidates = candidates
+    }
+
+    /// The message.
+    public var description: String { self.message }
+}

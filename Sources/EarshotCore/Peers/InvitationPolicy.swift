@@ -1,0 +1,7 @@
+/// What decides on an invitation that nobody has looked at yet.
+public enum InvitationPolicy: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Keep it pending for a person.
+    case ask
+    case accept
+    case reject
+}

@@ -1,0 +1,206 @@
+import DequeModule
+package import EarshotWire
+
+/// What a row of a ``PeerTable`` is counted and found by.
+package protocol PeerTableRow: Sendable {
+    associatedtype Facets: OptionSet, Sendable where Facets.RawValue == UInt16
+    /// Whose it is.
+    var peerID: PeerID { get }
+    /// What holds of it now.
+    var facets: Facets { get }
+    /// Of one that is over, and stays only to be listed.
+    static var finished: Facets { get }
+}
+
+extension OptionSet where RawValue == UInt16 {
+    /// Each of its members' bits.
+    fileprivate var bits: [UInt16] {
+        var (bits, rest): ([UInt16], UInt16) = ([], self.rawValue)
+        while rest != 0 {
+            let bit = rest & (~rest &+ 1)
+            bits.append(bit)
+            rest ^= bit
+        }
+        return bits
+    }
+}
+
+/// Rows of peers: transfers, or streams. How many a peer has of some kind, and which they are, is known without looking at any other's, so
+/// that a frame costs the same however many rows there are, and whoever makes many of them is the only one who pays for that.
+///
+/// Rows that are over stay to be listed, up to a number; of whoever holds more than an equal share of these the oldest go first.
+package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow> {
+    private struct Slot {
+        var row: Row
+        /// Where it is listed.
+        let place: UInt64
+        /// As they are counted.
+        var facets: Row.Facets
+        /// Tells its present end from an earlier one.
+        var end: UInt64 = 0
+    }
+
+    /// Rows that are over, in the order in which they ended; some are here no more, or not over any more.
+    private struct Ends {
+        private var entries: Deque<(id: ID, end: UInt64)> = []
+        var count: Int { self.entries.count }
+
+        mutating func append(_ id: ID, _ end: UInt64) { self.entries.append((id, end)) }
+
+        /// The oldest that still counts.
+        mutating func first(where isCurrent: (ID, UInt64) -> Bool) -> ID? {
+            while let oldest = self.entries.first {
+                if isCurrent(oldest.id, oldest.end) { return oldest.id }
+                self.entries.removeFirst()
+            }
+            return nil
+        }
+
+        mutating func compact(keeping isCurrent: (ID, UInt64) -> Bool) {
+            self.entries.removeAll { !isCurrent($0.id, $0.end) }
+        }
+    }
+
+    /// What there is of one peer.
+    private struct Group {
+        var members: [UInt16: Set<ID>] = [:]
+        var ends = Ends()
+    }
+
+    private var slots: [ID: Slot] = [:]
+    private var groups: [PeerID: Group] = [:]
+    private var totals: [UInt16: Int] = [:]
+    private var ends = Ends()
+    /// Peers with rows that are over.
+    private var finishedPeers = 0
+    private var counter: UInt64 = 0
+
+    package init() {}
+
+    package var count: Int { self.slots.count }
+
+    /// Every row, the oldest first. Costs as much as there are: for whoever asks for a list.
+    package var values: [Row] {
+        self.slots.values.sorted { $0.place < $1.place }.map(\.row)  // order does not show: no two have the same place
+    }
+
+    /// The rows of one kind of all peers, the oldest first. Costs as much as there are of these.
+    package func ids(_ facet: Row.Facets) -> [ID] {
+        var ids: [ID] = []
+        for group in self.groups.values {  // order does not show: sorted below
+            ids += group.members[facet.rawValue] ?? []  // order does not show: sorted below
+        }
+        return self.sorted(ids)
+    }
+
+    /// The rows of one kind of one peer, the oldest first.
+    package func ids(of peer: PeerID, _ facet: Row.Facets) -> [ID] {
+        guard let members = self.groups[peer]?.members[facet.rawValue] else { return [] }
+        return self.sorted(Array(members))  // order does not show: sorted at once
+    }
+
+    package func count(_ facet: Row.Facets) -> Int { self.totals[facet.rawValue] ?? 0 }
+
+    package func count(of peer: PeerID, _ facet: Row.Facets) -> Int { self.groups[peer]?.members[facet.rawValue]?.count ?? 0 }
+
+    /// Peers with a row of this kind.
+    package func peers(_ facet: Row.Facets) -> Set<PeerID> {
+        Set(self.groups.filter { $0.value.members[facet.rawValue] != nil }.keys)  // order does not show: a set has none
+    }
+
+    private func sorted(_ ids: [ID]) -> [ID] {
+        ids.sorted { (self.slots[$0]?.place ?? 0) < (self.slots[$1]?.place ?? 0) }
+    }
+
+    /// A row; one that is replaced keeps its place in the list.
+    package subscript(id: ID) -> Row? {
+        get { self.slots[id]?.row }
+        set {
+            let old = self.slots[id]
+            guard let row = newValue else {
+                if let old { self.leave(id, old.row.peerID, old.facets) }
+                self.slots[id] = nil
+                return
+            }
+            let facets = row.facets
+            guard let old else {
+                self.counter += 1
+                self.slots[id] = Slot(row: row, place: self.counter, facets: facets)
+                return self.join(id, row.peerID, facets)
+            }
+            self.slots[id]?.row = row
+            guard facets != old.facets || row.peerID != old.row.peerID else { return }
+            self.slots[id]?.facets = facets
+            if row.peerID == old.row.peerID {
+                self.leave(id, row.peerID, old.facets.subtracting(facets))
+                self.join(id, row.peerID, facets.subtracting(old.facets))
+            } else {
+                self.leave(id, old.row.peerID, old.facets)
+                self.join(id, row.peerID, facets)
+            }
+        }
+    }
+
+    @discardableResult
+    package mutating func removeValue(forKey id: ID) -> Row? {
+        defer { self[id] = nil }
+        return self[id]
+    }
+
+    // MARK: Counting
+
+    private mutating func join(_ id: ID, _ peer: PeerID, _ facets: Row.Facets) {
+        for bit in facets.bits {
+            let isFirst = self.groups[peer]?.members[bit] == nil
+            self.groups[peer, default: Group()].members[bit, default: []].insert(id)
+            self.totals[bit, default: 0] += 1
+            guard bit == Row.finished.rawValue else { continue }
+            if isFirst { self.finishedPeers += 1 }
+            self.counter += 1
+            self.slots[id]?.end = self.counter
+            self.groups[peer]?.ends.append(id, self.counter)
+            self.ends.append(id, self.counter)
+        }
+    }
+
+    private mutating func leave(_ id: ID, _ peer: PeerID, _ facets: Row.Facets) {
+        for bit in facets.bits {
+            guard self.groups[peer]?.members[bit]?.remove(id) != nil else { continue }
+            self.totals[bit, default: 0] -= 1
+            guard self.groups[peer]?.members[bit]?.isEmpty == true else { continue }
+            self.groups[peer]?.members[bit] = nil
+            if bit == Row.finished.rawValue { self.finishedPeers -= 1 }
+        }
+        if self.groups[peer]?.members.isEmpty == true { self.groups[peer] = nil }
+    }
+
+    // MARK: What is over
+
+    /// Which row is to go where more than `limit` are over: the oldest of `peer`, of whom one has just ended, where it holds more than an equal
+    /// share of them; else the oldest of all. `nil` where there are not too many.
+    package mutating func surplus(beyond limit: Int, endedBy peer: PeerID) -> ID? {
+        self.compact()
+        let finished = self.count(Row.finished)
+        guard finished > limit else { return nil }
+        let slots = self.slots
+        let isCurrent = { (id: ID, end: UInt64) in slots[id].map { $0.end == end && $0.facets.isSuperset(of: Row.finished) } ?? false }
+        if self.count(of: peer, Row.finished) > limit / max(1, self.finishedPeers),
+            let own = self.groups[peer]?.ends.first(where: isCurrent)
+        {
+            return own
+        }
+        return self.ends.first(where: isCurrent)
+    }
+
+    /// Rows that left otherwise are not to pile up in what remembers their order.
+    private mutating func compact() {
+        let slots = self.slots
+        let isCurrent = { (id: ID, end: UInt64) in slots[id].map { $0.end == end && $0.facets.isSuperset(of: Row.finished) } ?? false }
+        let finished = self.count(Row.finished)
+        guard self.ends.count > 2 * finished + 64 else { return }
+        self.ends.compact(keeping: isCurrent)
+        for peer in self.groups.keys {  // order does not show: each peer's is its own affair
+            self.groups[peer]?.ends.compact(keeping: isCurrent)
+        }
+    }
+}

@@ -1,0 +1,206 @@
+package import EarshotWire
+
+/// The rules of this machine, in one place: what they say of a peer is what the node does, and what it explains.
+///
+/// Pure: facts in, decisions out.
+package struct PolicyEngine: Sendable {
+    /// All that rules go by.
+    package struct Facts: Sendable, Hashable {
+        package var trust: Trust
+        /// Who trusts or blocks it; `nil` where nobody does.
+        package var source: TrustSource?
+        /// When the trust ends by itself.
+        package var trustedUntil: WallTime?
+        package var verified: Verified?
+        package var hasSession: Bool
+        /// It has spoken TLS with us, which `optional` then insists upon.
+        package var hasSpokenTLS: Bool
+        /// Somebody here has invited it and waits.
+        package var isInviting: Bool
+
+        package init(
+            trust: Trust, source: TrustSource?, trustedUntil: WallTime?, verified: Verified?, hasSession: Bool, hasSpokenTLS: Bool,
+            isInviting: Bool
+        ) {
+            self.trust = trust
+            self.source = source
+            self.trustedUntil = trustedUntil
+            self.verified = verified
+            self.hasSession = hasSession
+            self.hasSpokenTLS = hasSpokenTLS
+            self.isInviting = isInviting
+        }
+    }
+
+    /// What becomes of an invitation.
+    package enum InvitationOutcome: Sendable, Hashable {
+        case ask, accept, reject
+        /// Nobody here sees it; the inviter hears what a rejected one hears.
+        case hide
+
+        /// How it is explained.
+        package var shown: PolicyDecision.Outcome {
+            switch self {
+            case .ask: .ask
+            case .accept: .allow
+            case .reject, .hide: .deny
+            }
+        }
+    }
+
+    /// The settings that decide.
+    package struct Settings: Sendable, Hashable {
+        package var encryption: EncryptionPreference
+        /// For peers whose trust is unknown.
+        package var fromUnknown: InvitationPolicy
+        /// For trusted peers.
+        package var fromTrusted: InvitationPolicy
+        /// Whether invitations of peers that are not trusted are declined without being shown.
+        package var pairedOnly: Bool
+        /// For resources from session members.
+        package var acceptResources: OfferPolicy
+
+        package init(
+            encryption: EncryptionPreference, fromUnknown: InvitationPolicy, fromTrusted: InvitationPolicy, pairedOnly: Bool,
+            acceptResources: OfferPolicy
+        ) {
+            self.encryption = encryption
+            self.fromUnknown = fromUnknown
+            self.fromTrusted = fromTrusted
+            self.pairedOnly = pairedOnly
+            self.acceptResources = acceptResources
+        }
+    }
+
+    private let facts: Facts
+    private let settings: Settings
+
+    package init(facts: Facts, settings: Settings) {
+        self.facts = facts
+        self.settings = settings
+    }
+
+    /// What becomes of the peer's invitation, and by which rule.
+    package func invitation() -> (outcome: InvitationOutcome, rule: String, reason: String) {
+        let trust = self.trustWords
+        switch self.facts.trust {
+        case .blocked:
+            return (.hide, "trust = blocked", "it is blocked: it is told that its invitation was declined, and nobody here sees it")
+        case .trusted, .unknown: break
+        }
+        if self.facts.isInviting { return (.accept, "invite", "somebody here has invited it, so both sides want a session") }
+        switch self.facts.trust {
+        case .trusted:
+            let rule = "invitations.from_trusted = \(self.settings.fromTrusted.rawValue)"
+            switch self.settings.fromTrusted {
+            case .accept: return (.accept, rule, "\(trust), and invitations of trusted peers are accepted by themselves")
+            case .ask: return (.ask, rule, "\(trust), and a person is asked all the same")
+            case .reject: return (.reject, rule, "\(trust), and invitations of trusted peers are rejected")
+            }
+        case .unknown, .blocked:
+            if self.settings.pairedOnly {
+                return (.hide, "invitations.paired_only = yes", "\(trust), and invitations of strangers are declined without being shown")
+            }
+            let rule = "invitations.from_unknown = \(self.settings.fromUnknown.rawValue)"
+            switch self.settings.fromUnknown {
+            case .accept:
+                guard self.facts.verified != .mismatched else {
+                    return (.ask, "verified = mismatched", "its digits differed when they were compared, so a person is asked")
+                }
+                return (.accept, rule, "\(trust), and everybody's invitations are accepted by themselves")
+            case .ask: return (.ask, rule, "\(trust), so a person is asked")
+            case .reject: return (.reject, rule, "\(trust), and invitations of strangers are rejected")
+            }
+        }
+    }
+
+    /// Every decision about the peer, with its rule.
+    package func explain() -> [PolicyDecision] {
+        let invitation = self.invitation()
+        return [
+            self.connect(),
+            self.send(),
+            PolicyDecision(action: .invite, outcome: invitation.outcome.shown, rule: invitation.rule, reason: invitation.reason),
+            self.inSession(.message, rule: "session", "messages of a peer in a session are taken"),
+            self.file(),
+            self.inSession(.stream, rule: "session", "streams of a peer in a session wait for a reader"),
+        ]
+    }
+
+    private func connect() -> PolicyDecision {
+        guard self.facts.trust != .blocked else {
+            return PolicyDecision(
+                action: .connect, outcome: .deny, rule: "trust = blocked",
+                reason: "it is blocked: it is not dialled, and nothing of its is heard")
+        }
+        let rule = "peer.encryption = \(self.settings.encryption.rawValue)"
+        let reason =
+            switch self.settings.encryption {
+            case .required: "over TLS only"
+            case .optional where self.facts.hasSpokenTLS: "over TLS only, because it has spoken TLS before"
+            case .optional: "over TLS where it can, else in plaintext, which anyone on the network can read"
+            case .none: "in plaintext only, which anyone on the network can read"
+            }
+        return PolicyDecision(action: .connect, outcome: .allow, rule: rule, reason: reason)
+    }
+
+    /// What `earshot send`, `file send` and `stream open` may do.
+    private func send() -> PolicyDecision {
+        let (outcome, rule, reason): (PolicyDecision.Outcome, String, String) =
+            switch (self.facts.trust, self.facts.hasSession, self.facts.source) {
+            case (.blocked, _, _): (.deny, "trust = blocked", "it is blocked, and nothing is sent to it")
+            case (_, true, _): (.allow, "session", "there is a session with it")
+            case (.trusted, false, .authority): (.allow, "identity.authorities", "\(self.trustWords), so it is invited to a session first")
+            case (.trusted, false, _): (.allow, "trust = trusted", "\(self.trustWords), so it is invited to a session first")
+            case (.unknown, false, _):
+                (.deny, "trust = unknown", "\(self.trustWords), and there is no session with it; run earshot invite first")
+            }
+        return PolicyDecision(action: .send, outcome: outcome, rule: rule, reason: reason)
+    }
+
+    private func file() -> PolicyDecision {
+        let rule = "resources.accept = \(self.settings.acceptResources.rawValue)"
+        switch self.settings.acceptResources {
+        case .session: return self.inSession(.file, rule: rule, "files of a peer in a session are taken, within the limits of [resources]")
+        case .ask: return self.inSession(.file, rule: rule, "a person is asked about each file", outcome: .ask)
+        }
+    }
+
+    private func inSession(
+        _ action: PolicyDecision.Action, rule: String, _ reason: String, outcome: PolicyDecision.Outcome = .allow
+    ) -> PolicyDecision {
+        if self.facts.trust == .blocked {
+            return PolicyDecision(action: action, outcome: .deny, rule: "trust = blocked", reason: "it is blocked")
+        }
+        guard !self.facts.hasSession else { return PolicyDecision(action: action, outcome: outcome, rule: rule, reason: reason) }
+        // The peer has to invite first, and so that rule decides; a person who is asked about each file is asked all the same.
+        let invitation = self.invitation()
+        switch invitation.outcome {
+        case .accept where outcome == .ask:
+            return PolicyDecision(action: action, outcome: .ask, rule: rule, reason: reason)
+        case .accept:
+            return PolicyDecision(
+                action: action, outcome: outcome, rule: invitation.rule,
+                reason: "there is no session with it, and its invitation to one is accepted by itself")
+        case .ask:
+            return PolicyDecision(
+                action: action, outcome: .ask, rule: invitation.rule,
+                reason: "there is no session with it, and a person is asked about its invitation to one")
+        case .reject, .hide:
+            return PolicyDecision(
+                action: action, outcome: .deny, rule: invitation.rule,
+                reason: "there is no session with it, and its invitation to one is declined")
+        }
+    }
+
+    /// What is thought of the peer, as the beginning of a sentence.
+    private var trustWords: String {
+        switch (self.facts.trust, self.facts.source) {
+        case (.trusted, .authority): "one of identity.authorities signed its certificate"
+        case (.trusted, _):
+            self.facts.trustedUntil.map { "it is trusted until \($0.text)" } ?? "it is trusted"
+        case (.unknown, _): "it is not trusted"
+        case (.blocked, _): "it is blocked"
+        }
+    }
+}

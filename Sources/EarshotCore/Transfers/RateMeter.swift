@@ -1,0 +1,32 @@
+/// Bytes a second with a short memory: of the last full second, or of what there is of the first.
+package struct RateMeter {
+    private var windowStart: MonotonicInstant?
+    private var windowBytes: UInt64 = 0
+    package private(set) var bytesPerSecond: UInt64 = 0
+    private var hasFullWindow = false
+
+    package init() {}
+
+    package mutating func add(_ bytes: UInt64, at now: MonotonicInstant) {
+        guard let start = self.windowStart else {
+            self.windowStart = now
+            self.windowBytes = bytes
+            return
+        }
+        self.windowBytes += bytes
+        let elapsed = now - start
+        let isFull = elapsed >= .seconds(1)
+        guard isFull || (!self.hasFullWindow && elapsed > .milliseconds(50)) else { return }
+        self.bytesPerSecond = UInt64(Double(self.windowBytes) / (elapsed / .seconds(1)))
+        guard isFull else { return }
+        self.hasFullWindow = true
+        self.windowStart = now
+        self.windowBytes = 0
+    }
+
+    /// The rate as it looks `now`: it falls while nothing moves.
+    package func bytesPerSecond(at now: MonotonicInstant) -> UInt64 {
+        guard let start = self.windowStart, now - start >= .seconds(2) else { return self.bytesPerSecond }
+        return UInt64(Double(self.windowBytes) / ((now - start) / .seconds(1)))
+    }
+}

@@ -1,0 +1,7 @@
+/// What came of the last comparison of digits with a peer, as it is remembered.
+public enum Verified: String, Sendable, Hashable, Codable, CaseIterable {
+    /// They were equal, and a person has trusted the peer for it.
+    case matched
+    /// They were not: somebody is in between, or another than expected.
+    case mismatched
+}

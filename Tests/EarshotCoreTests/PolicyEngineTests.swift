@@ -1,0 +1,83 @@
+import EarshotWire
+import Testing
+
+@testable import EarshotCore
+
+@Suite struct PolicyEngineTests {
+    private func engine(
+        _ trust: Trust, source: TrustSource? = nil, trustedUntil: WallTime? = nil, verified: Verified? = nil, hasSession: Bool = false,
+        isInviting: Bool = false, hasSpokenTLS: Bool = false, _ configure: (inout PolicyEngine.Settings) -> Void = { _ in }
+    ) -> PolicyEngine {
+        var settings = PolicyEngine.Settings(
+            encryption: .required, fromUnknown: .ask, fromTrusted: .accept, pairedOnly: false, acceptResources: .session)
+        configure(&settings)
+        return PolicyEngine(
+            facts: PolicyEngine.Facts(
+                trust: trust, source: source, trustedUntil: trustedUntil, verified: verified, hasSession: hasSession,
+                hasSpokenTLS: hasSpokenTLS, isInviting: isInviting), settings: settings)
+    }
+
+    @Test func invitationsGoByTheRulesInTheirOrder() {
+        #expect(self.engine(.unknown).invitation().outcome == .ask)
+        #expect(self.engine(.unknown) { $0.fromUnknown = .accept }.invitation().outcome == .accept)
+        #expect(self.engine(.unknown) { $0.fromUnknown = .reject }.invitation().outcome == .reject)
+        #expect(self.engine(.unknown, verified: .mismatched) { $0.fromUnknown = .accept }.invitation().outcome == .ask)
+        #expect(self.engine(.trusted).invitation().outcome == .accept)
+        #expect(self.engine(.trusted) { $0.fromTrusted = .ask }.invitation().outcome == .ask)
+        #expect(self.engine(.trusted) { $0.pairedOnly = true }.invitation().outcome == .accept)
+        #expect(self.engine(.unknown) { $0.pairedOnly = true }.invitation().outcome == .hide)
+        #expect(
+            self.engine(.unknown) {
+                $0.pairedOnly = true
+                $0.fromUnknown = .accept
+            }.invitation().outcome == .hide)
+        #expect(self.engine(.unknown, isInviting: true) { $0.pairedOnly = true }.invitation().outcome == .accept)
+        #expect(self.engine(.blocked, isInviting: true).invitation().outcome == .hide)
+    }
+
+    @Test func everyActionIsExplainedByARule() {
+        for trust in Trust.allCases {
+            for hasSession in [false, true] {
+                let decisions = self.engine(trust, hasSession: hasSession).explain()
+                #expect(decisions.map(\.action) == PolicyDecision.Action.allCases)
+                #expect(decisions.allSatisfy { !$0.rule.isEmpty && !$0.reason.isEmpty && !$0.reason.hasSuffix(".") })
+                if trust == .blocked { #expect(decisions.allSatisfy { $0.outcome == .deny && $0.rule == "trust = blocked" }) }
+            }
+        }
+        let outcomes = self.engine(.unknown, hasSession: true) { $0.acceptResources = .ask }.explain().map(\.outcome)
+        #expect(outcomes == [.allow, .allow, .ask, .allow, .ask, .allow])
+    }
+
+    /// What `earshot send` does to whom, and what becomes of what a peer sends that has to invite first.
+    @Test func withoutASessionTheInvitationsRuleDecides() {
+        func outcomes(_ engine: PolicyEngine) -> [PolicyDecision.Outcome] { engine.explain().map(\.outcome) }
+        func rules(_ engine: PolicyEngine) -> [String] { engine.explain().map(\.rule) }
+        let trusted = self.engine(.trusted, source: .person)
+        #expect(outcomes(trusted) == [.allow, .allow, .allow, .allow, .allow, .allow])
+        let accept = "invitations.from_trusted = accept"
+        #expect(rules(trusted) == ["peer.encryption = required", "trust = trusted", accept, accept, accept, accept])
+        #expect(rules(self.engine(.trusted, source: .authority))[1] == "identity.authorities")
+        #expect(outcomes(self.engine(.trusted) { $0.fromTrusted = .ask }) == [.allow, .allow, .ask, .ask, .ask, .ask])
+        #expect(outcomes(self.engine(.trusted) { $0.fromTrusted = .reject }) == [.allow, .allow, .deny, .deny, .deny, .deny])
+        #expect(outcomes(self.engine(.trusted) { $0.acceptResources = .ask }) == [.allow, .allow, .allow, .allow, .ask, .allow])
+        #expect(outcomes(self.engine(.unknown)) == [.allow, .deny, .ask, .ask, .ask, .ask])
+        #expect(rules(self.engine(.unknown))[1] == "trust = unknown")
+        #expect(outcomes(self.engine(.unknown) { $0.pairedOnly = true }) == [.allow, .deny, .deny, .deny, .deny, .deny])
+        #expect(outcomes(self.engine(.unknown, hasSession: true)) == [.allow, .allow, .ask, .allow, .allow, .allow])
+    }
+
+    @Test func encryptionIsExplained() {
+        func reason(_ preference: EncryptionPreference, _ hasSpokenTLS: Bool = false) -> String {
+            self.engine(.unknown, hasSpokenTLS: hasSpokenTLS) { $0.encryption = preference }.explain()[0].reason
+        }
+        #expect(reason(.required) == "over TLS only")
+        #expect(reason(.optional, true).contains("has spoken TLS before"))
+        #expect(reason(.optional).contains("else in plaintext"))
+        #expect(reason(.none).contains("in plaintext only"))
+    }
+
+    @Test func anEndOfTrustIsNamed() {
+        let engine = self.engine(.trusted, source: .person, trustedUntil: WallTime(milliseconds: 1_785_585_600_999))
+        #expect(engine.explain()[1].reason == "it is trusted until 2026-08-01T12:00:00Z, so it is invited to a session first")
+    }
+}

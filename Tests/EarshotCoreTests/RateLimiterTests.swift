@@ -1,0 +1,127 @@
+import EarshotWire
+import Testing
+
+@testable import EarshotCore
+
+/// So many at once, then one an interval.
+@Suite struct RateLimiterTests {
+    private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+    /// A limiter that an expectation may change.
+    private final class Limiter {
+        private var limiter: RateLimiter<Int>
+        init(burst: Int, interval: Duration) { self.limiter = RateLimiter(burst: burst, interval: interval, capacity: 8) }
+        var count: Int { self.limiter.count }
+        func allows(_ key: Int, at now: MonotonicInstant) -> Bool { self.limiter.allows(key, at: now) }
+        func take(_ key: Int, at now: MonotonicInstant) -> Bool {
+            guard self.limiter.allows(key, at: now) else { return false }
+            self.limiter.note(key, at: now)
+            return true
+        }
+    }
+
+    private final class Rate {
+        private var rate = AskingRate()
+        func admit(_ peer: UInt8, from origin: [UInt8]?, at now: MonotonicInstant) -> Bool {
+            self.admit(peerID(peer), from: origin, at: now)
+        }
+        func admit(_ peer: PeerID, from origin: [UInt8]?, at now: MonotonicInstant) -> Bool {
+            self.rate.admit(peer, from: origin, at: now)
+        }
+    }
+
+    @Test func soManyAtOnceThenOneAnInterval() {
+        let limiter = Limiter(burst: 3, interval: .seconds(1))
+        for _ in 0..<3 { #expect(limiter.take(1, at: self.start)) }
+        #expect(!limiter.take(1, at: self.start))
+        #expect(limiter.take(2, at: self.start), "each key for itself")
+        // What is refused does not count, and not a moment too soon.
+        #expect(!limiter.take(1, at: self.start + .seconds(1) - .nanoseconds(1)))
+        #expect(limiter.take(1, at: self.start + .seconds(1)))
+        #expect(!limiter.take(1, at: self.start + .seconds(1)))
+        // At rest the whole burst is there again, and no more however long it rests.
+        for _ in 0..<3 { #expect(limiter.take(1, at: self.start + .seconds(3600))) }
+        #expect(!limiter.take(1, at: self.start + .seconds(3600)))
+    }
+
+    @Test func oneAtATime() {
+        let limiter = Limiter(burst: 1, interval: .milliseconds(250))
+        for number in 0..<100 {
+            let now = self.start + .milliseconds(250) * number
+            #expect(limiter.take(1, at: now))
+            #expect(!limiter.take(1, at: now + .milliseconds(249)))
+        }
+    }
+
+    @Test func fewAreRemembered() {
+        let limiter = Limiter(burst: 2, interval: .seconds(1))
+        // The one that asks most is remembered longest.
+        for _ in 0..<2 { #expect(limiter.take(0, at: self.start)) }
+        for key in 1..<1_000 {
+            let now = self.start + .microseconds(1) * key
+            #expect(limiter.take(key, at: now))
+            #expect(limiter.count <= 8)
+            #expect(!limiter.allows(0, at: now))
+        }
+        // Those at rest go first.
+        let later = self.start + .seconds(60)
+        for key in -8 ... -1 { for _ in 0..<2 { #expect(limiter.take(key, at: later)) } }
+        for key in -8 ... -1 { #expect(!limiter.allows(key, at: later)) }
+    }
+
+    @Test func askingBurst() {
+        let rate = Rate()
+        for _ in 0..<EarshotLimits.askingBurst { #expect(rate.admit(1, from: [1], at: self.start)) }
+        // However often it asks beyond, the others at its address lose nothing.
+        for _ in 0..<1_000 { #expect(!rate.admit(1, from: [1], at: self.start)) }
+        for number in EarshotLimits.askingBurst..<EarshotLimits.askingBurstPerAddress {
+            #expect(rate.admit(UInt8(100 + number), from: [1], at: self.start))
+        }
+        #expect(!rate.admit(2, from: [1], at: self.start), "fresh keys do not help")
+        #expect(rate.admit(2, from: [2], at: self.start))
+        #expect(rate.admit(3, from: nil, at: self.start), "known peers do not pay for their address")
+        let later = self.start + EarshotLimits.askingIntervalPerAddress
+        #expect(rate.admit(4, from: [1], at: later))
+        #expect(!rate.admit(5, from: [1], at: later))
+        #expect(!rate.admit(1, from: [2], at: self.start + EarshotLimits.askingInterval - .nanoseconds(1)))
+        #expect(rate.admit(1, from: [2], at: self.start + EarshotLimits.askingInterval))
+    }
+
+    private func bytes(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 0xFF)] }
+
+    /// Of so many peers it is known that they have asked as often as they may; one more, and the first of them may again.
+    @Test func rememberedAskers() {
+        let rate = Rate()
+        func asks(_ number: Int) -> Bool {
+            rate.admit(PeerID(subjectPublicKeyInfo: self.bytes(number)), from: nil, at: self.start + .microseconds(Int64(number)))
+        }
+        let limit = EarshotLimits.rememberedAskers
+        for number in 0..<limit {
+            for _ in 0..<EarshotLimits.askingBurst { #expect(asks(number)) }
+        }
+        for number in 0..<limit { #expect(!asks(number)) }
+        #expect(asks(limit))
+        #expect(asks(0))
+        #expect(!asks(limit - 1), "the last ones are remembered")
+    }
+
+    /// The same of addresses.
+    @Test func rememberedAskersOfAddresses() {
+        let rate = Rate()
+        var keys = 0
+        /// Each time with a fresh key.
+        func asks(from number: Int) -> Bool {
+            keys += 1
+            let key = PeerID(subjectPublicKeyInfo: [UInt8(keys >> 16)] + self.bytes(keys & 0xFFFF))
+            return rate.admit(key, from: self.bytes(number), at: self.start + .microseconds(Int64(number)))
+        }
+        let limit = EarshotLimits.rememberedAskers
+        for number in 0..<limit {
+            for _ in 0..<EarshotLimits.askingBurstPerAddress { #expect(asks(from: number)) }
+        }
+        for number in 0..<limit { #expect(!asks(from: number)) }
+        #expect(asks(from: limit))
+        #expect(asks(from: 0))
+        #expect(!asks(from: limit - 1))
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import NIOCore
+import NIOEmbedded
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import Earshot
+
+@Suite struct TimersTests {
+    /// The time of a test's timers is that of its loop, and passes with it alone.
+    @Test func aTestsTimePassesAsItIsMoved() async {
+        let loop = NIOAsyncTestingEventLoop()
+        let timers = Timers(on: loop)
+        let start = timers.now
+        #expect(start.nanoseconds == 0)
+        await loop.advanceTime(by: .seconds(5))
+        #expect(timers.now - start == .seconds(5))
+    }
+
+    @Test func suspendPassesByTheClockAlone() async {
+        let loop = NIOAsyncTestingEventLoop()
+        let timers = Timers(on: loop) { .seconds(60) }
+        let hasCome = Atomic(false)
+        timers.schedule(after: .seconds(1)) { hasCome.store(true, ordering: .relaxed) }
+        #expect(timers.now == MonotonicInstant(nanoseconds: 60_000_000_000))
+        await loop.run()
+        let early = hasCome.load(ordering: .relaxed)
+        #expect(!early)
+        await loop.advanceTime(by: .seconds(1))
+        let then = hasCome.load(ordering: .relaxed)
+        #expect(then)
+    }
+
+    /// A daemon's is what the system has counted since it was booted, time in suspend included (proc_uptime(5), in hundredths of a second).
+    @Test func aDaemonsTimeIsTheSystems() throws {
+        let timers = Timers.system(of: MultiThreadedEventLoopGroup.singleton)
+        func sinceBoot() throws -> MonotonicInstant {
+            let seconds = try #require(Double(try String(contentsOfFile: "/proc/uptime", encoding: .utf8).prefix { $0 != " " }))
+            return MonotonicInstant(nanoseconds: Int64((seconds * 100).rounded()) * 10_000_000)
+        }
+        let before = try sinceBoot()
+        let now = timers.now
+        #expect(try before <= now && now - .milliseconds(10) <= sinceBoot())
+    }
+}
