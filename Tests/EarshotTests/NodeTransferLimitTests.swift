@@ -152,6 +152,52 @@ extension Node {
         await self.end(raw, bob)
     }
 
+    /// A slow disk has a second more for so many bytes.
+    @Test(arguments: [(1, .zero), (0, .seconds(1))] as [(UInt64, Duration)])
+    func resourceDoneRate(fewer: UInt64, more: Duration) async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let (raw, bob, offer) = try await self.sending(loop, size: Int(EarshotLimits.resourceDoneRate - fewer))
+        try await self.expectTimeOut(offer.id, after: EarshotLimits.resourceAnswerTime + more, loop, raw, bob)
+        await self.end(raw, bob)
+    }
+
+    /// A transfer that has begun and has no byte yet.
+    private func begun(_ loop: NIOAsyncTestingEventLoop) async throws -> (RawPeer, TestNode, ResourceID) {
+        let (raw, bob, session) = try await self.joined(loop)
+        let id = ResourceID.random()
+        try await raw.send(raw.offer("x", size: 1000, in: session, id: id))
+        try await self.accepted(raw)
+        return (raw, bob, id)
+    }
+
+    @Test func progressInterval() async throws {
+        let (raw, bob, id) = try await self.begun(NIOAsyncTestingEventLoop())
+        func told() async throws -> [UInt64] {
+            try await bob.told().compactMap { if case .resourceProgress(let row) = $0, row.id == id { row.transferred } else { nil } }
+        }
+        let last = try #require(await bob.node.transfers[id]?.lastProgress)
+        let before = try await told()
+        await bob.node.progressed(id, to: 1, at: last + EarshotLimits.progressInterval - .nanoseconds(1))
+        #expect(try await told() == before)
+        await bob.node.progressed(id, to: 2, at: last + EarshotLimits.progressInterval)
+        #expect(try await told() == before + [2])
+        await self.end(raw, bob)
+    }
+
+    /// What has moved for so long is on disk as under way.
+    @Test func resourceRecordTime() async throws {
+        let (raw, bob, id) = try await self.begun(NIOAsyncTestingEventLoop())
+        let since = try #require(await bob.node.transfers[id]?.unrecordedSince)
+        await bob.node.progressed(id, to: 1, at: since + EarshotLimits.resourceRecordTime - .nanoseconds(1))
+        #expect(await bob.node.transfers[id]?.unrecordedSince == since)
+        await bob.node.progressed(id, to: 2, at: since + EarshotLimits.resourceRecordTime)
+        #expect(await bob.node.transfers[id]?.unrecordedSince == nil)
+        try await eventually("it is on disk") {
+            try await bob.node.store.load().resources.contains { $0.id == id && $0.state == .transferring }
+        }
+        await self.end(raw, bob)
+    }
+
     @Test func resourceReachTime() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let (raw, bob, _) = try await self.joined(loop)
@@ -200,6 +246,8 @@ extension Node {
             busy.settle(())
             released.wait()
         }
+        // Whatever comes of it, the spool's thread is let go.
+        defer { released.signal() }
         await busy.value()
         for _ in 0..<EarshotLimits.incomingJobs {
             let id = ResourceID.random()

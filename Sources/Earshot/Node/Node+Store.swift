@@ -169,6 +169,7 @@ extension Node {
     /// Drops what has been read and is too old, and comes back to it.
     func pruneInbox() {
         self.pruning?.cancel()
+        self.pruning = nil
         let limit = self.now.addingTimeInterval(-(self.configuration.inboxAge / .seconds(1)))
         self.spawn { [weak self, store, logger] in
             do throws(EarshotError) {

@@ -16,9 +16,9 @@ extension Node {
     }
 
     /// Bytes have moved; told at most four times a second.
-    func progressed(_ id: ResourceID, to offset: UInt64) {
+    func progressed(_ id: ResourceID, to offset: UInt64, at now: MonotonicInstant? = nil) {
         guard var transfer = self.transfers[id], self.isMoving(id) else { return }
-        let now = self.transport.timers.now
+        let now = now ?? self.transport.timers.now
         let moved = offset - min(transfer.row.transferred, offset)
         // From where an interrupted one goes on, nothing has moved yet.
         if transfer.lastProgress != nil {

@@ -1,0 +1,115 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import NIOEmbedded
+import OrderedCollections
+import Testing
+
+@testable import Earshot
+
+/// What the node does from time to time, or puts off for a while, each at its edge; time is moved by hand.
+@Suite(.timeLimit(.minutes(1))) struct NodeIntervalTests {
+    private let loop = NIOAsyncTestingEventLoop()
+
+    /// What has come due is done, as far as the node, its jobs and the store's queue go.
+    private func settle(_ node: TestNode) async throws {
+        _ = try await node.told()
+        let job = OneShot<Void>()
+        node.node.job.yield { job.settle(()) }
+        await job.value()
+        _ = await node.node.store.unreadCount()
+    }
+
+    /// So much time passes for nothing, and the last moment of it for something.
+    private func pass(_ interval: Duration, on node: TestNode, before: () async throws -> Bool) async throws {
+        await self.loop.advanceTime(by: TimeAmount(interval) - .nanoseconds(1))
+        try await self.settle(node)
+        #expect(try await before())
+        await self.loop.advanceTime(by: .nanoseconds(1))
+    }
+
+    @Test func firstPruningAndPruningInterval() async throws {
+        let date = Box(Date())
+        let (alice, bob) = try await pair(configureBob: {
+            $0.timers = Timers(on: self.loop)
+            $0.now = { date.value }
+        })
+        let age = await bob.node.configuration.inboxAge
+        for interval in [EarshotLimits.firstPruning, EarshotLimits.pruningInterval, EarshotLimits.pruningInterval] {
+            _ = try await alice.send("old", to: bob)
+            let message = try #require(try await bob.node.messages(state: .unread, from: nil, limit: 1).first)
+            _ = try await bob.node.markRead(message.id, from: nil)
+            date.withLock { $0 = max($0, Date() + age / .seconds(1) + 1) }
+            try await self.pass(interval, on: bob) { try await bob.inbox() == ["old"] }
+            try await eventually("it is gone") { try await bob.inbox() == [] }
+            try await eventually("the next time is planned") { await bob.node.pruning != nil }
+        }
+        await alice.stop()
+        await bob.stop()
+        await self.loop.shutdownGracefully()
+    }
+
+    /// Invitations to a peer by hand that came before this.
+    private func invitations(_ raw: RawPeer) async throws -> [InvitationID] {
+        let unknown = SessionID.random()
+        try await raw.send(.sessionResume(unknown))
+        var ids: [InvitationID] = []
+        while true {
+            switch try #require(await raw.next()) {
+            case .sessionEnd(unknown): return ids
+            case .invite(let invite): ids.append(invite.id)
+            default: break
+            }
+        }
+    }
+
+    /// A trusted peer that something is queued for, and that has no time for the invitation, is invited again.
+    @Test func queueInvitationInterval() async throws {
+        let bob = try await TestNode("bob") { $0.timers = Timers(on: self.loop) }
+        let friend = try RawPeer.makeIdentity()
+        _ = try await bob.node.setTrust(.trusted, for: friend.id.description)
+        _ = try await bob.node.send(
+            to: .peers([friend.id.description]), contentType: "x", body: ByteBuffer(), queue: true)
+        // In the second round, and a moment later than the node: nothing else comes due at its end.
+        await self.loop.advanceTime(by: TimeAmount(EarshotLimits.queueInvitationInterval))
+        try await self.settle(bob)
+        await self.loop.advanceTime(by: .seconds(1))
+        let raw = try await RawPeer(to: bob, as: friend)
+        try await raw.prove()
+        let first = try await raw.next { if case .invite(let invite) = $0 { invite.id } else { nil } }
+        try await raw.send(.inviteAnswer(InviteAnswer(id: first, decision: .busy)))
+        try await raw.roundTrip()
+        try await self.pass(EarshotLimits.queueInvitationInterval - .seconds(1), on: bob) { try await self.invitations(raw) == [] }
+        #expect(try await raw.next { if case .invite(let invite) = $0 { invite.id } else { nil } } != first)
+        await raw.close()
+        await bob.stop()
+        await self.loop.shutdownGracefully()
+    }
+
+    /// That a sender has taken note of a receipt is kept with what follows within so long.
+    @Test func noteDelay() async throws {
+        let bob = try await TestNode("bob") {
+            $0.fromUnknown = .accept
+            $0.timers = Timers(on: self.loop)
+        }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        let session = try await raw.join()
+        let id = MessageID.random()
+        try await raw.send(raw.message("x", in: session, id: id))
+        try await eventually("it has come") { try await bob.inbox() == ["x"] }
+        _ = try await bob.node.markRead(id, from: nil)
+        _ = try await raw.next { $0 == .messageReceipts([MessageReceipt(id: id, outcome: .read)]) ? () : nil }
+        try await raw.send(.messageReceipts([MessageReceipt(id: id, outcome: .noted)]))
+        try await raw.roundTrip()
+        try await self.pass(EarshotLimits.noteDelay, on: bob) {
+            guard await bob.node.isNoting else { return false }
+            return try await bob.node.store.receipts(for: raw.id) == [id]
+        }
+        try await eventually("it is kept") { try await bob.node.store.receipts(for: raw.id) == [] }
+        #expect(await !bob.node.isNoting)
+        await raw.close()
+        await bob.stop()
+        await self.loop.shutdownGracefully()
+    }
+}
