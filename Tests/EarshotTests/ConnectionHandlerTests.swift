@@ -91,6 +91,41 @@ import Testing
         #expect(bench.end == .dead)
     }
 
+    /// It is looked at now and then; asked at the first look of `pingAfter`, dead at the first of `deadAfter`.
+    @Test func silenceAtItsEdges() {
+        for isHeard in [false, true] {
+            var signs = SignsOfLife()
+            if isHeard {
+                signs.heard()
+                let verdict = signs.check(isBehind: false)
+                #expect(verdict == .alive)
+            }
+            var silence = TimeAmount.zero
+            while silence < TimeAmount(EarshotLimits.deadAfter) {
+                let verdict = signs.check(isBehind: false)
+                silence = silence + SignsOfLife.interval
+                switch verdict {
+                case .alive: #expect(silence < TimeAmount(EarshotLimits.pingAfter))
+                case .ask: #expect(silence >= TimeAmount(EarshotLimits.pingAfter) && silence < TimeAmount(EarshotLimits.deadAfter))
+                case .dead: #expect(silence >= TimeAmount(EarshotLimits.deadAfter))
+                }
+            }
+        }
+    }
+
+    /// What was written may get out, and the other side may close too, for so long.
+    @Test func closingTime() throws {
+        let bench = try HandlerBench(isPlaintext: true)
+        bench.advance(EarshotLimits.handshakeTime)
+        #expect(bench.settled.value == ["timed-out"])
+        bench.advance(EarshotLimits.closingTime - .nanoseconds(1))
+        #expect(bench.counter.closes == [.output])
+        #expect(bench.channel.isActive)
+        bench.advance(.nanoseconds(1))
+        #expect(bench.counter.closes == [.output, .all])
+        #expect(!bench.channel.isActive)
+    }
+
     @Test func anythingHeardIsASignOfLife() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -242,6 +277,18 @@ import Testing
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try channel.pipeline.syncOperations.addHandler(FirstByteHandler(preference: preference) { _, _ in })
         return channel
+    }
+
+    /// Who is refused may read why for so long.
+    @Test func closingTime() throws {
+        let channel = try self.channel(.none)
+        let counter = HandlerBench.ReadCounter()
+        try channel.pipeline.syncOperations.addHandler(counter, position: .first)
+        try channel.writeInbound(ByteBuffer(bytes: [WireLimits.tlsHandshakeByte]))
+        channel.embeddedEventLoop.advanceTime(by: TimeAmount(EarshotLimits.closingTime) - .nanoseconds(1))
+        #expect(counter.closes == [.output])
+        channel.embeddedEventLoop.advanceTime(by: .nanoseconds(1))
+        #expect(counter.closes == [.output, .all])
     }
 
     @Test(

@@ -16,10 +16,11 @@ final class HandlerBench {
             self.reads += 1
             context.read()
         }
-        var isClosing = false
+        /// What was asked for, in order. An embedded channel knows no half of it.
+        var closes: [CloseMode] = []
         func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-            self.isClosing = true
-            context.close(mode: mode, promise: promise)
+            self.closes.append(mode)
+            if mode == .all { context.close(mode: mode, promise: promise) } else { promise?.succeed() }
         }
         /// Writes that a full socket holds, where it is one.
         var held: [EventLoopPromise<Void>]?
@@ -40,7 +41,7 @@ final class HandlerBench {
     var decoder = FrameDecoder()
     var preamble = PreambleDecoder()
 
-    init() throws {
+    init(isPlaintext: Bool = false) throws {
         self.directory = try StateDirectory()
         for name in ["a", "b"] {
             try FileManager.default.createDirectory(atPath: "\(self.directory.path)/\(name)", withIntermediateDirectories: false)
@@ -63,8 +64,10 @@ final class HandlerBench {
             })
         self.decoder.phase = .proven
         try self.channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        let security = isPlaintext ? ConnectionHandler.Security.plaintext : .tls { _ in key }
         try self.channel.pipeline.syncOperations.addHandlers(
-            self.counter, ConnectionHandler(settings: settings, logger: quietLogger, security: .tls { _ in key }))
+            self.counter, ConnectionHandler(settings: settings, logger: quietLogger, security: security))
+        guard !isPlaintext else { return }
         self.channel.pipeline.fireUserInboundEventTriggered(TLSUserEvent.handshakeCompleted(negotiatedProtocol: nil))
     }
 
@@ -119,7 +122,7 @@ final class HandlerBench {
     }
 
     /// Whether the handler ends the connection: what comes is not decoded any more.
-    var isClosing: Bool { self.counter.isClosing }
+    var isClosing: Bool { !self.counter.closes.isEmpty }
 
     /// How the connection ended, as the node heard it.
     var end: ConnectionEnd? {

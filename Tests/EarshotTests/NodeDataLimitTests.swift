@@ -1,6 +1,7 @@
 import EarshotWire
 import Foundation
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import Earshot
@@ -229,6 +230,20 @@ import Testing
         await begun.end()
     }
 
+    /// The peer has its ticket, and does not come: chunks, but not before.
+    @Test func dataDialTime() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let begun = try await self.begin { $0.timers = Timers(on: loop) }
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.dataDialTime) - .nanoseconds(1))
+        try await begun.raw.roundTrip()
+        #expect(await begun.bob.node.isOpeningData(TransferID(begun.id)))
+        await loop.advanceTime(by: .nanoseconds(1))
+        let accept = try await self.accepted(begun.raw)
+        #expect((accept.offset, accept.limit) == (0, EarshotLimits.resourceWindow))
+        await begun.end()
+        await loop.shutdownGracefully()
+    }
+
     /// A ticket for nothing makes nobody dial.
     @Test func ticketsForNothing() async throws {
         let begun = try await self.begin()
@@ -274,6 +289,11 @@ import Testing
         for peer in idle { await peer.close() }
         await begun.end()
     }
+}
+
+extension Node {
+    /// Whether a transfer waits for its data connection.
+    fileprivate func isOpeningData(_ transfer: TransferID) -> Bool { self.dataRoutes[transfer]?.then != nil }
 }
 
 extension TestNode {

@@ -57,11 +57,11 @@ import Testing
         func read(context: ChannelHandlerContext) { self.reads += 1 }
     }
 
-    private func channel() throws -> (EmbeddedChannel, ReadCounter) {
+    private func channel(logger: Logger = quietLogger) throws -> (EmbeddedChannel, ReadCounter) {
         let counter = ReadCounter()
         let channel = EmbeddedChannel()
         try channel.pipeline.syncOperations.addHandlers(
-            counter, AcceptBackOffHandler(delay: TimeAmount(EarshotLimits.acceptBackOff), logger: quietLogger))
+            counter, AcceptBackOffHandler(delay: TimeAmount(EarshotLimits.acceptBackOff), logger: logger))
         return (channel, counter)
     }
 
@@ -78,6 +78,18 @@ import Testing
         #expect(counter.reads == 2, "accepts again")
         channel.read()
         #expect(counter.reads == 3)
+        _ = try? channel.finish()
+    }
+
+    @Test(arguments: [(EarshotLimits.acceptWarning - .nanoseconds(1), 1), (EarshotLimits.acceptWarning, 2)])
+    func acceptWarning(pause: Duration, warnings: Int) throws {
+        let lines = Box<[String]>([])
+        let (channel, _) = try self.channel(logger: Logger(label: "test") { _ in Recorder(lines: lines) })
+        channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept"))
+        #expect(lines.value.count == 1)
+        channel.embeddedEventLoop.advanceTime(by: TimeAmount(pause))
+        channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept"))
+        #expect(lines.value.count == warnings)
         _ = try? channel.finish()
     }
 
