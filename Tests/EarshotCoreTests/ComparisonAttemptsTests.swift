@@ -19,4 +19,15 @@ import Testing
         #expect(attempts.pause(for: peerID(1), at: start + .seconds(90)) == nil)
         #expect(attempts.pause(for: peerID(2), at: start + .seconds(61)) == nil)
     }
+
+    @Test func comparisonPause() {
+        var attempts = ComparisonAttempts()
+        let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+        attempts.note(peerID(1), at: start)
+        let end = start + EarshotLimits.comparisonPause
+        #expect(attempts.pause(for: peerID(1), at: start) == EarshotLimits.comparisonPause)
+        #expect(attempts.pause(for: peerID(1), at: end - .nanoseconds(1)) == .nanoseconds(1))
+        #expect(attempts.pause(for: peerID(1), at: end) == nil)
+        #expect(attempts.pause(for: peerID(2), at: start) == nil)
+    }
 }

@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func discoveryInfoBytes() {
-        let half = String(repeating: "v", count: 198)
+        let half = String(repeating: "v", count: EarshotLimits.discoveryInfoBytes / 2 - "a=".count)
         #expect(self.isValid(["a": half, "b": half]))
         #expect(!self.isValid(["a": half, "b": half + "v"]))
     }

@@ -24,6 +24,22 @@ private final class Gate: Sendable {
         await alice.stop()
     }
 
+    /// What may take long there is no reason to take it for stuck; nothing keeps an event loop or the node that long.
+    @Test func patience() async throws {
+        let alice = try await TestNode("alice")
+        for heartbeat in alice.node.heartbeats {
+            let patience: Duration =
+                switch heartbeat.name {
+                case "store": EarshotLimits.storePatience
+                case "spool": EarshotLimits.spoolPatience
+                case "discovery": EarshotLimits.discoveryPatience
+                default: .zero
+                }
+            #expect(heartbeat.patience == patience, "\(heartbeat.name)")
+        }
+        await alice.stop()
+    }
+
     @Test(arguments: ["store", "spool", "event loop 1"]) func onlyTheOneThatIsStuckDoesNot(_ name: String) async throws {
         let alice = try await TestNode("alice")
         let stuck = try #require(alice.node.heartbeats.first { $0.name == name })

@@ -80,6 +80,30 @@ import Testing
         await bob.stop()
     }
 
+    /// How long it is tried where nobody says.
+    @Test func messageTimeout() async throws {
+        let (alice, bob) = try await pair()
+        await bob.stop()
+        let before = ContinuousClock.now
+        let task = Task { try await alice.send("x", to: bob, timeout: nil) }
+        try await eventually("it waits") { await alice.node.waitingSenders(for: bob.node.id) == 1 }
+        let after = ContinuousClock.now
+        let deadline = try #require(await alice.node.outgoing.values.first).deadline
+        #expect((before + EarshotLimits.messageTimeout...after + EarshotLimits.messageTimeout).contains(deadline))
+        await alice.stop()
+        _ = await task.result
+    }
+
+    /// No deadline is slept through for long, and a near one is met.
+    @Test func aDeadlineIsLookedAtInBetween() {
+        let now = ContinuousClock.now
+        func look(_ left: Duration) -> Duration { EarshotLimits.look(at: now + left, from: now) }
+        #expect(look(.seconds(-1)) == .zero && look(.zero) == .zero)
+        #expect(look(.nanoseconds(1)) == .nanoseconds(1))
+        #expect(look(.seconds(1)) == .seconds(1) && look(.seconds(60) - .nanoseconds(1)) == .seconds(1))
+        #expect(look(.seconds(60)) == .seconds(30) && look(.seconds(86_400)) == .seconds(30))
+    }
+
     @Test func aRetryAfterUnconfirmedIsDeliveredOnce() async throws {
         let (alice, bob) = try await pair()
         await bob.stop()

@@ -9,8 +9,13 @@ import Testing
 
 /// The limits of streams, each at its edge, against a peer whose every frame a test decides.
 @Suite(.timeLimit(.minutes(1))) struct NodeStreamLimitTests {
-    private func joined(_ extensions: [HelloExtension] = []) async throws -> (RawPeer, TestNode, SessionID) {
-        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
+    private func joined(
+        _ extensions: [HelloExtension] = [], configure: (inout Node.Configuration) -> Void = { _ in }
+    ) async throws -> (RawPeer, TestNode, SessionID) {
+        let bob = try await TestNode("bob") {
+            $0.fromUnknown = .accept
+            configure(&$0)
+        }
         let raw = try await RawPeer(to: bob)
         var hello = try raw.hello()
         hello.extensions = extensions
@@ -61,6 +66,60 @@ import Testing
         for task in tasks { task.cancel() }
         for task in tasks { _ = await task.result }
         await bob.stop()
+    }
+
+    /// Nothing happens a moment before the limit; at it both sides are told.
+    private func expectTimeOut(
+        _ id: StreamID, after limit: Duration, _ loop: NIOAsyncTestingEventLoop, _ raw: RawPeer, _ bob: TestNode
+    ) async throws {
+        await loop.advanceTime(by: TimeAmount(limit) - .nanoseconds(1))
+        try await raw.roundTrip()
+        #expect(await bob.node.streams[id]?.row.state == .opening)
+        await loop.advanceTime(by: .nanoseconds(1))
+        let abort = try await raw.next { if case .streamAbort(let abort) = $0 { abort } else { nil } }
+        #expect(abort.id == id && abort.refusal.code == .timedOut)
+        #expect(await bob.node.streams[id]?.row.error == .timedOut)
+    }
+
+    @Test func streamOpenTime() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let (raw, bob, _) = try await self.joined { $0.timers = Timers(on: loop) }
+        let task = Task { try await bob.node.openStream(to: raw.id.description, name: "x", body: ScriptedBody()) }
+        let id = try await self.opened(raw)
+        try await self.expectTimeOut(id, after: EarshotLimits.streamOpenTime, loop, raw, bob)
+        await #expect { try await task.value } throws: { ($0 as? EarshotError)?.code == .timedOut }
+        await raw.close()
+        await bob.stop()
+        await loop.shutdownGracefully()
+    }
+
+    @Test func streamWaitTime() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let (raw, bob, session) = try await self.joined { $0.timers = Timers(on: loop) }
+        let id = StreamID.random()
+        try await raw.send(.streamOpen(StreamOpen(session: session, id: id, name: try StreamName("x"))))
+        try await raw.roundTrip()
+        try await self.expectTimeOut(id, after: EarshotLimits.streamWaitTime, loop, raw, bob)
+        #expect(EarshotLimits.streamWaitTime > EarshotLimits.streamOpenTime, "the sender's word comes first")
+        await raw.close()
+        await bob.stop()
+        await loop.shutdownGracefully()
+    }
+
+    @Test func streamAcceptors() async throws {
+        let bob = try await TestNode("bob")
+        func waits() -> Task<StreamContent, any Error> { Task { try await bob.node.acceptNextStream() } }
+        var tasks = (0..<EarshotLimits.streamAcceptors).map { _ in waits() }
+        try await eventually("all wait") { await bob.node.streamAcceptors.count == EarshotLimits.streamAcceptors }
+        await #expect { try await bob.node.acceptNextStream() } throws: { ($0 as? EarshotError)?.code == .busy }
+        // One that goes makes room for one.
+        tasks[0].cancel()
+        await #expect { try await tasks[0].value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+        tasks.append(waits())
+        try await eventually("it waits") { await bob.node.streamAcceptors.count == EarshotLimits.streamAcceptors }
+        await #expect { try await bob.node.acceptNextStream() } throws: { ($0 as? EarshotError)?.code == .busy }
+        await bob.stop()
+        for task in tasks { _ = await task.result }
     }
 
     /// A data connection is asked for with the last of so many bytes, and not before.

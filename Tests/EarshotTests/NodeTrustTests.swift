@@ -2,6 +2,7 @@ import EarshotWire
 import Foundation
 import NIOCore
 import NIOEmbedded
+import OrderedCollections
 import Synchronization
 import Testing
 
@@ -105,6 +106,34 @@ import Testing
         #expect(try await alice.node.setTrust(.trusted, for: name).trustExpiresAt == nil)
         await alice.stop()
         await bob.stop()
+    }
+
+    @Test func trustTime() async throws {
+        let time = Time()
+        let alice = try await TestNode("alice") { time.configure(&$0) }
+        let name = peerID(1).description
+        let last = time.date.value + EarshotLimits.trustTime / .seconds(1)
+        #expect(try await alice.node.setTrust(.trusted, for: name, until: last).trustExpiresAt == last)
+        let error = await #expect(throws: EarshotError.self) {
+            try await alice.node.setTrust(.trusted, for: name, until: last + 0.001)
+        }
+        #expect(error?.code == .invalidParameter)
+        await alice.stop()
+    }
+
+    /// The clock is set, or the machine slept, and no timer tells: it is looked at all the same.
+    @Test func trustCheck() async throws {
+        let time = Time()
+        let alice = try await TestNode("alice") { time.configure(&$0) }
+        let id = peerID(1)
+        _ = try await alice.node.setTrust(.trusted, for: id.description, until: time.date.value + 86_400)
+        time.date.withLock { $0 += 86_401 }
+        await time.loop.advanceTime(by: TimeAmount(EarshotLimits.trustCheck) - .nanoseconds(1))
+        _ = try await alice.told()
+        #expect(await alice.node.records[id]?.trust == .trusted)
+        await time.loop.advanceTime(by: .nanoseconds(1))
+        try await eventually("it has ended") { await alice.node.records[id]?.trust != .trusted }
+        await alice.stop()
     }
 
     @Test func aPairedOnlyMachineShowsNoStrangersInvitation() async throws {

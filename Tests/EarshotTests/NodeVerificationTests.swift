@@ -7,7 +7,7 @@ import Testing
 
 @testable import Earshot
 
-@Suite struct NodeVerificationTests {
+@Suite(.timeLimit(.minutes(2))) struct NodeVerificationTests {
     private func change(_ node: TestNode, _ state: Verification.State, since: UInt64? = 0) async throws -> Verification {
         try await node.event(since: since) {
             if case .verificationChanged(let verification) = $0, verification.state == state { verification } else { nil }
@@ -135,6 +135,59 @@ import Testing
         _ = try await bob.node.verify("alice", timeout: .seconds(300))
         _ = try await alice.node.verify("bob", timeout: .seconds(300))
         return (try await self.change(alice, .ready).digits, try await self.change(bob, .ready).digits)
+    }
+
+    /// Whoever names no time, or none that is one, waits for so long.
+    @Test(arguments: [nil, .zero] as [Duration?]) func comparisonTime(timeout: Duration?) async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let bob = try await TestNode("bob") { $0.timers = Timers(on: loop) }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        try await raw.roundTrip()
+        #expect(try await bob.node.verify(raw.id.description, timeout: timeout).state == .waiting)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.comparisonTime) - .nanoseconds(1))
+        try await raw.roundTrip()
+        #expect(try await bob.node.verification(raw.id.description).state == .waiting)
+        await loop.advanceTime(by: .nanoseconds(1))
+        #expect(try await self.end(raw) == .timedOut)
+        #expect(try await bob.node.verification(raw.id.description).state == .timedOut)
+        await raw.close()
+        await bob.stop()
+        await loop.shutdownGracefully()
+    }
+
+    /// A peer that has asked and does not reveal.
+    @Test func comparisonStepTime() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let bob = try await TestNode("bob") { $0.timers = Timers(on: loop) }
+        let raw = try await RawPeer(to: bob)
+        try await raw.prove()
+        _ = try await self.begin(raw)
+        try await raw.roundTrip()
+        #expect(try await bob.node.verify(raw.id.description).state == .waiting)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.comparisonStepTime) - .nanoseconds(1))
+        try await raw.roundTrip()
+        #expect(try await bob.node.verification(raw.id.description).state == .waiting)
+        await loop.advanceTime(by: .nanoseconds(1))
+        #expect(try await self.end(raw) == .timedOut)
+        #expect(try await bob.node.verification(raw.id.description).state == .timedOut)
+        await raw.close()
+        await bob.stop()
+        await loop.shutdownGracefully()
+    }
+
+    @Test func comparisonShownTime() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let (alice, bob) = try await pair(configureAlice: { $0.timers = Timers(on: loop) })
+        _ = try await self.compare(alice, bob)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.comparisonShownTime) - .nanoseconds(1))
+        _ = try await alice.told()
+        #expect(try await alice.node.verification("bob").state == .ready)
+        await loop.advanceTime(by: .nanoseconds(1))
+        #expect(try await self.change(alice, .none).digits == nil)
+        await alice.stop()
+        await bob.stop()
+        await loop.shutdownGracefully()
     }
 
     // MARK: A peer that does not keep to it

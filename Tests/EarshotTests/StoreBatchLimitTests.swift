@@ -1,5 +1,6 @@
 import DequeModule
 import EarshotWire
+import Foundation
 import Testing
 
 @testable import Earshot
@@ -14,6 +15,20 @@ import Testing
         try await eventually("all are on disk") { left.value.count == count }
         // What is told of one that was committed shows how many the transaction had left.
         #expect(left.value == Array(repeating: beyond, count: EarshotLimits.deliveryBatch) + Array(repeating: 0, count: beyond))
+        await bob.stop()
+    }
+
+    @Test func messagesListed() async throws {
+        let state = try StateDirectory()
+        let limit = EarshotLimits.messagesListed
+        do {
+            let store = try Store(directory: state.path)
+            _ = try await store.deliver((0...UInt64(limit)).map { inboxMessage($0) }, receivedAt: Date())
+        }
+        let bob = try await TestNode("bob", in: state)
+        for (wanted, given) in [(limit - 1, limit - 1), (limit, limit), (limit + 1, limit)] {
+            #expect(try await bob.node.messages(state: nil, from: nil, limit: wanted).count == given)
+        }
         await bob.stop()
     }
 

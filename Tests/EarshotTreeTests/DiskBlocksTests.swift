@@ -8,7 +8,9 @@ import Testing
 @Suite struct DiskBlocksTests {
     private let blocks = DiskBlocks(size: 4096)
 
-    @Test(arguments: [(0, 4096), (1, 4096), (512, 4096), (4096, 4096), (4097, 4097), (65_536, 65_536)] as [(UInt64, UInt64)])
+    @Test(
+        arguments: [0, 1, 512, TreeLimits.block - 1].map { ($0, TreeLimits.block) }
+            + [TreeLimits.block, TreeLimits.block + 1, 65_536].map { ($0, $0) })
     func noBlockIsSmallerThanAPage(_ told: UInt64, _ taken: UInt64) {
         #expect(DiskBlocks(size: told).size == taken)
     }

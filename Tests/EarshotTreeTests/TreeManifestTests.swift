@@ -125,6 +125,14 @@ import Testing
         #expect(refusal { _ = try TreeFixtures.decode(more) } == "too-large")
     }
 
+    @Test func modeBits() throws {
+        func decoded(_ mode: UInt16) throws(TreeError) -> UInt16 {
+            try TreeFixtures.decode(TreeFixtures.raw([TreeFixtures.root, TreeFixtures.file("a", in: 0, mode: mode)]))[1].mode
+        }
+        #expect(try decoded(TreeLimits.modeBits) == TreeLimits.modeBits)
+        for beyond in [TreeLimits.modeBits + 1, 1 << 15, .max] { #expect(refusal { _ = try decoded(beyond) } == "malformed") }
+    }
+
     @Test func manifestBytes() throws {
         var header = TreeLimits.magic
         header.append(integer: UInt32(1))
