@@ -379,4 +379,9 @@ package struct DataToken: Sendable, Hashable {
     package init() {
         self.bytes = .random(count: WireLimits.dataToken)
     }
+
+    /// A fresh one; nobody may guess what the generator makes.
+    package init(using generator: inout some RandomNumberGenerator) {
+        self.bytes = (0..<WireLimits.dataToken).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+    }
 }

@@ -11,7 +11,9 @@ import Testing
     private func peer(_ key: UInt8 = 1) -> PeerID { PeerID(subjectPublicKeyInfo: [key]) }
 
     private func issue(_ transfer: TransferID? = nil) -> DataToken {
-        self.tickets.issue(for: transfer ?? self.transfer, to: self.peer(), over: .tls, now: self.now) { _ in }
+        let token = DataToken()
+        self.tickets.expect(token, for: transfer ?? self.transfer, from: self.peer(), over: .tls, now: self.now) { _ in }
+        return token
     }
 
     @Test func onceAndForItsPeerAlone() {
@@ -30,7 +32,7 @@ import Testing
         #expect(self.tickets.claim(self.issue(), by: self.peer(), over: .tls, now: edge) == nil)
         // Old ones go with the next.
         _ = self.issue()
-        _ = self.tickets.issue(for: .random(), to: self.peer(), over: .tls, now: edge) { _ in }
+        self.tickets.expect(DataToken(), for: .random(), from: self.peer(), over: .tls, now: edge) { _ in }
         #expect(self.tickets.count == 1)
     }
 

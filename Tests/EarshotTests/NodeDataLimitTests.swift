@@ -293,7 +293,9 @@ import Testing
 
 extension Node {
     /// Whether a transfer waits for its data connection.
-    fileprivate func isOpeningData(_ transfer: TransferID) -> Bool { self.dataRoutes[transfer]?.then != nil }
+    fileprivate func isOpeningData(_ transfer: TransferID) -> Bool {
+        self.openAttempts[transfer].flatMap { self.dataHearers[$0]?.then } != nil
+    }
 }
 
 extension TestNode {

@@ -123,12 +123,14 @@ extension Node {
             record.connection = nil
             record.isAttached = false
             self.records[id] = record
+            self.links[standing.id] = nil
             self.detached(id)
             // What was on its way has been taken back meanwhile: it must not be overwritten.
             record = self.records[id] ?? record
             standing.close(Refusal(code: .superseded, explanation: "a newer connection stands"))
         }
         record.connection = connection
+        self.links[connection.id] = connection
         record.isProven = true
         record.lastSeen = self.now
         record.isAttached = false
@@ -197,6 +199,7 @@ extension Node {
     }
 
     func connectionClosed(_ connection: Connection, _ end: ConnectionEnd) {
+        self.links[connection.id] = nil
         if self.mutedConnections.removeValue(forKey: connection.id) != nil { return }
         let id = connection.peer.id
         guard let record = self.records[id], record.connection === connection else { return }

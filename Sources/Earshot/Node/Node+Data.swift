@@ -1,22 +1,20 @@
+import EarshotCore
 import EarshotWire
 import Logging
 import NIOCore
 import OrderedCollections
 
-/// A transfer's data connection, or the way to one.
-struct DataRoute {
-    let peer: PeerID
-    /// Tells this one from an earlier one of the same transfer.
-    let attempt: UInt64
-    var lane: DataLane
-    /// Once it stands.
-    var connection: DataConnection?
-    var expiry: Scheduled<Void>?
+/// What waits for a transfer's data connection, and then has it.
+struct DataHearer {
+    let transfer: TransferID
     /// Called once: with the connection, or with `nil` where neither side can dial.
     var then: ((DataConnection?) -> Void)?
+    /// Once it stands.
+    var connection: DataConnection?
 }
 
-/// Data connections for whatever moves in bulk: asked for over the control connection, dialled by whichever side can.
+/// Data connections for whatever moves in bulk: the core decides how the two sides come to one (`DataPaths`), and here its effects are
+/// carried out.
 extension Node {
     /// Opens a data connection for a transfer; both sides call it when they have agreed that its bytes go there, and both `then` get the two
     /// ends of the same connection, or `nil` each. One that the transfer had is closed.
@@ -26,109 +24,90 @@ extension Node {
     func openData(_ transfer: TransferID, with peer: PeerID, then: @escaping (DataConnection?) -> Void) {
         self.closeData(transfer)
         guard let record = self.records[peer], let connection = record.connection, record.session != nil else { return then(nil) }
-        let (lane, action) = DataLane.begin(isInitiator: connection.isInitiator)
         self.dataAttempts += 1
-        let attempt = self.dataAttempts
-        self.dataRoutes[transfer] = DataRoute(
-            peer: peer, attempt: attempt, lane: lane, expiry: self.schedule(.data(transfer, attempt), after: EarshotLimits.dataDialTime),
-            then: then)
-        self.perform(action, for: transfer)
+        self.openAttempts[transfer] = self.dataAttempts
+        self.dataHearers[self.dataAttempts] = DataHearer(transfer: transfer, then: then)
+        self.handle(
+            .dataPath(
+                transfer, .wanted(peer, link: connection.id, isInitiator: connection.isInitiator, attempt: self.dataAttempts)))
     }
 
     /// Data connections, and attempts at them.
-    var dataRouteCount: Int { self.dataRoutes.count }
+    var dataRouteCount: Int { self.core.dataPathCount }
 
     /// A transfer's data connection, once it stands.
-    func dataConnection(_ transfer: TransferID) -> DataConnection? { self.dataRoutes[transfer]?.connection }
+    func dataConnection(_ transfer: TransferID) -> DataConnection? {
+        self.openAttempts[transfer].flatMap { self.dataHearers[$0]?.connection }
+    }
 
     /// Ends a transfer's data connection at once, and every attempt at one.
     func closeData(_ transfer: TransferID) {
-        guard let route = self.dataRoutes.removeValue(forKey: transfer) else { return }
-        self.transport.tickets.revoke(transfer)
-        route.expiry?.cancel()
-        route.connection?.close()
+        guard let attempt = self.openAttempts[transfer] else { return }
+        self.forgetData(attempt)
+        self.handle(.dataPath(transfer, .over))
     }
 
     /// The control connection is lost, or the session has ended.
-    func closeData(of peer: PeerID) {
-        for (transfer, route) in self.dataRoutes where route.peer == peer { self.closeData(transfer) }
-    }
+    func closeData(of peer: PeerID) { self.handle(.peer(peer, .detached)) }
 
     func received(_ ticket: DataTicket, from peer: PeerID) {
-        self.step(ticket.transfer, from: peer) { $0.receivedTicket(ticket.token) }
+        self.handle(.dataPath(ticket.transfer, .ticket(ticket.token, from: peer)))
     }
 
     func receivedDataUnavailable(_ transfer: TransferID, from peer: PeerID) {
-        self.step(transfer, from: peer) { $0.receivedUnavailable() }
-    }
-
-    func dataExpired(_ transfer: TransferID, _ attempt: UInt64) {
-        self.step(transfer, attempt) { $0.expired() }
+        self.handle(.dataPath(transfer, .unavailable(from: peer)))
     }
 
     func dataDialFailed(_ transfer: TransferID, _ attempt: UInt64, _ error: EarshotError) {
         self.logger.debug("cannot dial for data", metadata: ["transfer": "\(transfer)", "error": "\(error)"])
-        self.step(transfer, attempt) { $0.dialFailed() }
+        self.handle(.dataPath(transfer, .dialFailed(attempt: attempt)))
     }
 
     func dataAttached(_ connection: DataConnection, _ attempt: UInt64) {
-        guard self.dataRoutes[connection.transfer]?.attempt == attempt else { return connection.close() }
-        self.step(connection.transfer, attempt, connection) { $0.attached() }
+        self.attachedData = connection
+        self.handle(.dataPath(connection.transfer, .attached(attempt: attempt)))
+        self.attachedData = nil
     }
 
-    private func step(_ transfer: TransferID, from peer: PeerID, _ event: (inout DataLane) -> DataLane.Action) {
-        guard let route = self.dataRoutes[transfer], route.peer == peer else { return }
-        self.step(transfer, route.attempt, event: event)
-    }
+    // MARK: Effects
 
-    private func step(
-        _ transfer: TransferID, _ attempt: UInt64, _ connection: DataConnection? = nil, event: (inout DataLane) -> DataLane.Action
-    ) {
-        guard var route = self.dataRoutes[transfer], route.attempt == attempt else { return }
-        let action = event(&route.lane)
-        self.dataRoutes[transfer] = route
-        self.perform(action, for: transfer, connection)
-    }
-
-    private func perform(_ action: DataLane.Action, for transfer: TransferID, _ connection: DataConnection? = nil) {
-        guard let route = self.dataRoutes[transfer], let control = self.records[route.peer]?.connection else { return }
-        switch action {
-        case .wait: break
-        case .issueTicket: control.send([.dataTicket(self.ticket(transfer, route, over: control))])
-        case .dial(let token): self.dial(DataTicket(transfer: transfer, token: token), route, over: control)
-        case .swapSides: control.send([.dataUnavailable(transfer), .dataTicket(self.ticket(transfer, route, over: control))])
-        case .giveUpAndSay:
-            control.send([.dataUnavailable(transfer)])
-            self.settle(transfer, nil)
-        case .giveUp: self.settle(transfer, nil)
-        case .use: self.settle(transfer, connection)
-        case .drop: connection?.close()
+    func carryOut(_ effect: DataPathEffect, for transfer: TransferID) {
+        switch effect {
+        case .expect(let token, let peer, let link, let attempt):
+            guard let control = self.links[link] else { return }
+            self.transport.tickets.expect(token, for: transfer, from: peer, over: control.peer.transport) { [input] connection in
+                input.yield(.dataAttached(connection, attempt: attempt))
+            }
+        case .dial(let token, let peer, let link, let attempt):
+            guard let control = self.links[link] else { return }
+            self.dial(DataTicket(transfer: transfer, token: token), to: peer, over: control, attempt)
+        case .revoke: self.transport.tickets.revoke(transfer)
+        case .use(let attempt): self.settle(attempt, self.attachedData)
+        case .doWithout(let attempt): self.settle(attempt, nil)
+        case .drop: self.attachedData?.close()
+        case .close(let attempt): self.forgetData(attempt)
         }
     }
 
-    private func settle(_ transfer: TransferID, _ connection: DataConnection?) {
-        guard var route = self.dataRoutes[transfer] else { return }
-        self.transport.tickets.revoke(transfer)
-        route.expiry?.cancel()
-        route.expiry = nil
-        let then = route.then
-        route.then = nil
-        route.connection = connection
-        self.dataRoutes[transfer] = route
-        then?(connection)
-    }
-
-    private func ticket(_ transfer: TransferID, _ route: DataRoute, over control: Connection) -> DataTicket {
-        let attempt = route.attempt
-        let token = self.transport.tickets.issue(for: transfer, to: route.peer, over: control.peer.transport) { [input] connection in
-            input.yield(.dataAttached(connection, attempt: attempt))
+    private func settle(_ attempt: UInt64, _ connection: DataConnection?) {
+        guard let hearer = self.dataHearers[attempt] else {
+            connection?.close()
+            return
         }
-        return DataTicket(transfer: transfer, token: token)
+        self.dataHearers[attempt]?.then = nil
+        self.dataHearers[attempt]?.connection = connection
+        hearer.then?(connection)
     }
 
-    private func dial(_ ticket: DataTicket, _ route: DataRoute, over control: Connection) {
-        let addresses = self.dataAddresses(of: route.peer, control)
-        let (transport, kind, peer, attempt) = (self.transport, control.peer.transport, route.peer, route.attempt)
+    private func forgetData(_ attempt: UInt64) {
+        guard let hearer = self.dataHearers.removeValue(forKey: attempt) else { return }
+        if self.openAttempts[hearer.transfer] == attempt { self.openAttempts[hearer.transfer] = nil }
+        hearer.connection?.close()
+    }
+
+    private func dial(_ ticket: DataTicket, to peer: PeerID, over control: Connection, _ attempt: UInt64) {
+        let addresses = self.dataAddresses(of: peer, control)
+        let (transport, kind) = (self.transport, control.peer.transport)
         self.spawn { [input] in
             do throws(EarshotError) {
                 try await transport.dialData(ticket, to: peer, over: kind, at: addresses) { connection in

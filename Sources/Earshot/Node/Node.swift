@@ -38,6 +38,10 @@ public actor Node {
     let jobs: AsyncStream<@Sendable () async -> Void>
     nonisolated let job: AsyncStream<@Sendable () async -> Void>.Continuation
 
+    /// What decides, as far as it is moved there.
+    var core = NodeCore(random: KernelRandomness())
+    var coreShell = CoreShell()
+
     // Peers
     var records: OrderedDictionary<PeerID, PeerRecord> = [:]
     /// Which peer a sighting was of, so that its loss finds the record.
@@ -56,6 +60,8 @@ public actor Node {
     /// Ends the one that runs.
     var discoveryStopper: AsyncStream<Never>.Continuation?
     var listeningPort: UInt16 = 0
+    /// The peers' connections, by the names that the core has for them.
+    var links: [LinkID: Connection] = [:]
     /// Blocked peers' connections: they hear only `declined`.
     var mutedConnections: [LinkID: Connection] = [:]
     var configuredDials: [ConfiguredPeer: ConfiguredDial] = [:]
@@ -101,8 +107,12 @@ public actor Node {
     var rowBatches: Deque<RowBatch> = []
     var isRowBatchOpen = false
     /// Data connections, and what leads to them.
-    var dataRoutes: [TransferID: DataRoute] = [:]
+    var dataHearers: [UInt64: DataHearer] = [:]
+    /// The attempt of each transfer that has one.
+    var openAttempts: [TransferID: UInt64] = [:]
     var dataAttempts: UInt64 = 0
+    /// What is just being reported to the core.
+    var attachedData: DataConnection?
     var treeLists = TreeListTurns()
 
     // Streams
@@ -332,7 +342,7 @@ public actor Node {
         case .inviterAbsent(let id): self.inviterIsAbsent(id)
         case .messages: self.expireMessages()
         case .transfer(let id, let limit): self.transferExpired(id, limit)
-        case .data(let transfer, let attempt): self.dataExpired(transfer, attempt)
+        case .core: self.coreIsDue()
         case .progress(let id): self.showProgress(id)
         case .outbox(let peer): self.retryOutbox(peer)
         case .queueInvitations: self.inviteForQueues()

@@ -50,8 +50,8 @@ enum NodeTimer: Sendable {
     case inviterAbsent(InvitationID)
     case messages
     case transfer(ResourceID, Transfer.Limit)
-    /// A data connection that was asked for has not come.
-    case data(TransferID, UInt64)
+    /// Something that the core waits for is due.
+    case core
     /// Time to say how far a transfer is.
     case progress(ResourceID)
     /// A refused message may be tried again.

@@ -26,19 +26,17 @@ package final class DataTickets: Sendable {
 
     package var count: Int { self.tickets.withLock { $0.count } }
 
-    /// A new token. One transfer has one ticket: the one before is no longer good.
-    package func issue(
-        for transfer: TransferID, to peer: PeerID, over transport: TransportKind, now: ContinuousClock.Instant = .now,
-        attached: @escaping @Sendable (DataConnection) -> Void
-    ) -> DataToken {
-        let token = DataToken()
+    /// Lets `peer` dial with that token. One transfer has one ticket: the one before is no longer good.
+    package func expect(
+        _ token: DataToken, for transfer: TransferID, from peer: PeerID, over transport: TransportKind,
+        now: ContinuousClock.Instant = .now, attached: @escaping @Sendable (DataConnection) -> Void
+    ) {
         let ticket = Ticket(
             peer: peer, transport: transport, transfer: transfer, expires: now + .seconds(WireLimits.dataTicketSeconds), attached: attached)
         self.tickets.withLock { tickets in
             tickets = tickets.filter { $0.value.transfer != transfer && $0.value.expires > now }
             tickets[token] = ticket
         }
-        return token
     }
 
     /// No data connection for this transfer is expected any more.

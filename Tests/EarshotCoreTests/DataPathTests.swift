@@ -1,0 +1,146 @@
+import EarshotWire
+import Testing
+
+@testable import EarshotCore
+
+/// A transition a line: what comes in, and what is to be done for it.
+@Suite struct DataPathTests {
+    private static let bob = PeerID(subjectPublicKeyInfo: [1])
+    private static let carol = PeerID(subjectPublicKeyInfo: [2])
+    private static let link = LinkID(number: 7)
+    private static let transfer = TransferID(high: 0, low: 1)
+    private static let start = MonotonicInstant(nanoseconds: 0)
+
+    private var core = NodeCore(random: SplitMix64(seed: 1))
+
+    /// What comes of an event of the one transfer.
+    private mutating func on(_ event: DataPathEvent, at now: MonotonicInstant = start) -> [DataPathEffect] {
+        self.on(.dataPath(Self.transfer, event), at: now).compactMap {
+            if case .dataPath(Self.transfer, let effect) = $0 { effect } else { nil }
+        }
+    }
+
+    private mutating func on(_ input: Input, at now: MonotonicInstant = start) -> [Effect] {
+        var effects: [Effect] = []
+        self.core.handle(input, at: now, into: &effects)
+        return effects
+    }
+
+    private func wanted(_ peer: PeerID = bob, isInitiator: Bool, attempt: UInt64 = 1) -> DataPathEvent {
+        .wanted(peer, link: Self.link, isInitiator: isInitiator, attempt: attempt)
+    }
+
+    private var token: DataToken {
+        get throws { try #require(DataToken(bytes: [UInt8](repeating: 9, count: WireLimits.dataToken))) }
+    }
+
+    /// The ticket that went out, and the token that is expected for it.
+    private func ticket(in effects: [Effect]) throws -> (sent: DataToken, expected: DataToken) {
+        let sent = effects.lazy.compactMap { effect -> DataToken? in
+            guard case .send(Self.link, let frames) = effect, case .dataTicket(let ticket)? = frames.last else { return nil }
+            return ticket.token
+        }
+        let expected = effects.lazy.compactMap { effect -> DataToken? in
+            guard case .dataPath(Self.transfer, .expect(let token, let peer, let link, attempt: 1)) = effect else { return nil }
+            return peer == Self.bob && link == Self.link ? token : nil
+        }
+        return (try #require(sent.first), try #require(expected.first))
+    }
+
+    // MARK: The side that opened the control connection
+
+    @Test mutating func theInitiatorWaitsForATicketAndDials() throws {
+        #expect(self.on(self.wanted(isInitiator: true)) == [])
+        let token = try self.token
+        #expect(self.on(.ticket(token, from: Self.bob)) == [.dial(token, Self.bob, over: Self.link, attempt: 1)])
+        #expect(self.on(.ticket(token, from: Self.bob)) == [])
+        #expect(self.on(.attached(attempt: 1)) == [.revoke, .use(attempt: 1)])
+        #expect(self.core.nextDeadline == nil)
+        #expect(self.core.dataPathCount == 1)
+        #expect(self.on(.over) == [.revoke, .close(attempt: 1)])
+        #expect(self.core.dataPathCount == 0)
+    }
+
+    @Test mutating func whereItCannotDialTheOtherSideDoes() throws {
+        _ = self.on(self.wanted(isInitiator: true))
+        _ = self.on(.ticket(try self.token, from: Self.bob))
+        let effects = self.on(.dataPath(Self.transfer, .dialFailed(attempt: 1)))
+        let (sent, expected) = try self.ticket(in: effects)
+        #expect(sent == expected)
+        let ticket = DataTicket(transfer: Self.transfer, token: sent)
+        #expect(effects.contains(.send(Self.link, [.dataUnavailable(Self.transfer), .dataTicket(ticket)])))
+        #expect(self.on(.unavailable(from: Self.bob)) == [.revoke, .doWithout(attempt: 1)])
+    }
+
+    // MARK: The other side
+
+    @Test mutating func theResponderExpectsBeforeItSaysSo() throws {
+        let effects = self.on(.dataPath(Self.transfer, self.wanted(isInitiator: false)))
+        let (sent, expected) = try self.ticket(in: effects)
+        #expect(sent == expected)
+        let isExpectedFirst = if case .dataPath? = effects.first, case .send? = effects.last { true } else { false }
+        #expect(isExpectedFirst)
+        #expect(self.on(.attached(attempt: 1)) == [.revoke, .use(attempt: 1)])
+        #expect(self.on(.attached(attempt: 1)) == [.drop], "one is enough")
+    }
+
+    @Test mutating func whereNeitherCanDialBothDoWithout() throws {
+        _ = self.on(self.wanted(isInitiator: false))
+        let token = try self.token
+        #expect(self.on(.unavailable(from: Self.bob)) == [])
+        #expect(self.on(.ticket(token, from: Self.bob)) == [.dial(token, Self.bob, over: Self.link, attempt: 1)])
+        #expect(
+            self.on(.dataPath(Self.transfer, .dialFailed(attempt: 1))) == [
+                .send(Self.link, [.dataUnavailable(Self.transfer)]), .dataPath(Self.transfer, .revoke),
+                .dataPath(Self.transfer, .doWithout(attempt: 1)),
+            ])
+        #expect(self.on(.dialFailed(attempt: 1)) == [])
+    }
+
+    // MARK: Time
+
+    @Test(arguments: [true, false]) mutating func dataDialTime(isInitiator: Bool) {
+        _ = self.on(self.wanted(isInitiator: isInitiator))
+        let due = Self.start + EarshotLimits.dataDialTime
+        #expect(self.core.nextDeadline == due)
+        #expect(self.on(.deadline, at: due - .nanoseconds(1)) == [])
+        #expect(
+            self.on(.deadline, at: due) == [.dataPath(Self.transfer, .revoke), .dataPath(Self.transfer, .doWithout(attempt: 1))])
+        #expect(self.on(.attached(attempt: 1), at: due) == [.drop])
+    }
+
+    /// A machine that was suspended finds a deadline and what came meanwhile at once: the deadline goes first.
+    @Test mutating func whatIsDueGoesFirst() {
+        _ = self.on(self.wanted(isInitiator: false))
+        let later = Self.start + EarshotLimits.dataDialTime + .seconds(3600)
+        #expect(self.on(.attached(attempt: 1), at: later) == [.revoke, .doWithout(attempt: 1), .drop])
+    }
+
+    // MARK: What is not for it
+
+    @Test mutating func othersTicketsAndEarlierAttemptsChangeNothing() throws {
+        _ = self.on(self.wanted(isInitiator: true))
+        #expect(self.on(.ticket(try self.token, from: Self.carol)) == [])
+        #expect(self.on(.unavailable(from: Self.carol)) == [])
+        #expect(self.on(self.wanted(isInitiator: true, attempt: 2)) == [.revoke, .close(attempt: 1)])
+        #expect(self.on(.dialFailed(attempt: 1)) == [])
+        #expect(self.on(.expired(attempt: 1)) == [])
+        #expect(self.on(.attached(attempt: 1)) == [.drop])
+        #expect(self.core.dataPathCount == 1)
+    }
+
+    @Test mutating func aPeerThatIsGoneTakesItsOwnAlong() {
+        let others = [(2, Self.carol), (3, Self.bob)].map { (TransferID(high: 0, low: $0.0), $0.1) }
+        _ = self.on(self.wanted(isInitiator: true))
+        for (transfer, peer) in others { _ = self.on(.dataPath(transfer, self.wanted(peer, isInitiator: true, attempt: transfer.low))) }
+        #expect(
+            self.on(.peer(Self.bob, .detached)) == [
+                .dataPath(Self.transfer, .revoke), .dataPath(Self.transfer, .close(attempt: 1)),
+                .dataPath(others[1].0, .revoke), .dataPath(others[1].0, .close(attempt: 3)),
+            ])
+        #expect(self.core.dataPathCount == 1)
+        #expect(self.core.nextDeadline != nil)
+        #expect(self.on(.peer(Self.carol, .detached)).count == 2)
+        #expect(self.core.nextDeadline == nil)
+    }
+}
