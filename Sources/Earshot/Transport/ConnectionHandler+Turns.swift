@@ -24,6 +24,19 @@ extension ConnectionHandler {
         self.resumption(context: context)()
     }
 
+    /// Writes what the machine has answered by itself.
+    func answer(_ replies: inout [Frame], context: ChannelHandlerContext) {
+        guard !replies.isEmpty else { return }
+        self.writeAccounted(replies, context: context)
+        replies = []
+    }
+
+    /// The connection is over, once what was answered before is written.
+    func finish(_ end: ConnectionEnd, behind replies: inout [Frame], context: ChannelHandlerContext) {
+        self.answer(&replies, context: context)
+        self.finish(end, context: context)
+    }
+
     private func resumption(context: ChannelHandlerContext) -> @Sendable () -> Void {
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop

@@ -126,6 +126,9 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     /// Decodes as much as there is a turn for; the rest waits.
     func decode(context: ChannelHandlerContext) throws(WireError) {
         var frames: [Frame] = []
+        // Written together: one write for each pong was most of what a flood of pings cost.
+        var replies: [Frame] = []
+        defer { self.answer(&replies, context: context) }
         var work = 0
         if case .proven(let connection) = self.state { self.takeBulk(connection, context: context) }
         while true {
@@ -162,12 +165,12 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 case .deliver:
                     switch frame {
                     case .pong: break
-                    case .goodbye: self.finish(.inOrder, context: context)
-                    case .refusal(let refusal): self.finish(.refused(refusal), context: context)
+                    case .goodbye: self.finish(.inOrder, behind: &replies, context: context)
+                    case .refusal(let refusal): self.finish(.refused(refusal), behind: &replies, context: context)
                     default: frames.append(frame)
                     }
                 case .ignore: break
-                case .reply(let reply): self.writeAccounted([reply], context: context)
+                case .reply(let reply): replies.append(reply)
                 case .violation(let error):
                     self.emit(frames)
                     throw error
