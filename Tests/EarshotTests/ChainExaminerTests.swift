@@ -29,23 +29,23 @@ import Testing
             }, logger: quietLogger)
     }
 
-    private func voucher(_ examiner: ChainExaminer?, shows chain: [[UInt8]]) -> Voucher {
-        let voucher = Voucher(examiner)
-        voucher.note(chain)
-        return voucher
+    private func validation(_ examiner: ChainExaminer?, shows chain: [[UInt8]]) -> CertificateValidation {
+        let validation = CertificateValidation(examiner)
+        validation.note(chain)
+        return validation
     }
 
     @Test func aQuestionIsAnsweredOnce() async throws {
         let examiner = try self.examiner()
         let key = try self.leaf.publicKey
-        let good = self.voucher(examiner, shows: try self.root.line(self.leaf))
+        let good = self.validation(examiner, shows: try self.root.line(self.leaf))
         let (answers, continuation) = AsyncStream.makeStream(of: Date?.self)
         #expect(good.ask(for: key) { continuation.yield($0) } == .asked)
         var iterator = answers.makeAsyncIterator()
         let first = await iterator.next()
         #expect(first != nil && first != .some(nil))
         #expect(good.ask(for: key) { continuation.yield($0) } == .pointless)
-        let wrong = self.voucher(examiner, shows: try TestHolder("root").line(self.leaf))
+        let wrong = self.validation(examiner, shows: try TestHolder("root").line(self.leaf))
         #expect(wrong.ask(for: key) { continuation.yield($0) } == .asked)
         #expect(await iterator.next() == .some(nil))
     }
@@ -53,9 +53,9 @@ import Testing
     @Test func withoutAuthoritiesOrCertificatesThereIsNothingToAsk() throws {
         let chain = try self.root.line(self.leaf)
         let key = try self.leaf.publicKey
-        #expect(self.voucher(nil, shows: chain).ask(for: key) { _ in } == .pointless)
+        #expect(self.validation(nil, shows: chain).ask(for: key) { _ in } == .pointless)
         let examiner = try self.examiner()
-        #expect(Voucher(examiner).ask(for: key) { _ in } == .pointless)
+        #expect(CertificateValidation(examiner).ask(for: key) { _ in } == .pointless)
     }
 
     @Test func whatWaitsIsBounded() async throws {
@@ -64,17 +64,17 @@ import Testing
         let chain = try self.root.line(self.leaf)
         let key = try self.leaf.publicKey
         let (answers, continuation) = AsyncStream.makeStream(of: Date?.self)
-        let vouchers = (0..<EarshotLimits.waitingChains).map { _ in self.voucher(examiner, shows: chain) }
-        for voucher in vouchers { #expect(voucher.ask(for: key) { continuation.yield($0) } == .asked) }
-        #expect(self.voucher(examiner, shows: chain).ask(for: key) { continuation.yield($0) } == .refused)
+        let validations = (0..<EarshotLimits.waitingChains).map { _ in self.validation(examiner, shows: chain) }
+        for validation in validations { #expect(validation.ask(for: key) { continuation.yield($0) } == .asked) }
+        #expect(self.validation(examiner, shows: chain).ask(for: key) { continuation.yield($0) } == .refused)
         // A connection that has ended costs no work, and hears nothing.
-        for voucher in vouchers.dropFirst(2) { voucher.withdraw() }
+        for validation in validations.dropFirst(2) { validation.withdraw() }
         gate.signal()
         var iterator = answers.makeAsyncIterator()
         for _ in 0..<2 { #expect(await iterator.next() != nil) }
         let chainOfAStranger = try TestHolder("root").line(self.leaf)
         try await eventually("the queue is empty again") {
-            self.voucher(examiner, shows: chainOfAStranger).ask(for: key) { continuation.yield($0) } == .asked
+            self.validation(examiner, shows: chainOfAStranger).ask(for: key) { continuation.yield($0) } == .asked
         }
         #expect(await iterator.next() == .some(nil), "none of those that were withdrawn was answered before")
     }

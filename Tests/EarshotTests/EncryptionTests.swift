@@ -7,7 +7,7 @@ import Testing
 
 @testable import Earshot
 
-/// The encryption preference between two nodes on loopback: what carries their session, and that nobody in between can choose it.
+/// The encryption preference between two nodes on loopback: what carries their session, and that a man in the middle cannot choose it.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct EncryptionTests {
     /// The invitation's end, with both ends stopped after `body`.
     private func invite(
@@ -136,7 +136,7 @@ import Testing
         await bob.stop()
     }
 
-    /// `optional` with `optional` or `required`, and somebody in between who would have them talk in plaintext.
+    /// `optional` with `optional` or `required`, and a man in the middle who would have them talk in plaintext.
     @Test(arguments: [EncryptionPreference.optional, .required], StrippingProxy.Lie.allCases)
     func somebodyInBetweenIsFound(_ theirs: EncryptionPreference, _ lie: StrippingProxy.Lie) async throws {
         let alice = try await TestNode("alice") { $0.encryption = .optional }
@@ -305,7 +305,7 @@ import Testing
     }
 
     @Test func strangersThatSpokeTLSAreBounded() {
-        let memory = SpokenTLS()
+        let memory = TLSPins()
         let kept = PeerID(subjectPublicKeyInfo: [0])
         memory.keep(kept)
         let ids = (0...EarshotLimits.rememberedTLSStrangers).map { PeerID(subjectPublicKeyInfo: [1, UInt8($0 & 0xFF), UInt8($0 >> 8)]) }

@@ -25,8 +25,8 @@ package final class ChainExaminer: Sendable {
     // Whatever is queued holds this object, so that nothing is any more.
     deinit { self.executor.stop() }
 
-    /// Queues the voucher, which is answered from the thread; `false` where too many wait.
-    func examine(_ voucher: Voucher) -> Bool {
+    /// Queues the validation, which is answered from the thread; `false` where too many wait.
+    func examine(_ validation: CertificateValidation) -> Bool {
         let hasRoom = self.waiting.withLock { waiting in
             guard waiting < EarshotLimits.waitingChains else { return false }
             waiting += 1
@@ -34,7 +34,7 @@ package final class ChainExaminer: Sendable {
         }
         guard hasRoom else { return false }
         self.executor.run {
-            voucher.examine { chain, key in self.validUntil(chain, key) }
+            validation.examine { chain, key in self.validUntil(chain, key) }
             self.waiting.withLock { $0 -= 1 }
         }
         return true

@@ -12,7 +12,8 @@ extension Identity {
     private static let keptInOneSecond = 1000
 
     /// Makes a new identity in a state directory. The one that was there is kept beside it, 0600, under the time at which it ended, with
-    /// `-2`, `-3` and so on for the next ones of the same second. Whoever does the same at the same time waits: neither's key is lost.
+    /// `-2`, `-3` and so on for the next ones of the same second. A second process that does the same at the same time waits: neither's key
+    /// is lost.
     ///
     /// - Returns: the new one, and the path of the old one where there was any.
     /// - Throws: `storage`.
@@ -65,7 +66,7 @@ extension Identity {
     }
 
     /// The key and certificates of a state directory as PEM; `nil` where no identity was made.
-    /// - Throws: `storage`, also for one that is damaged: a backup of that helps nobody.
+    /// - Throws: `storage`, also for one that is damaged: a backup of that is of no use.
     package static func pem(in directory: String) throws(EarshotError) -> String? {
         guard try Self.existing(in: directory) != nil else { return nil }
         return try IdentityFile.read(directory + "/" + Self.fileName, "the identity", isSecret: true, followsLinks: false)

@@ -110,7 +110,7 @@ package struct Identity: Sendable {
         }
     }
 
-    /// Reads a certificate with those that lead to its authority, its own first, and its key, which nobody else may read.
+    /// Reads a certificate with those that lead to its authority, its own first, and its key, which no other user may read.
     ///
     /// - Throws: `invalid-parameter`, in words for a person: a file that is missing or unreadable, a key that others may read or that is not the
     ///   certificate's, a certificate that has expired by `now`.

@@ -11,7 +11,7 @@ enum IdentityFile {
 
     /// The whole of a file, which errors call `what`; `nil` where there is none.
     ///
-    /// Nobody but its owner may read one that `isSecret`. A link may stand in its place where a person has named it, as certificate tools
+    /// Only its owner may read one that `isSecret`. A link may stand in its place where a person has named it, as certificate tools
     /// do, but not in our own directory.
     /// - Throws: `storage`, in words for a person.
     static func read(_ path: String, _ what: String, isSecret: Bool, followsLinks: Bool) throws(EarshotError) -> String? {

@@ -1,7 +1,7 @@
 import NIOCore
 package import NIOSSL
 
-/// How this node speaks TLS: 1.3 only, mutual, certificates judged by their key (design section 3).
+/// How this node speaks TLS: 1.3 only, mutual, certificates judged by their key ("Keys and peer ids" in EarshotWire's Handshake.md).
 package struct TLSContexts: Sendable {
     private let server: NIOSSLContext
     private let client: NIOSSLContext
@@ -30,23 +30,25 @@ package struct TLSContexts: Sendable {
         return try NIOSSLContext(configuration: configuration)
     }
 
-    /// The listener's side of a connection; `voucher` learns what the other side has shown.
-    package func serverHandler(_ voucher: Voucher = Voucher()) -> NIOSSLServerHandler {
-        NIOSSLServerHandler(context: self.server, customVerificationCallback: self.judge(voucher))
+    /// The listener's side of a connection; `validation` learns what the other side has shown.
+    package func serverHandler(_ validation: CertificateValidation = CertificateValidation()) -> NIOSSLServerHandler {
+        NIOSSLServerHandler(context: self.server, customVerificationCallback: self.judge(validation))
     }
 
     /// The dialler's side.
-    package func clientHandler(_ voucher: Voucher = Voucher()) throws -> NIOSSLClientHandler {
-        try NIOSSLClientHandler(context: self.client, serverHostname: nil, customVerificationCallback: self.judge(voucher))
+    package func clientHandler(_ validation: CertificateValidation = CertificateValidation()) throws -> NIOSSLClientHandler {
+        try NIOSSLClientHandler(context: self.client, serverHostname: nil, customVerificationCallback: self.judge(validation))
     }
 
     /// TLS itself checks that the other side holds its certificate's key (RFC 8446 section 4.4.3), after this. Whose key it is, is judged
     /// after the hellos, which must name the same one; names and dates in a certificate say nothing of that. Whether an authority has
-    /// signed it is asked once the key is proven, and refuses nobody.
-    private func judge(_ voucher: Voucher) -> @Sendable ([NIOSSLCertificate], EventLoopPromise<NIOSSLVerificationResult>) -> Void {
+    /// signed it is asked once the key is proven, and no connection is refused for the answer.
+    private func judge(
+        _ validation: CertificateValidation
+    ) -> @Sendable ([NIOSSLCertificate], EventLoopPromise<NIOSSLVerificationResult>) -> Void {
         { certificates, promise in
             guard let chain = Self.chain(certificates) else { return promise.succeed(.failed) }
-            voucher.note(chain)
+            validation.note(chain)
             promise.succeed(.certificateVerified)
         }
     }

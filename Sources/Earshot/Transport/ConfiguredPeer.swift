@@ -1,7 +1,7 @@
 internal import EarshotSafety
 public import EarshotWire
 
-/// `[PEERID@]host:port`: a peer that is reached without discovery, by the decision of whoever wrote the settings.
+/// `[PEERID@]host:port`: a peer that is reached without discovery, by the administrator's decision.
 public struct ConfiguredPeer: Sendable, Hashable, CustomStringConvertible {
     /// The peer that must answer there; any where `nil`.
     public let id: PeerID?
@@ -40,7 +40,7 @@ public struct ConfiguredPeer: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func error(_ text: String, _ rule: String) -> EarshotError {
-        // Whoever wrote it sees enough of it, whatever it was.
+        // The administrator recognises it by its beginning, whatever it was.
         let shown = String(text.prefix(80)).escapedForDisplay + (text.count > 80 ? "..." : "")
         return EarshotError(.invalidParameter, "\"\(shown)\" is not a peer's address [PEERID@]host:port: \(rule)")
     }

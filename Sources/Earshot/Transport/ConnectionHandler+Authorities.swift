@@ -11,7 +11,7 @@ extension ConnectionHandler {
         if case .examining = self.state { true } else { false }
     }
 
-    var voucher: Voucher? {
+    var voucher: CertificateValidation? {
         switch self.security {
         case .tls(let voucher, _): voucher
         case .plaintext: nil

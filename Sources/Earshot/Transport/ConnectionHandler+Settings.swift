@@ -6,7 +6,7 @@ extension ConnectionHandler {
     package enum Security {
         /// TLS, further forward in the pipeline; once it stands, `peerKey` reads the key of the other side's certificate.
         /// `voucher` has what the other side has shown there.
-        case tls(voucher: Voucher = Voucher(), peerKey: (ChannelHandlerContext) -> [UInt8]?)
+        case tls(voucher: CertificateValidation = CertificateValidation(), peerKey: (ChannelHandlerContext) -> [UInt8]?)
         case plaintext
     }
 
@@ -28,7 +28,7 @@ extension ConnectionHandler {
         package let expectedPeer: PeerID?
         package let dialledAddress: PeerAddress?
         /// Who is not taken in plaintext, and where a peer that proves itself over TLS is noted.
-        package let spokenTLS: SpokenTLS
+        package let spokenTLS: TLSPins
         /// With whom there is a connection already.
         package let standing: StandingPeers
         /// What peers make this machine hold.
@@ -40,7 +40,7 @@ extension ConnectionHandler {
 
         package init(
             role: HandshakeRole, purpose: Purpose = .control, tickets: DataTickets, hello: Hello, expectedPeer: PeerID?,
-            dialledAddress: PeerAddress?, spokenTLS: SpokenTLS, standing: StandingPeers = StandingPeers(),
+            dialledAddress: PeerAddress?, spokenTLS: TLSPins, standing: StandingPeers = StandingPeers(),
             accounts: PeerAccounts = PeerAccounts(),
             sign: @escaping @Sendable ([UInt8]) throws -> [UInt8], emit: @escaping @Sendable (ConnectionEvent) -> Void,
             settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void

@@ -1,8 +1,8 @@
 package import EarshotWire
 package import NIOCore
 
-/// Tells TLS from plaintext by the first byte that comes in (design section 3), puts what belongs there in front of the
-/// connection's handler, and leaves.
+/// Tells TLS from plaintext by the first byte that comes in ("First byte, TLS, plaintext" in EarshotWire's Handshake.md), puts what
+/// belongs there in front of the connection's handler, and leaves.
 ///
 /// A peer of ours that comes in the way that this node's preference excludes is told so in plaintext, whatever it speaks: it cannot
 /// know better before. Anything else is not worth a word.

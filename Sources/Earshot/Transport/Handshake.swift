@@ -77,6 +77,6 @@ struct Handshake {
 }
 
 extension Refusal {
-    /// The other side's own words, which are somebody's who has proven nothing yet.
+    /// The other side's own words, while its key is not proven yet.
     fileprivate var inBrackets: String { self.explanation.isEmpty ? "" : " (\(self.explanation))" }
 }

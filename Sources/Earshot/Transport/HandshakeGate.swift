@@ -2,9 +2,9 @@ package import NIOCore
 
 /// In front of TLS until its handshake is over: bounds what a stranger makes TLS read, and has it take turns.
 ///
-/// TLS takes 100 KiB of certificates, and reads every one of them, twice, before anybody can say no; they stay in memory as long as the
-/// connection does. Measured in a debug build: 400 certificates, whose keys are points of P-224 in their compressed form, took 0.9 s of an event loop, and
-/// any 300 of them 1 MB a connection. A peer's few certificates are a few thousand bytes.
+/// TLS takes 100 KiB of certificates, and reads every one of them, twice, before its callback can refuse them; they stay in memory as long
+/// as the connection does. Measured in a debug build: 400 certificates, whose keys are points of P-224 in their compressed form, took 0.9 s
+/// of an event loop, and any 300 of them 1 MB a connection. A peer's few certificates are a few thousand bytes.
 package final class HandshakeGate: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer

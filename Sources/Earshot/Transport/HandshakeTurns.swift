@@ -6,7 +6,7 @@ import Synchronization
     import Glibc
 #endif
 
-/// The turns that TLS handshakes take on one event loop, so that what strangers make TLS compute holds nobody else up for long.
+/// The turns that TLS handshakes take on one event loop, so that what strangers make TLS compute holds no other connection up for long.
 ///
 /// An ordinary piece of a handshake takes a millisecond or two and runs at once. After one that took longer the loop has
 /// ``EarshotLimits/handshakePause`` times as long for everything else before the next piece of any handshake; those that wait go one by one, the
@@ -25,7 +25,7 @@ package final class HandshakeTurns: Sendable {
     private let spent: @Sendable () -> TimeAmount
     private let state = Mutex(State())
 
-    /// `spent` is what the loop's thread has computed so far: that it had to wait for a processor is nobody's handshake's fault.
+    /// `spent` is what the loop's thread has computed so far: waiting for a processor is not charged to a handshake.
     package init(on loop: any EventLoop, spent: @escaping @Sendable () -> TimeAmount = HandshakeTurns.processorTime) {
         self.loop = loop
         self.spent = spent

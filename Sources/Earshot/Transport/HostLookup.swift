@@ -6,7 +6,8 @@ import Synchronization
 /// Turns the hosts of configured peers into addresses, off the event loops and off the cooperative pool: a name server that does not
 /// answer holds getaddrinfo(3) for half a minute.
 ///
-/// There is one question a host at a time, and whoever asks the same meanwhile shares the answer: a dead name server collects no threads.
+/// There is one question a host at a time, and a caller that asks the same meanwhile shares the answer: a dead name server collects no
+/// threads.
 package final class HostLookup: Sendable {
     /// Answers one question, on a thread that it may block.
     package typealias Query = @Sendable (ConfiguredPeer) -> Result<[PeerAddress], EarshotError>
@@ -46,7 +47,7 @@ package final class HostLookup: Sendable {
         return try result.get()
     }
 
-    /// Answers everybody at once: a stop does not wait for a name server.
+    /// Answers all callers at once: a stop does not wait for a name server.
     package func stop() {
         let answers = self.state.withLock { state in
             state.isStopped = true
@@ -58,7 +59,7 @@ package final class HostLookup: Sendable {
 
     private static let stopped = EarshotError(.unavailable, "the daemon is stopping")
 
-    /// What the system's resolver says; a numeric host asks nobody.
+    /// What the system's resolver says; a numeric host asks no name server.
     private static func ask(_ peer: ConfiguredPeer) -> Result<[PeerAddress], EarshotError> {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

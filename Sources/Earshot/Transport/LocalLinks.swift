@@ -1,6 +1,7 @@
 package import NIOCore
 
-/// The networks that this machine's interfaces are on: discovery may send us there and nowhere else (threats.md, SRV lies).
+/// The networks that this machine's interfaces are on: an address that discovery names is dialled only there
+/// (EarshotWire.md).
 package struct LocalLinks: Sendable {
     package struct Link: Sendable, Hashable {
         package let interface: String
@@ -41,7 +42,7 @@ package struct LocalLinks: Sendable {
         bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
     }
 
-    /// Unspecified, multicast, broadcast and IPv4-mapped addresses are nobody's.
+    /// Unspecified, multicast, broadcast and IPv4-mapped addresses belong to no host that could be dialled.
     private static func isUnusable(_ bytes: [UInt8]) -> Bool {
         if bytes.count == 4 { return bytes[0] == 0 || bytes[0] >= 224 }
         let isMapped = bytes[0..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF

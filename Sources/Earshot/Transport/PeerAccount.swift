@@ -122,7 +122,8 @@ package final class PeerAccounts: Sendable {
         }
     }
 
-    /// Takes down bytes that have arrived and are no whole frame yet, or not any more. They are nobody's work, and nothing waits for them.
+    /// Takes down bytes that have arrived and are no whole frame yet, or not any more. They are no work of the node's yet, and nothing
+    /// waits for them.
     func noteUndecoded(_ change: Int) {
         if change > 0 { self.charge(change) } else if change < 0 { self.giveBack(-change) }
     }

@@ -1,7 +1,7 @@
 package import EarshotWire
 package import NIOCore
 
-/// A listener's plaintext refusal of our TLS. Nobody has signed it: it may send the dialler on to plaintext, where the signed
+/// A listener's plaintext refusal of our TLS. It is not signed: it may send the dialler on to plaintext, where the signed
 /// preferences tell whether it was true, and to nothing else.
 package struct PlaintextRefusal: Error, Hashable, CustomStringConvertible {
     package let refusal: Refusal
@@ -10,7 +10,8 @@ package struct PlaintextRefusal: Error, Hashable, CustomStringConvertible {
 }
 
 /// Stands between the socket and the dialler's TLS until the first bytes have come back. A listener that speaks plaintext only
-/// answers a TLS hello with our preamble and a refusal (design section 3), which TLS itself would only call malformed.
+/// answers a TLS hello with our preamble and a refusal ("First byte, TLS, plaintext" in EarshotWire's Handshake.md), which TLS itself would
+/// only call malformed.
 package final class PlaintextAnswerHandler: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
 

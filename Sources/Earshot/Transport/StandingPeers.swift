@@ -3,8 +3,8 @@ import Synchronization
 
 /// Whose control connections stand now.
 ///
-/// Asked on the event loops by dials that do not know yet whom they will find: the newest proven connection of a pair supersedes the one
-/// before it, and every stream on that would be lost, only for finding somebody whom we have already.
+/// Asked on the event loops by dials that do not know yet which peer answers: the newest proven connection of a pair supersedes the one
+/// before it, and every stream on that would be lost, only to find a peer that is connected already.
 package final class StandingPeers: Sendable {
     /// Why a dial ended when the other side had proven itself, and before this side had.
     struct Already: Error {
@@ -18,7 +18,7 @@ package final class StandingPeers: Sendable {
     /// Whether a proven connection with the peer stands.
     package func contains(_ id: PeerID) -> Bool { self.counts.withLock { $0[id] != nil } }
 
-    /// Takes down what has become of a connection, before anybody else hears of it.
+    /// Takes down what has become of a connection, before any other part hears of it.
     package func note(_ event: ConnectionEvent) {
         switch event {
         case .proven(let connection): self.add(1, to: connection.peer.id)

@@ -24,7 +24,7 @@ extension Transport {
         throw failure ?? EarshotError(.unavailable, "no address of the peer is known on this machine's networks")
     }
 
-    /// Whoever may use TLS tries it first. A plaintext refusal of it sends `optional` on to plaintext; that nobody signed the refusal
+    /// A node that may use TLS tries it first. A plaintext refusal of it sends `optional` on to plaintext; that the refusal is not signed
     /// does no harm, since the preferences that both sides sign must give plaintext too.
     private func dial(
         expecting peer: PeerID?, address: PeerAddress?, connect: (ClientBootstrap) -> EventLoopFuture<any Channel>
@@ -78,7 +78,7 @@ extension Transport {
                     let pipeline = channel.pipeline.syncOperations
                     switch transport {
                     case .tls:
-                        let voucher = Voucher(examiner)
+                        let voucher = CertificateValidation(examiner)
                         let tls = try contexts.clientHandler(voucher)
                         try pipeline.addHandlers(
                             PlaintextAnswerHandler(), self.handshakeGate(on: channel.eventLoop), tls,

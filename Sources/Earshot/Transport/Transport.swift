@@ -16,7 +16,7 @@ package final class Transport: Sendable {
     package let timers: Timers
     package let lookup: HostLookup
     /// Which peers have spoken TLS with this node.
-    let spokenTLS = SpokenTLS()
+    let spokenTLS = TLSPins()
     /// With which peers there is a connection.
     let standing: StandingPeers
     /// What peers make this machine hold.
@@ -171,7 +171,7 @@ package final class Transport: Sendable {
             let pipeline = context.pipeline.syncOperations
             switch transport {
             case .tls:
-                let voucher = Voucher(examiner)
+                let voucher = CertificateValidation(examiner)
                 let tls = contexts.serverHandler(voucher)
                 try pipeline.addHandlers([self.handshakeGate(on: context.eventLoop), tls], position: .last)
                 try pipeline.addHandler(

@@ -1,7 +1,7 @@
 package import NIOCore
 import Synchronization
 
-/// The connections that have not proven a key yet: few, and the oldest gives way, so that squatters keep nobody out.
+/// The connections that have not proven a key yet: few, and the oldest gives way, so that squatters keep no peer out.
 package final class UnprovenConnections: Sendable {
     private struct Entry {
         let id: LinkID

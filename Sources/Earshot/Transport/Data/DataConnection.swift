@@ -14,7 +14,7 @@ import Synchronization
 /// A connection that carries the bytes of one transfer, one way, and ends with them: attached by its token, its peer proven.
 ///
 /// It lives on an event loop of the data connections', never on a control connection's. One task writes, or one reads. `write` returns
-/// when there is room, `read` when there are bytes: whoever is slow slows the other end down, with no more than
+/// when there is room, `read` when there are bytes: a slow end slows the other one down, with no more than
 /// `EarshotLimits.dataInFlight` bytes waiting on either side. In plaintext a thread may have the socket itself (``takeOver()``).
 ///
 /// Loss shows as `not-connected` from the call under way or the next one; ``close()`` makes it so from anywhere.
@@ -31,7 +31,7 @@ package final class DataConnection: Sendable {
         var isEnding = false
         var isClosed = false
         var isLost = false
-        /// Wakes whoever waits for room: all of them, and each looks again.
+        /// Wakes the writers that wait for room: all of them, and each looks again.
         var waiters: [@Sendable () -> Void] = []
 
         mutating func takeWaiters() -> [@Sendable () -> Void] {
@@ -90,7 +90,7 @@ package final class DataConnection: Sendable {
         }
     }
 
-    /// Bytes that ``read()`` gave and that nobody needs any more: their memory is used again.
+    /// Bytes that ``read()`` gave and that its caller has done with: their memory is used again.
     package func giveBack(_ bytes: consuming ByteBuffer) {
         self.inbox.giveBack(bytes)
     }
@@ -240,7 +240,7 @@ package final class DataConnection: Sendable {
 }
 
 extension Channel {
-    /// Closes from in front of TLS, on the event loop: its goodbye would wait for whoever does not read.
+    /// Closes from in front of TLS, on the event loop: its goodbye would wait for a peer that does not read.
     func closeWithoutGoodbye() {
         let pipeline = self.pipeline.syncOperations
         if let server = try? pipeline.context(handlerType: NIOSSLServerHandler.self) {

@@ -14,7 +14,7 @@ final class DataHandler: ChannelDuplexHandler {
     private var decoder = DataFrameDecoder()
     private var isHeldUp = false
     private var wantsRead = false
-    /// Whether the socket is somebody else's now.
+    /// Whether a thread has taken the socket over.
     private var isDetached = false
 
     init(inbox: DataInbox, logger: Logger) {

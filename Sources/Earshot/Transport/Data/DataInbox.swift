@@ -6,7 +6,7 @@ import Synchronization
 /// What has come on a data connection and waits for its reader: between the event loop, which puts, and one task or thread, which takes.
 ///
 /// Bytes are copied, into blocks of the transfer's own that are used again: TLS decrypts into one buffer, and copies all of that where
-/// somebody still holds what it had decrypted before.
+/// a reader still holds what it had decrypted before.
 ///
 /// Bounded: `put` says when it holds `limit` bytes, and `hasRoom` is called once it holds less than half of that again.
 final class DataInbox: Sendable {
@@ -18,7 +18,7 @@ final class DataInbox: Sendable {
         var isFull = false
         /// Set once: how it ended. What came before is still to be taken.
         var end: Result<Void, EarshotError>?
-        /// Wakes whoever waits for bytes: all of them, and each looks again.
+        /// Wakes the readers that wait for bytes: all of them, and each looks again.
         var waiters: [@Sendable () -> Void] = []
 
         mutating func takeWaiters() -> [@Sendable () -> Void] {
@@ -52,7 +52,7 @@ final class DataInbox: Sendable {
             (hasRoom, waiters) = self.state.withLock { state -> (Bool, [@Sendable () -> Void]) in
                 state.pieces.append(filled)
                 state.bytes += count
-                // Until its reader has caught up, not only until it has taken something: whoever was told to stop waits for that.
+                // Until its reader has caught up, not only until it has taken something: a writer that was told to stop waits for that.
                 if state.bytes >= self.limit { state.isFull = true }
                 return (!state.isFull, state.takeWaiters())
             }
@@ -74,7 +74,7 @@ final class DataInbox: Sendable {
     /// Takes a block for use again that its reader has done with.
     func giveBack(_ block: consuming ByteBuffer) {
         guard block.storageCapacity >= EarshotLimits.dataBlock else { return }
-        // Not cleared, which would make another one where somebody still holds it, but written to from its beginning.
+        // Not cleared, which would make another one where a reader still holds it, but written to from its beginning.
         block.moveReaderIndex(to: 0)
         block.moveWriterIndex(to: 0)
         let spare = block

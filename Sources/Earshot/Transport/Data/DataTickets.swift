@@ -4,8 +4,8 @@ import Synchronization
 /// The tickets that this node has given out: which data connections it expects.
 ///
 /// A token is good for one connection of the one peer that it was given to, over the transport of its control connection, for
-/// `WireLimits.dataTicketSeconds`. Whoever else presents it learns nothing and uses nothing up. The connections' handlers claim on their
-/// event loops.
+/// `WireLimits.dataTicketSeconds`. Another peer that presents it learns nothing and does not use it up. The connections' handlers claim on
+/// their event loops.
 package final class DataTickets: Sendable {
     /// What a token stands for.
     package struct Ticket: Sendable {

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Synchronization
 
-/// The certificates that one connection's other side has shown, and what the authorities say of them once its key is proven.
+/// The validation of the certificates that one connection's other side has shown, against the authorities, once its key is proven.
 ///
 /// TLS hands over the certificates, the connection's handler asks, the ``ChainExaminer`` answers, and none of them waits for another.
-package final class Voucher: Sendable {
+package final class CertificateValidation: Sendable {
     private enum State {
-        /// Nothing is shown yet, or nobody would ask.
+        /// Nothing is shown yet, or there are no authorities to ask.
         case empty
         case shown([[UInt8]])
         case asked([[UInt8]], key: [UInt8], answer: @Sendable (Date?) -> Void)
@@ -15,7 +15,7 @@ package final class Voucher: Sendable {
 
     /// What becomes of a question.
     enum Question {
-        /// There is nothing to ask: nobody speaks for this peer.
+        /// There is nothing to ask: no authority speaks for this peer.
         case pointless
         /// The answer will be called.
         case asked

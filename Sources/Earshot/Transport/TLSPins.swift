@@ -2,12 +2,12 @@ package import EarshotWire
 import OrderedCollections
 import Synchronization
 
-/// Which peers have spoken TLS with us: under `optional` they are neither accepted nor dialled in plaintext until a person resets
-/// that (design section 3).
+/// The peers that are pinned to TLS because they have spoken it with us: under `optional` they are neither accepted nor dialled in
+/// plaintext until a person resets that ("First byte, TLS, plaintext" in EarshotWire's Handshake.md).
 ///
 /// The connections' handlers ask and add on their event loops, so that there is no moment between a peer's proof over TLS and its
 /// being remembered. What the store keeps of it is the ``Node``'s affair; of strangers only the latest are remembered.
-package final class SpokenTLS: Sendable {
+package final class TLSPins: Sendable {
     private struct State {
         /// Those of whom the store has it.
         var kept: Set<PeerID> = []
