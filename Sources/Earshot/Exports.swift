@@ -1,3 +1,3 @@
-// The core's public types (`EarshotError`, `Trust`, the policies and decisions) stand in this library's own API, so whoever imports the
-// library sees them too. What is `package` there is for this package's targets, by the same way.
+// The core's public types (`EarshotError`, `Trust`, the policies and decisions) stand in this library's own API, so a program that imports
+// the library sees them too. What is `package` there is for this package's targets, by the same way.
 @_exported public import EarshotCore

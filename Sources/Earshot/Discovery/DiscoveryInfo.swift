@@ -1,6 +1,7 @@
 package import EarshotWire
 
-/// The advertisement's TXT record: our own pairs, then the user's, within the limits (design section 1, RFC 6763 section 6).
+/// The advertisement's TXT record: our own pairs, then the user's, within the limits (RFC 6763 section 6,
+/// `EarshotLimits.discoveryPairBytes` and `EarshotLimits.discoveryInfoBytes`).
 package enum DiscoveryInfo {
     /// Keys of ours, which a user may not set.
     package static let ownKeys: Set<String> = ["v", "id", "name"]

@@ -9,7 +9,7 @@ public struct PeerPolicy: Sendable, Hashable {
     public let peerName: String
     /// What is thought of it.
     public let trust: Trust
-    /// Who has decided that; `nil` where nobody has.
+    /// Who has decided that; `nil` where no decision was made.
     public let trustSource: TrustSource?
     /// When trust ends by itself.
     public let trustExpiresAt: Date?

@@ -18,7 +18,7 @@ final class BodyFeed: Sendable {
 
     private let state = Mutex(State())
 
-    /// Reads the body to its end, to its failure, or until the transfer is over, whichever comes first; then nobody reads it any more.
+    /// Reads the body to its end, to its failure, or until the transfer is over, whichever comes first; then it is not read any more.
     /// A task that is cancelled reads no more, and has the transfer fail.
     @concurrent func read(_ body: any AsyncSequence<ByteBuffer, any Error> & Sendable) async {
         do {
@@ -48,10 +48,10 @@ final class BodyFeed: Sendable {
         }
     }
 
-    /// The transfer is over: the reader stops, and so does whoever waits for a piece.
+    /// The transfer is over: the reader stops, and so does a task that waits for a piece.
     func close() { self.change { $0.close() } }
 
-    /// Hands a piece over, once there is room; `false` where nobody wants it any more.
+    /// Hands a piece over, once there is room; `false` where it is not wanted any more.
     private func put(_ piece: ByteBuffer) async -> Bool {
         while true {
             switch self.change({ $0.put(piece) }) {

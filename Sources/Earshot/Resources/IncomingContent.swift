@@ -3,7 +3,7 @@ import Synchronization
 
 /// A resource as it comes in: its bytes go into the sink and into the digest, in order, up to the declared size and not beyond.
 ///
-/// Whoever has the bytes writes them, on a thread that may wait for a disk: the spool's, or that of a data connection. Once ``close()``
+/// The thread that has the bytes writes them: one that may wait for a disk: the spool's, or that of a data connection. Once ``close()``
 /// has returned, nothing is written any more, whatever thread still holds this.
 package final class IncomingContent: Sendable {
     private struct State {

@@ -66,7 +66,7 @@ package actor Publisher {
         do throws(FileError) {
             try SafeDirectory(path: directory).checkWritable()
         } catch {
-            // The packaged service sees all but its own places so, whoever may write there.
+            // The packaged service sees all but its own places as read-only, whatever the permissions there.
             let remedy =
                 error.code == EROFS
                 ? "mount it to be written to; a service must be allowed it by ReadWritePaths in its unit (systemctl edit)"

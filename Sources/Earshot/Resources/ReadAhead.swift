@@ -36,7 +36,7 @@ final class ReadAhead: Sendable {
         let ahead = ReadAhead()
         let thread = try ThreadExecutor(name: "earshot-read", isBulk: true)
         defer {
-            // Where it still reads, nobody takes any more: the socket's end wakes it, or the block that is given back.
+            // Where it still reads, nothing takes any more: the socket's end wakes it, or the block that is given back.
             ahead.isStopped.store(true, ordering: .releasing)
             reader.socket.interrupt()
             ahead.empty.signal()

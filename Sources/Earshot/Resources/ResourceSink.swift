@@ -17,7 +17,7 @@ package protocol ResourceSink: Sendable {
     /// - Throws: `storage`.
     func length() throws(EarshotError) -> UInt64
 
-    /// Gives back what was set aside on the disk for bytes that have not come, and counts what is there; nobody writes meanwhile.
+    /// Gives back what was set aside on the disk for bytes that have not come, and counts what is there; nothing is written meanwhile.
     /// - Throws: `storage`.
     func release() throws(EarshotError)
 

@@ -3,7 +3,7 @@ package import NIOCore
 
 internal import Crypto
 
-/// A ``ResourceSource`` read and hashed for whoever must not wait for a disk.
+/// A ``ResourceSource`` read and hashed for callers that must not wait for a disk.
 ///
 /// It runs on a thread, because a read may wait for a disk or a server.
 package actor SourceContent: OutgoingContent {

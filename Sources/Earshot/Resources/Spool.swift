@@ -5,7 +5,7 @@ package import EarshotSafety
 package import EarshotTree
 internal import Glibc
 
-/// Where received content lies until somebody fetches it: files under our own ids, never under a name that a peer chose.
+/// Where received content lies until it is fetched: files under our own ids, never under a name that a peer chose.
 ///
 /// A transfer is a file in `partial` until every byte of the declared size is there and the digest of the whole is equal; then it is
 /// on disk, and moves to `complete` at once. What the file system will take for it is reserved before the first byte (in memory: counted),
@@ -234,7 +234,7 @@ package actor Spool {
         } else if self.paused.removeValue(forKey: id) == nil {
             return
         }
-        // Nobody writes to it any more, so nobody raises its share.
+        // Nothing writes to it any more, so nothing raises its share.
         self.ledger.release(id)
         // What cannot be removed now is swept at the next start.
         if let name = try? Self.name(id) { _ = try? TreeRemoval.remove(name, from: self.partial) }
@@ -284,11 +284,11 @@ package actor Spool {
         }
     }
 
-    /// Drops what an earlier run left and nobody goes on with, and completed or outgoing content of none of these resources; returns the
-    /// names of the files.
+    /// Drops what an earlier run left and no transfer goes on with, and completed or outgoing content of none of these resources; returns
+    /// the names of the files.
     ///
-    /// Called at the start, after `adopt`, and harmless later: running and interrupted transfers stay. What cannot be removed (somebody's
-    /// directory) is left.
+    /// Called at the start, after `adopt`, and harmless later: running and interrupted transfers stay. What cannot be removed (a
+    /// directory that was put there) is left.
     @discardableResult
     package func sweep(keeping kept: Set<ResourceID>, outgoing: Set<ResourceID> = []) throws(EarshotError) -> [String] {
         do {

@@ -127,7 +127,7 @@ final class SpoolLedger: Sendable {
     /// What is on the disk of a transfer for which room is set aside.
     func spent(_ id: ResourceID) -> Spent? { self.state.withLock { $0[id]?.spent } }
 
-    /// An interrupted transfer keeps what has come of it, and no room for the rest; nobody writes to it now.
+    /// An interrupted transfer keeps what has come of it, and no room for the rest; nothing writes to it now.
     func shrink(_ id: ResourceID) {
         self.state.withLock { state in
             guard var share = state[id] else { return }

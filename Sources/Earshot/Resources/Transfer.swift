@@ -51,7 +51,7 @@ struct Transfer: Sendable {
     }
 
     var row: Resource
-    /// What it needs to go on after an interruption; `nil` once it is over and nobody needs to be told.
+    /// What it needs to go on after an interruption; `nil` once it is over and its peer need not be told.
     var stored: StoredTransfer?
     /// Has its job, and ends when the transfer does or is interrupted; `nil` where it waits for a person or its peer.
     var signals: AsyncStream<Signal>.Continuation?
@@ -94,7 +94,7 @@ struct Transfer: Sendable {
     /// Whether its end is to be told to the other side when that returns.
     var isUntold: Bool { self.row.state.isFinal && self.stored != nil }
 
-    /// The row as it is at the moment, for whoever asks: without events the rate would stay at what it was.
+    /// The row as it is at the moment, for a caller that asks: without events the rate would stay at what it was.
     func shown(at now: MonotonicInstant) -> Resource {
         guard !self.row.state.isFinal else { return self.row }
         var row = self.row

@@ -46,7 +46,7 @@ package enum OutboxChange: Sendable, Hashable {
     case add(QueuedMessage)
     /// What became of a message at one recipient: it does not wait there any more, where that is final.
     case settle(MessageID, Message.Recipient)
-    /// Nobody is to know of it any more.
+    /// It is withdrawn, and no receiver is to hear of it any more.
     case remove(MessageID)
     /// The sender has taken note that we have read these.
     case noted([MessageID], by: PeerID)

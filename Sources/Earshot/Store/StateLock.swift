@@ -4,7 +4,7 @@ internal import Glibc
 
 /// Holds a state directory for one process: a lock on the file `lock` in it, which ends with the process however that ends.
 ///
-/// The file holds the process's id, for the message to whoever comes second; the lock decides, not the text.
+/// The file holds the process's id, for the message to a second daemon; the lock decides, not the text.
 package final class StateLock: Sendable {
     private let file: OpenFile
 

@@ -30,7 +30,7 @@ extension Store {
         }
     }
 
-    /// Their transfers ended with the session: nobody comes back to them.
+    /// Their transfers ended with the session: no peer comes back to them.
     func dropEndedTransfers(of peer: PeerID) throws(SQLiteError) {
         try self.database.run("DELETE FROM ended_transfers WHERE peer_id = ?", [.blob(peer.bytes)])
     }

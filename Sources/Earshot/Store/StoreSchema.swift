@@ -79,7 +79,7 @@ enum StoreSchema {
         CREATE INDEX ended_transfers_by_time ON ended_transfers (ended_at);
         """,
         """
-        -- Whether a peer has ever proven its key. Of those kept so far, whoever was only trusted or blocked may have been so by its id.
+        -- Whether a peer has ever proven its key. Of those kept so far, a peer that was only trusted or blocked may have been so by its id.
         ALTER TABLE peers ADD COLUMN proven INTEGER NOT NULL DEFAULT 1;
         UPDATE peers SET proven = 0 WHERE spoken_tls = 0 AND trust <> 'unknown' AND id NOT IN (SELECT peer_id FROM members);
         """,

@@ -2,7 +2,7 @@ package import EarshotWire
 package import FoundationEssentials
 package import NIOCore
 
-/// A peer that somebody acted upon, as it is kept.
+/// A peer that a person or the settings acted upon, as it is kept.
 package struct StoredPeer: Sendable, Hashable, Identifiable {
     package let id: PeerID
     package var name: String
@@ -75,7 +75,7 @@ package enum StoreChange: Sendable, Hashable {
     case removePeer(PeerID)
     /// In the place of any other with its peer. Fails where another peer has one of that id.
     case putSession(StoredSession)
-    /// Whatever session there is with that peer, and the peer too where nobody has decided about it.
+    /// Whatever session there is with that peer, and the peer too where no decision was made about it.
     case removeSession(with: PeerID)
     case putResource(Resource)
     /// With its transfer.
@@ -118,7 +118,7 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
 package enum DeliveryOutcome: Sendable, Hashable {
     /// Committed to disk: acknowledge it.
     case stored(Message)
-    /// It is, or was, here already: acknowledge it again, tell nobody.
+    /// It is, or was, here already: acknowledge it again, report nothing.
     case duplicate
     /// Not kept: say why.
     case refused(Refusal)

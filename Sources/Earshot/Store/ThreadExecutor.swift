@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// Runs an actor on a thread of its own, so that what blocks there (fsync, disk reads) blocks nobody else.
+/// Runs an actor on a thread of its own, so that what blocks there (fsync, disk reads) blocks no other task.
 ///
 /// The cooperative pool has as many threads as the machine has cores; one fsync there would stop a core's worth of everything. The
 /// thread keeps the executor alive; the actor that owns it calls `stop()` in its `deinit`, after which the thread finishes what is

@@ -7,7 +7,7 @@ public import FoundationEssentials
 public struct ByteStream: Sendable, Hashable, Identifiable {
     /// How a stream stands.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
-        /// Nobody has accepted it yet.
+        /// It is not accepted yet.
         case opening
         /// Bytes may flow.
         case open

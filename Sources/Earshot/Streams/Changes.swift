@@ -2,8 +2,8 @@ import Synchronization
 
 /// Tells any number of tasks that something has changed.
 ///
-/// Whoever waits takes ``count`` first, then looks at what it waits for, and then waits for more than that: so no change is missed, however
-/// many wait. An `AsyncStream` would end the process where two tasks wait for it at once.
+/// A waiting task takes ``count`` first, then looks at what it waits for, and then waits for more than that: so no change is missed,
+/// however many wait. An `AsyncStream` would end the process where two tasks wait for it at once.
 final class Changes: Sendable {
     private struct State {
         var count: UInt64 = 0

@@ -73,7 +73,7 @@ final class IncomingFlow: Sendable {
         self.changes.tell()
     }
 
-    /// The same over a data connection, where nobody else counts: `false` where it is more than the sender may send.
+    /// The same over a data connection, where only this counts them: `false` where it is more than the sender may send.
     func appendCounted(_ data: ByteBuffer) -> Bool {
         let isPermitted = self.state.withLock { state in
             guard state.end == nil else { return false }
@@ -94,13 +94,13 @@ final class IncomingFlow: Sendable {
             state.end = .whole
             return state.moving
         }
-        // Whoever moves it waits for more, and there is none.
+        // The forwarder waits for more, and there is none.
         moving?.close()
         self.changes.tell()
     }
 
-    /// How many bytes have come, for the sender to go on there over the control connection; `nil` where it is over, as all have come. Nobody
-    /// appends meanwhile.
+    /// How many bytes have come, for the sender to go on there over the control connection; `nil` where it is over, as all have come.
+    /// Nothing is appended meanwhile.
     func callBack() -> UInt64? {
         self.state.withLock { state in
             guard state.end == nil else { return nil }

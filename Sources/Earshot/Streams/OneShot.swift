@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A value that comes once, and whoever waits for it.
+/// A value that comes once, and the tasks that wait for it.
 ///
-/// Waiting does not end by the waiting task's cancellation: whoever promises the value sees to it that it comes.
+/// Waiting does not end by the waiting task's cancellation: the producer sees to it that the value comes.
 final class OneShot<Value: Sendable>: Sendable {
     private enum State {
         case pending([CheckedContinuation<Value, Never>])

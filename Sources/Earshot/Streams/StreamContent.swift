@@ -42,6 +42,6 @@ public struct StreamContent: Sendable {
     /// - Throws: what the stream failed with meanwhile.
     public func finish() async throws(EarshotError) { try await self.node.finishStream(self.stream.id) }
 
-    /// Nobody wants the rest: the stream is aborted. Without effect on one that is over.
+    /// The rest is not wanted: the stream is aborted. Without effect on one that is over.
     public func abandon() { self.node.abandonStream(self.stream.id) }
 }

@@ -5,7 +5,7 @@ import NIOCore
 /// Moves a stream from its plaintext data connection to its reader, on a thread of its own: within the kernel, so that this process sees none
 /// of the bytes and counts them only.
 enum StreamForwarder {
-    /// Moves all that comes, and gives why it ended where that is somebody's fault: the peer's, or the reader's.
+    /// Moves all that comes, and gives why it ended where that is the peer's or the reader's fault.
     static func forward(_ connection: DataConnection, _ flow: IncomingFlow) async -> EarshotError? {
         defer { flow.hasMoved() }
         do throws(EarshotError) {

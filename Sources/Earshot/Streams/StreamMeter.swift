@@ -1,7 +1,7 @@
 import EarshotCore
 import Synchronization
 
-/// How many bytes of a stream have moved and how fast; written where they move, read by whoever asks.
+/// How many bytes of a stream have moved and how fast; written where they move, read by any caller.
 final class StreamMeter: Sendable {
     private struct State {
         var transferred: UInt64 = 0

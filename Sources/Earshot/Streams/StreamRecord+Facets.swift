@@ -8,7 +8,7 @@ extension StreamRecord: PeerTableRow {
         static let open = Facets(rawValue: 1 << 0)
         static let openIncoming = Facets(rawValue: 1 << 1)
         static let openOutgoing = Facets(rawValue: 1 << 2)
-        /// Waits for somebody here to accept it.
+        /// Waits to be accepted on this side.
         static let waiting = Facets(rawValue: 1 << 3)
         /// A data connection is worth it; others come first.
         static let wantsData = Facets(rawValue: 1 << 4)
@@ -37,6 +37,6 @@ extension StreamRecord: PeerTableRow {
         return facets
     }
 
-    /// Whether this side has opened it, and nobody there has accepted it.
+    /// Whether this side has opened it, and the other side has not accepted it yet.
     var isOpeningHere: Bool { self.row.direction == .outgoing && self.row.state == .opening }
 }

@@ -6,7 +6,7 @@ struct StreamRecord: Sendable {
     /// Its half that is on this machine.
     enum Flow {
         case outgoing(OutgoingFlow)
-        /// `nil` until somebody has accepted it.
+        /// `nil` until it is accepted.
         case incoming(IncomingFlow?)
     }
 
@@ -38,7 +38,7 @@ struct StreamRecord: Sendable {
         }
     }
 
-    /// Whether it waits for somebody here to accept it.
+    /// Whether it waits to be accepted on this side.
     var isWaiting: Bool { self.row.direction == .incoming && self.row.state == .opening }
 
     /// The row as it is at the moment.
@@ -51,7 +51,7 @@ struct StreamRecord: Sendable {
     }
 }
 
-/// Somebody who waits for a stream to accept.
+/// A caller that waits for a stream to accept.
 struct StreamAcceptor {
     let id: UInt64
     /// Any name where `nil`.
