@@ -4,7 +4,7 @@ import EarshotSafety
 import EarshotSafety
 import Glibc
 
-/// The command line: `earshot VERB`, a client of the daemon's control API (design section 8).
+/// The command line: `earshot VERB`, a client of the daemon's control API. Its manual page is earshot(1).
 @main
 struct EarshotCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -18,7 +18,7 @@ enum Interrupts {
 
     /// What has come so far.
     struct State {
-        /// Whoever wants to do something before the end.
+        /// The command that has something to do before the end.
         var listener: AsyncStream<CInt>.Continuation?
         /// When the last signal came that was not the same request once more.
         var last: ContinuousClock.Instant?

@@ -79,7 +79,7 @@ enum DaemonPage {
         .Xr earshotd.conf 5 .
         .It Pa /var/lib/earshot
         Its identity, messages and received files.
-        Whoever reads the identity's key there can pose as this machine.
+        A process that reads the identity's key there can pose as this machine.
         .It Pa /run/earshot/earshot.sock
         Its control socket.
         .It Pa \\(ti/.config/earshot/earshotd.conf , \\(ti/.local/state/earshot , $XDG_RUNTIME_DIR/earshot/earshot.sock

@@ -44,7 +44,7 @@ import Testing
         #expect(source.peers { _ in true }.map(\.text) == ["AAAAAAAAAAAA", "BBBBBBBBBBBB", "carol"])
     }
 
-    /// Of an id that is only advertised the beginning means nobody; a name that is as another's id begins means that one.
+    /// Of an id that is only advertised the beginning names no peer; a name that is as another's id begins means that one.
     @Test func whatIsOfferedMeansWhatIsShown() {
         let advertised = String(repeating: "C", count: 52)
         let source = Self.source([

@@ -36,7 +36,7 @@ import Testing
                 .init(name: "lo", isUp: true, isLoopback: true, hasMulticast: false, isPointToPoint: false, addresses: ["127.0.0.1"]),
                 .init(name: "eth0", isUp: true, isLoopback: false, hasMulticast: true, isPointToPoint: false, addresses: ["10.0.0.7"]),
             ],
-            portUser: .nobody, attempts: [.init(address: "10.0.0.7:47110", result: .connected)], firewall: .notPermitted,
+            portUser: .free, attempts: [.init(address: "10.0.0.7:47110", result: .connected)], firewall: .notPermitted,
             clock: .init(now: Date(timeIntervalSince1970: 1_900_000_000), isSynchronised: true),
             disk: .space(
                 path: "/var/lib/earshot",

@@ -17,7 +17,7 @@ import Testing
                0: 00000000000000000000000000000000:B806 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4713 1
             """
         #expect(ListeningSockets(tables: [table, table6]).inodes == [47110: [4711, 4713]])
-        #expect(ListeningSockets(tables: [""]).user(of: 47110) == .nobody)
+        #expect(ListeningSockets(tables: [""]).user(of: 47110) == .free)
         #expect(ListeningSockets(tables: [table]).user(of: 47110) == .unknown, "no process has that inode")
     }
 

@@ -46,18 +46,18 @@ struct FileSendCommand: AsyncParsableCommand {
             }
         let recipients = [self.peer] + self.to
         // All are looked at before the first is sent: a typing error must not leave half of the work done.
-        let files = try self.paths.map { try SourceFile($0) }
-        let canOpen = SourceFile.daemonCanOpen(socketPath: ControlSocket.path(given: options.socket))
+        let sources = try self.paths.map { try LocalSource($0) }
+        let canOpen = LocalSource.daemonCanOpen(socketPath: ControlSocket.path(given: options.socket))
         try await options.withClient { client in
             await ProtectionWarning(client: client).tell(of: recipients)
             var results: [FileUpload.Result] = []
-            for (index, file) in files.enumerated() {
+            for (index, source) in sources.enumerated() {
                 let upload = FileUpload(
-                    file: file, recipients: recipients, client: client,
-                    title: files.count > 1 ? "[\(index + 1)/\(files.count)] \(file.name)" : file.name, queue: queue, digest: digest)
-                let sent = try await canOpen && !file.isLink ? upload.byPath() : upload.byContent()
+                    source: source, recipients: recipients, client: client,
+                    title: sources.count > 1 ? "[\(index + 1)/\(sources.count)] \(source.name)" : source.name, queue: queue, digest: digest)
+                let sent = try await canOpen && !source.isLink ? upload.byPath() : upload.byContent()
                 ProgressLine.leave()
-                for result in sent { result.tell(file: file.name) }
+                for result in sent { result.tell(file: source.name) }
                 results += sent
             }
             if options.json {

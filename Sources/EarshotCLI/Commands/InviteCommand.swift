@@ -33,18 +33,18 @@ struct InviteCommand: AsyncParsableCommand {
     ) async throws -> ControlReply<ControlAPI.Invitation> {
         // Subscribed first, so that a decision is seen however soon it comes.
         let events = try await client.events()
-        let asked = Asked<ControlReply<ControlAPI.Invitation>>()
+        let pending = PendingReply<ControlReply<ControlAPI.Invitation>>()
         return try await Interrupts.takingBack {
-            guard let made = await asked.answer()?.value, made.state == .pending else { return }
+            guard let made = await pending.answer()?.value, made.state == .pending else { return }
             try? await client.withdraw(made.id)
         } _: {
             // As exact as the API tells times.
             let began = Date().addingTimeInterval(-0.001)
             let made: ControlReply<ControlAPI.Invitation>
             do {
-                made = try await asked.ask { try await client.invite(request, wait: false) }
+                made = try await pending.ask { try await client.invite(request, wait: false) }
             } catch let error as ControlError {
-                // Whether the daemon had it is not known; nobody here waits for an answer any more.
+                // Whether the daemon had it is not known; no command waits for an answer any more.
                 if error.leavesOpen { await Self.withdraw(client, to: request.peer, since: began) }
                 throw error
             }
@@ -78,7 +78,7 @@ struct InviteCommand: AsyncParsableCommand {
         let name = invitation.peerName.escapedForDisplay
         let reason = invitation.error?.message
         switch invitation.state {
-        // Nobody was asked, and perhaps nobody is there.
+        // No peer was asked, and perhaps none is there.
         case .known(.accepted) where invitation.createdAt != nil && invitation.createdAt == invitation.expiresAt:
             Standard.note("there is a session with \(name) already; say something: earshot send \(name) hello")
         case .known(.accepted): Standard.note("\(name) accepted; say something: earshot send \(name) hello")

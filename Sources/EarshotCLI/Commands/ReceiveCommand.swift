@@ -4,7 +4,7 @@ import EarshotSafety
 
 struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "receive", abstract: "Print the messages that nobody has read yet, the oldest first.",
+        commandName: "receive", abstract: "Print the unread messages, the oldest first.",
         discussion: """
             Without --follow, --count or --timeout it prints what is there and ends. While it waits it also prints unreliable messages, which \
             reach only those who are listening.

@@ -20,7 +20,7 @@ struct SendCommand: AsyncParsableCommand {
         case reliable, unreliable
     }
 
-    /// The longest body, in bytes (design section 1).
+    /// The longest body, in bytes: EarshotWire's Frames.md ("message").
     static let bodyLimit = 1024 * 1024
 
     @Argument(help: .peer, completion: .reachablePeer)
@@ -35,7 +35,7 @@ struct SendCommand: AsyncParsableCommand {
     var to: [String] = []
     @Flag(name: .long, help: "Send to every peer in a session, instead of PEER.")
     var all = false
-    @Option(name: .long, help: "reliable, or unreliable: at once or not at all, to whoever is listening.")
+    @Option(name: .long, help: "reliable, or unreliable: at once or not at all, to peers that are listening.")
     var mode = Mode.reliable
     @Option(name: .long, help: ArgumentHelp("The content type; text/plain where it is text.", valueName: "mime"))
     var type: String?
@@ -51,7 +51,7 @@ struct SendCommand: AsyncParsableCommand {
     mutating func validate() throws {
         if self.all {
             if !self.to.isEmpty { throw ValidationError("give either --all or the peers, not both") }
-            // Nobody is named, so all the words are the message's.
+            // No peer is named, so all the words are the message's.
             self.text = (self.peer.map { [$0] } ?? []) + self.text
             self.peer = nil
         } else if self.peer == nil {

@@ -8,7 +8,7 @@ struct StreamAcceptCommand: AsyncParsableCommand {
         commandName: "accept", abstract: "Wait for a stream, and write it to standard output.",
         discussion: "Without a name, the next stream of any name. Ends with an error where the stream did not come to its end.")
 
-    @Argument(help: ArgumentHelp("What the stream was called by whoever opened it.", valueName: "name"))
+    @Argument(help: ArgumentHelp("What the stream was called by the side that opened it.", valueName: "name"))
     var name: String?
     @Option(name: .long, help: ArgumentHelp("Only a stream of this peer.", valueName: "peer"), completion: .provenPeer)
     var from: String?

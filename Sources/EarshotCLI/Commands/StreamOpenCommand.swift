@@ -6,7 +6,7 @@ import Glibc
 struct StreamOpenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "open", abstract: "Send standard input, and wait until the far reader has taken all of it.",
-        discussion: "Somebody there has 30 seconds to accept it: earshot stream accept NAME.")
+        discussion: "It has to be accepted there within 30 seconds: earshot stream accept NAME.")
 
     @Argument(help: .peer, completion: .reachablePeer)
     var peer: String
@@ -14,7 +14,7 @@ struct StreamOpenCommand: AsyncParsableCommand {
     var name: String
     @OptionGroup var options: GlobalOptions
 
-    /// How long nobody may have accepted it before that is said.
+    /// How long it may wait to be accepted before that is said.
     private static let patience: Duration = .seconds(1)
 
     mutating func validate() throws {

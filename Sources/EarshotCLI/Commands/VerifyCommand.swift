@@ -7,7 +7,7 @@ struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify", abstract: "Compare digits with a peer's person, to know whose key it is, and trust it if they are equal.",
         discussion:
-            "Type it on both machines; each shows six digits. Read them to each other: they are the same unless somebody sits in between.")
+            "Type it on both machines; each shows six digits. Read them to each other: without a man in the middle they are the same.")
 
     @Argument(help: .peer, completion: .peer(notYet: .blocked))
     var peer: String
@@ -38,12 +38,12 @@ struct VerifyCommand: AsyncParsableCommand {
     ) async throws -> ControlReply<ControlAPI.Verification> {
         // Subscribed first, so that the digits are seen however soon they come.
         let events = try await client.events()
-        let asked = Asked<ControlReply<ControlAPI.Verification>>()
+        let pending = PendingReply<ControlReply<ControlAPI.Verification>>()
         return try await Interrupts.takingBack {
-            guard let started = await asked.answer() else { return }
+            guard let started = await pending.answer() else { return }
             _ = try? await client.endVerification(of: started.value.peerID, mismatch: false)
         } _: {
-            let started = try await asked.ask { try await client.verify(name, timeoutSeconds: timeout) }
+            let started = try await pending.ask { try await client.verify(name, timeoutSeconds: timeout) }
             guard started.value.state == .waiting else { return started }
             let id = started.value.peerID
             Standard.note("waiting for earshot verify to be typed on \(started.value.peerName.escapedForDisplay) too")

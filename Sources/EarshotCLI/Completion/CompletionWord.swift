@@ -4,7 +4,8 @@ import EarshotSafety
 /// One word that a shell may put on the command line, and what it is.
 ///
 /// Peers choose names, and a shell is a programming language: bash's `compgen -W` expands every word that it is given, so that a peer
-/// named `$(reboot)` would be obeyed by whoever presses Tab. Each shell is therefore given the word in the form that means nothing but itself.
+/// named `$(reboot)` would run as the user who presses Tab. Each shell is therefore given the word in the form that means nothing but
+/// itself.
 struct CompletionWord: Hashable, Sendable {
     /// A name, which may hold anything that is visible.
     let text: String

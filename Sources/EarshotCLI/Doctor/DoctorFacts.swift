@@ -1,7 +1,7 @@
 import EarshotControl
 import FoundationEssentials
 
-/// Everything that the checks judge by, gathered once. Strings are as they were found: whoever shows one escapes it.
+/// Everything that the checks judge by, gathered once. Strings are as they were found: they are escaped where they are shown.
 struct DoctorFacts: Sendable {
     var caller: Caller
     var socket: Socket
@@ -38,10 +38,10 @@ struct DoctorFacts: Sendable {
         }
 
         enum State: Hashable, Sendable {
-            /// Somebody takes connections.
+            /// A process takes connections.
             case answers
             case missing
-            /// It is there and nobody serves it.
+            /// It is there and no process serves it.
             case refused
             /// The permissions stand in the way: of the socket or of a directory above it.
             case denied(owner: String, group: String, isForGroup: Bool)
@@ -59,7 +59,7 @@ struct DoctorFacts: Sendable {
 
     /// What the daemon says.
     enum Daemon: Sendable {
-        /// Nobody answers at the socket.
+        /// No process answers at the socket.
         case notAsked
         /// It does not answer as it should; in words.
         case failed(String)
@@ -114,8 +114,9 @@ struct DoctorFacts: Sendable {
     }
 
     enum PortUser: Hashable, Sendable {
-        case nobody
-        /// Somebody whose process only root may see.
+        /// No process listens on it.
+        case free
+        /// A process that only root may see.
         case unknown
         case process(Int32, name: String)
     }
@@ -152,7 +153,7 @@ struct DoctorFacts: Sendable {
     }
 
     enum Disk: Hashable, Sendable {
-        /// Where the state is, nobody says.
+        /// Where the state is, is not known.
         case unknown
         /// In words.
         case failed(path: String, String)

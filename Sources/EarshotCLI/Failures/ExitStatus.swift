@@ -1,4 +1,4 @@
-/// How the process ends (design section 8, after sysexits.h).
+/// How the process ends: "Exit status" of earshot(1), after sysexits.h.
 enum ExitStatus: Int32, Sendable, CaseIterable {
     case done = 0
     case failure = 1

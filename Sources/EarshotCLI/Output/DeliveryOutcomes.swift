@@ -33,7 +33,7 @@ struct DeliveryOutcomes {
             let reason = recipient.error?.message ?? "it was not confirmed in time and may or may not have arrived"
             self.note("\(place)not delivered to \(Words.short(recipient.peerID).escapedForDisplay): \(reason.escapedForDisplay)")
             if code == "not-connected", self.room > 0, recipient.error?.message.contains("earshot ") != true {
-                // All of it: of a peer that is only advertised, the beginning means nobody.
+                // All of it: of a peer that is only advertised, the beginning names no peer.
                 Standard.say("ask for a session first: earshot invite \(recipient.peerID.escapedForDisplay)")
             }
             self.statuses.insert(ExitStatus(code: code))

@@ -1,7 +1,7 @@
 import EarshotControl
 import EarshotSafety
 
-/// Says, on standard error, that a name has come back with another key, of an impostor or of somebody with a new key, or that two known
+/// Says, on standard error, that a name has come back with another key, of an impostor or of a peer with a new key, or that two known
 /// peers share one.
 struct NameWarning: Sendable {
     let client: ControlClient

@@ -125,7 +125,7 @@ enum Render {
         }.joined()
     }
 
-    /// A message with its time and sender; further lines are indented, so that no text can pass for a message of someone else.
+    /// A message with its time and sender; further lines are indented, so that no text can pass for a message of another peer.
     static func message(_ message: ControlAPI.Message) -> String {
         let mark = message.mode == .unreliable ? " (unreliable)" : ""
         let head = "\(Words.time(message.receivedAt ?? message.sentAt)) \(message.sender.name.escapedForDisplay)\(mark): "

@@ -6,10 +6,10 @@ enum Terminal {
     static var isOutput: Bool { isatty(STDOUT_FILENO) == 1 }
     /// Whether standard error is one that a progress line can be drawn on.
     static var isError: Bool { isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb" }
-    /// Whether somebody sits there who can be asked.
+    /// Whether there is a terminal at which a person can be asked.
     static var canAsk: Bool { isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1 }
 
-    /// Asks on standard error and reads a line, in lower case without blanks around it; empty where nobody answers.
+    /// Asks on standard error and reads a line, in lower case without blanks around it; empty where there is no answer.
     static func ask(_ question: String) -> String {
         _ = Array(question.utf8).withUnsafeBytes { Standard.write($0, to: STDERR_FILENO) }
         return (readLine() ?? "").lowercased().split(separator: " ").joined(separator: " ")

@@ -66,7 +66,7 @@ struct FileDownload: Sendable {
         }
         let file = try Self.open(path)
         var offset: UInt64 = 0
-        while case let bytes = try file.bytes(at: offset, count: SourceFile.pieceSize), !bytes.isEmpty {
+        while case let bytes = try file.bytes(at: offset, count: LocalSource.pieceSize), !bytes.isEmpty {
             offset += UInt64(bytes.count)
             try await body(ByteBuffer(bytes: bytes))
         }

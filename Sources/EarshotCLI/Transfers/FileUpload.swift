@@ -2,9 +2,9 @@ import EarshotControl
 import EarshotSafety
 import Synchronization
 
-/// Sends one file to its recipients and follows it to the end, or to where it waits with the daemon.
+/// Sends one file or directory to its recipients and follows it to the end, or to where it waits with the daemon.
 struct FileUpload: Sendable {
-    let file: SourceFile
+    let source: LocalSource
     let recipients: [String]
     let client: ControlClient
     /// What it is called on the progress line: its name, and which of how many it is.
@@ -14,13 +14,13 @@ struct FileUpload: Sendable {
     /// What the receivers check; `nil` for the usual one.
     let digest: ControlAPI.Resource.Digest?
 
-    /// The daemon opens the file itself; a signal cancels the transfer, unless it was queued.
+    /// The daemon opens the path itself; a signal cancels the transfer, unless it was queued.
     func byPath() async throws -> [Result] {
         let request = ControlAPI.ResourceRequest(
-            to: self.recipients, path: self.file.absolutePath, queue: self.queue ? true : nil, digest: self.digest.map { .known($0) })
+            to: self.recipients, path: self.source.absolutePath, queue: self.queue ? true : nil, digest: self.digest.map { .known($0) })
         let rows = TransferRows()
         return try await self.takingBack(rows) {
-            // Subscribed first, so that not even the end of a small file is missed.
+            // Subscribed first, so that not even the end of a short transfer is missed.
             let events = try await self.client.events()
             do {
                 try await rows.make { try await self.client.sendResource(request).value.resources }
@@ -69,7 +69,8 @@ struct FileUpload: Sendable {
             let (size, bytes) = try self.content()
             try await rows.make {
                 try await self.client.sendResource(
-                    to: recipient, name: self.file.name, kind: self.file.kind, size: size, content: bytes, digest: self.digest, queue: true
+                    to: recipient, name: self.source.name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
+                    queue: true
                 ).value.resources
             }
             return try await self.follow(rows, events)
@@ -78,14 +79,14 @@ struct FileUpload: Sendable {
 
     private func upload(to recipient: String) async throws -> Result {
         let (size, bytes) = try self.content()
-        let name = self.file.name
+        let name = self.source.name
         let answer = try await TransferFollower.sayingWhoIsAwaited(name) {
             let resources = (try? await self.client.resources().value.resources) ?? []
             // The row is not known yet: the newest of the name is this one's.
             return resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name == name }.map { [$0.peerName] } ?? []
         } _: {
             try await self.client.sendResource(
-                to: recipient, name: name, kind: self.file.kind, size: size, content: bytes, digest: self.digest)
+                to: recipient, name: name, kind: self.source.kind, size: size, content: bytes, digest: self.digest)
         }
         guard let resource = answer.value.resources.first else {
             throw ControlError.malformed("the daemon's answer names no resource")
@@ -93,12 +94,12 @@ struct FileUpload: Sendable {
         return Result(resource, mayWait: false)
     }
 
-    /// The file's size and bytes, whose reading draws the progress line: the daemon takes them as its peer does.
+    /// The size and bytes, whose reading draws the progress line: the daemon takes them as its peer does.
     private func content() throws -> (size: Int64, bytes: AsyncStreamOfBytes) {
         let shown = Mutex<ContinuousClock.Instant?>(nil)
         let size = Mutex<UInt64>(0)
         let start = ContinuousClock.now
-        let (total, bytes) = try self.file.content { read in
+        let (total, bytes) = try self.source.content { read in
             let now = ContinuousClock.now
             let isDue = shown.withLock { last in
                 guard last.map({ now - $0 > .milliseconds(100) }) ?? true else { return false }
@@ -111,7 +112,7 @@ struct FileUpload: Sendable {
             ProgressLine.draw(name: self.title, transferred: read, size: size.withLock { $0 }, rate: rate)
         }
         size.withLock { $0 = total }
-        guard let length = Int64(exactly: total) else { throw CommandFailure(.data, "\(self.file.path.escapedForDisplay) is too large") }
+        guard let length = Int64(exactly: total) else { throw CommandFailure(.data, "\(self.source.path.escapedForDisplay) is too large") }
         return (length, bytes)
     }
 }

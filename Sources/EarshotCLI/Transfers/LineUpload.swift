@@ -71,7 +71,7 @@ struct LineUpload: Sendable {
     func run(_ client: ControlClient) async throws {
         let state = Mutex(State())
         let stream = AsyncStreamOfBytes {
-            // Off the cooperative threads: it waits for whoever writes the lines.
+            // Off the cooperative threads: it waits for the program that writes the lines.
             try await NIOThreadPool.singleton.runIfActive { self.next(state) }
         }
         var outcomes = DeliveryOutcomes(isQueued: self.template.isQueued, isUnreliable: self.template.isUnreliable)

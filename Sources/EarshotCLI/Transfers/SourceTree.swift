@@ -46,7 +46,7 @@ struct SourceTree: Sendable {
         }
     }
 
-    /// What a tree's fault is for whoever typed the command.
+    /// What a tree's fault is for the person who typed the command.
     static func failure(_ error: any Error) -> CommandFailure {
         switch error {
         case let error as CommandFailure: error

@@ -2,7 +2,7 @@ import Glibc
 
 /// The pipes that connect this process with its neighbours.
 enum StandardPipe {
-    /// What a pipe may hold, in bytes: as much as the kernel gives to anybody.
+    /// What a pipe may hold, in bytes: as much as the kernel gives to an unprivileged process.
     private static let capacity: CInt = 1024 * 1024
 
     /// fcntl(2)'s F_SETPIPE_SZ, which the library's Swift overlay leaves out.

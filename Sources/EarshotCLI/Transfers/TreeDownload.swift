@@ -41,7 +41,7 @@ extension FileDownload {
     private func forEachOfTree(_ source: SourceTree?, _ body: (ByteBuffer) async throws -> Void) async throws {
         guard let source else { return try await self.client.content(of: self.resource.id, asTree: true).forEach(body) }
         var offset: UInt64 = 0
-        while let bytes = try source.next(at: offset, count: SourceFile.pieceSize) {
+        while let bytes = try source.next(at: offset, count: LocalSource.pieceSize) {
             offset += UInt64(bytes.count)
             try await body(ByteBuffer(bytes: bytes))
         }
@@ -50,7 +50,7 @@ extension FileDownload {
     /// To standard output, as a tar archive.
     func printTree() async throws {
         if let path = self.resource.publishedPath {
-            try SourceTree.archive(path, named: self.resource.name, pieceSize: SourceFile.pieceSize) { try Standard.write($0) }
+            try SourceTree.archive(path, named: self.resource.name, pieceSize: LocalSource.pieceSize) { try Standard.write($0) }
         } else {
             try await self.client.content(of: self.resource.id).forEach { try Standard.write(Array($0.readableBytesView)) }
         }

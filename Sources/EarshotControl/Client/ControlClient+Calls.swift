@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import NIOHTTP1
 
-/// The calls of the API, in the order of design section 7.
+/// The calls of the API (`GET /v1/openapi.json`), in the order of the README's table.
 extension ControlClient {
     /// `GET /v1/status`
     package func status() async throws(ControlError) -> ControlReply<ControlAPI.Status> {

@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// A client of the control API on the daemon's Unix socket (design section 7).
+/// A client of the control API on the daemon's Unix socket. The API's document is `earshotd/OpenAPI/openapi.json`.
 ///
 /// One call a function, in `ControlClient+Calls.swift`. A call that only looks is given up after a while without an answer; the others have
 /// no time limit of their own, since several of them wait for a person or for another machine: cancel the task to give one up. Made by
@@ -16,7 +16,7 @@ package struct ControlClient: Sendable {
     /// The most bytes of an answer that is not a stream: a page of messages fits.
     static let answerLimit = 256 * 1024 * 1024
 
-    /// How long a daemon may take to answer a call that waits for nobody: far longer than a busy one takes, so that it hangs.
+    /// How long a daemon may take to answer a call that waits for no peer or person: far longer than a busy one takes, so that it hangs.
     package static let patience: Duration = .seconds(30)
     private let patience: Duration
     private let onUnreadable: @Sendable (String) -> Void

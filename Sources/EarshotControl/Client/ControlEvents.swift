@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 
-/// The daemon's event stream: one JSON object a line (design section 7). The reader is subscribed once it has one of these.
+/// The daemon's event stream: one JSON object a line (`GET /v1/events` in the API's document). The reader is subscribed once it has one of
+/// these.
 package struct ControlEvents: Sendable {
     private let lines: ControlLines
     private let client: ControlClient

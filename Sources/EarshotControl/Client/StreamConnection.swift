@@ -38,7 +38,7 @@ final class StreamConnection {
         guard result == 0 else { throw Self.unreachable(socketPath, errno) }
         // Asked for rather than waited for, so that an answer is seen while a body is written.
         _ = fcntl(self.descriptor, F_SETFL, fcntl(self.descriptor, F_GETFL) | O_NONBLOCK)
-        // As much as the kernel gives to anybody; it doubles what it is asked for.
+        // As much as the kernel gives to an unprivileged process; it doubles what it is asked for.
         var size: CInt = 1024 * 1024
         setsockopt(self.descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
     }
@@ -67,7 +67,7 @@ final class StreamConnection {
     func send(_ method: String, _ path: String, chunks: Bool) throws(ControlError) {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nUser-Agent: earshot/\(EarshotVersion.current)\r\nConnection: close\r\n"
         if chunks { head += "Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n" }
-        // Whoever has answered before it was asked is read, and found to be no daemon.
+        // What has answered before it was asked is read, and found to be no daemon.
         _ = try self.write("\(head)\r\n", more: false)
     }
 

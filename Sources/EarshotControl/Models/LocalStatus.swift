@@ -1,5 +1,5 @@
 extension ControlAPI {
-    /// What of the daemon's status is this machine's own business: for whoever looks after it, as `earshot doctor` does.
+    /// What of the daemon's status is this machine's own business: for its administrator, and for `earshot doctor`.
     package struct Local: Codable, Hashable, Sendable {
         /// As advertised: the display name, unless it collided; `nil` where nothing is advertised.
         @ExplicitNull package var instanceName: String?

@@ -31,7 +31,7 @@ extension ControlAPI {
         package let sources: [String]
         /// Why it could not be reached when that was last tried, for a peer that the settings name or for which another key answers.
         @ReadableValue package var error: Failure?
-        /// Who trusts or blocks it; absent where nobody does.
+        /// Who trusts or blocks it; absent where no decision was made.
         package let trustSource: Tolerant<TrustSource>?
         /// When its trust ends by itself.
         @ReadableValue package var trustExpiresAt: Date?

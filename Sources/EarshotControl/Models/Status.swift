@@ -83,7 +83,7 @@ extension ControlAPI {
         package let sessions: Int
         /// Invitations waiting for an answer here.
         package let invitations: Int
-        /// Messages in the inbox that nobody has read.
+        /// Unread messages in the inbox.
         package let unread: Int
         /// Resources on their way, either direction.
         package let transfers: Int

@@ -2,14 +2,14 @@ import EarshotControl
 import EarshotSafety
 
 extension Check {
-    /// The port that is listened on where nobody chose one.
+    /// The port that is listened on where none was chosen.
     static let standardPort = 47110
 
     /// The port, and who else has it.
     static let port = Check("port") { facts in
         let user: String? =
             switch facts.portUser {
-            case .nobody: nil
+            case .free: nil
             case .unknown: "another program (as root, this names it)"
             case .process(let id, let name): "\(name.escapedForDisplay) (process \(id))"
             }

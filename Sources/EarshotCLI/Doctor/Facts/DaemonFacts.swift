@@ -2,7 +2,7 @@ import EarshotControl
 import EarshotSafety
 
 extension DoctorFacts.Daemon {
-    /// How long the daemon may take to answer: it asks nobody else for this.
+    /// How long the daemon may take to answer: it asks no other program for this.
     static let patience: Duration = .seconds(5)
 
     /// Asks the daemon how it does.
@@ -51,7 +51,7 @@ extension DoctorFacts {
         return DoctorFacts(
             caller: Account.caller(), socket: socket, daemon: daemon, version: EarshotVersion.current, settings: Settings.gather(),
             avahi: Avahi.gather(), bus: Bus.gather(), interfaces: Interface.gather(),
-            portUser: portOfInterest == 0 ? .nobody : ListeningSockets.now().user(of: portOfInterest),
+            portUser: portOfInterest == 0 ? .free : ListeningSockets.now().user(of: portOfInterest),
             attempts: Self.attempts(daemon.status?.addresses ?? []), firewall: Firewall.gather(), clock: Clock.gather(),
             disk: Disk.gather(stateDirectory: local?.stateDirectory, choice: socket.choice))
     }

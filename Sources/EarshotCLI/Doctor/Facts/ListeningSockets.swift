@@ -27,7 +27,7 @@ struct ListeningSockets: Hashable, Sendable {
 
     /// Who listens on the port, as far as this user may know.
     func user(of port: Int) -> DoctorFacts.PortUser {
-        guard let wanted = self.inodes[port] else { return .nobody }
+        guard let wanted = self.inodes[port] else { return .free }
         let links = Set(wanted.map { "socket:[\($0)]" })
         for process in SmallFile.entries("/proc").compactMap({ Int32($0) }).sorted() {
             let descriptors = "/proc/\(process)/fd"

@@ -27,7 +27,7 @@ enum SocketProbe {
             }
         }
         let code = errno
-        // EAGAIN: somebody listens and is busy.
+        // EAGAIN: a process listens and is busy.
         if result == 0 || code == EAGAIN { return (descriptor, 0) }
         close(descriptor)
         return (-1, code)
@@ -40,7 +40,7 @@ enum SocketProbe {
         return code == 0
     }
 
-    /// Sends a line to a Unix socket and waits for anything back: `nil` where nobody takes connections.
+    /// Sends a line to a Unix socket and waits for anything back: `nil` where no process takes connections.
     static func talks(path: String, line: String) -> Bool? {
         let (descriptor, code) = self.connect(path: path)
         guard code == 0, descriptor >= 0 else { return nil }

@@ -10,7 +10,7 @@ struct PacketMatch {
     private enum Field {
         case number(Int)
         case text(String)
-        /// One of these; which, nobody knows.
+        /// One of these; which, is not known.
         case oneOf([String])
         /// The packet has no such field, so that no comparison with it holds.
         case absent

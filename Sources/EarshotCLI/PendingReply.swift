@@ -1,9 +1,10 @@
 import Synchronization
 
-/// What the daemon is being asked for, for whoever has to take it back: a signal may come while the answer is under way.
+/// A request to the daemon whose reply may still be under way when a signal comes: the interruption waits for it, and takes back what came
+/// of it.
 ///
 /// The daemon makes it as soon as it has the question. Taken back only once it is known, it cannot be left standing.
-final class Asked<Value: Sendable>: Sendable {
+final class PendingReply<Value: Sendable>: Sendable {
     private struct State {
         var isAsking = false
         var value: Value?

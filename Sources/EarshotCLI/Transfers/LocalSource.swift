@@ -5,7 +5,7 @@ import NIOCore
 import Synchronization
 
 /// A file or a directory that a person wants to send.
-struct SourceFile: Sendable {
+struct LocalSource: Sendable {
     /// How much is read at once, in bytes.
     static let pieceSize = 256 * 1024
 
