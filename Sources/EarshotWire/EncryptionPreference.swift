@@ -1,4 +1,4 @@
-/// What a peer wants of the transport; both sides' preferences together decide (design section 3).
+/// What a peer wants of the transport; both sides' preferences together decide: the table in Handshake.md.
 public enum EncryptionPreference: String, Sendable, Hashable, Codable, CaseIterable {
     /// Plaintext only.
     case none

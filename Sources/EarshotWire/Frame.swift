@@ -380,7 +380,7 @@ package struct DataToken: Sendable, Hashable {
         self.bytes = .random(count: WireLimits.dataToken)
     }
 
-    /// A fresh one; nobody may guess what the generator makes.
+    /// A fresh one; what the generator makes must not be guessable.
     package init(using generator: inout some RandomNumberGenerator) {
         self.bytes = (0..<WireLimits.dataToken).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
     }

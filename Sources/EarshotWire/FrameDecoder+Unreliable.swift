@@ -9,7 +9,7 @@ import NIOCore
 extension FrameDecoder {
     /// The fewest that are taken together: fewer come from ``next()``, with whatever stands between them.
     package static let shortestRun = 8
-    /// The most bytes of bodies in one run. They share their storage, so that whoever keeps one message keeps no more than this.
+    /// The most bytes of bodies in one run. They share their storage, so that a reader that keeps one message keeps no more than this.
     package static let runBytes = 16 * 1024
 
     /// A run of unreliable messages, whole and of one content type, at the front of what was fed; empty where there is none.

@@ -68,7 +68,7 @@ package struct HandshakeStateMachine: Sendable {
         case proven(ProvenPeer)
         case refuse(WireError)
         /// Refuse with `preferenceRewritten` where one of these verifies, else with `badProof`: they are what the peer has signed
-        /// if someone in between changed an encryption preference.
+        /// if a man in the middle changed an encryption preference.
         case refuseUnproven(rewritten: [ProofCheck])
     }
 

@@ -2,7 +2,7 @@ import Crypto
 
 /// What two persons compare: six digits that both sides derive from the connection's transcript and a nonce of each.
 ///
-/// Whoever sits in between has two transcripts, and one try at a million to find nonces that give both sides the same digits: the
+/// A man in the middle has two transcripts, and one try at a million to find nonces that give both sides the same digits: the
 /// commitment fixes the first nonce before the second is known, and the second before the first is.
 package enum VerificationDigits {
     /// How many digits there are.

@@ -25,7 +25,7 @@ package struct VerificationStateMachine: Sendable {
         case ended(VerificationFrame.EndReason)
         /// Explained by frames crossing: nothing to do.
         case ignore
-        /// What was revealed is not what was committed to: somebody has tried to choose the digits. Refuse, and remember.
+        /// What was revealed is not what was committed to: the peer has tried to choose the digits. Refuse, and remember.
         case falseReveal(WireError)
         /// Out of order: refuse with this, and close.
         case violation(WireError)

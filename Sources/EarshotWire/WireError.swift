@@ -28,10 +28,10 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
     case badProof
     /// The two preferences agree on no transport, or on another than the one in use.
     case encryptionMismatch
-    /// Both preferences give TLS, and the connection is plaintext: someone in between has stripped it.
+    /// Both preferences give TLS, and the connection is plaintext: a man in the middle has stripped it.
     case downgradeDetected
-    /// The peer signed another preference than the one that came, or was shown another than the one that was sent: someone in
-    /// between has rewritten it, to have plaintext.
+    /// The peer signed another preference than the one that came, or was shown another than the one that was sent: a man in the
+    /// middle has rewritten it, to have plaintext.
     case preferenceRewritten
     /// The peer has spoken TLS with this side before, and now comes in plaintext.
     case spokenTLSBefore

@@ -29,7 +29,7 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
     }
 
     /// A fresh identifier that sorts by its time (RFC 9562 section 5.7, version 7, with the fraction of the millisecond in `rand_a`):
-    /// whoever keeps many of them in an index adds at its end. 62 bits are the system's randomness.
+    /// an index of many of them grows at its end. 62 bits are the system's randomness.
     package static func timeOrdered(secondsSince1970: Double) -> Self {
         var generator = SystemRandomNumberGenerator()
         return Self.timeOrdered(secondsSince1970: secondsSince1970, random: generator.next())

@@ -6,7 +6,7 @@ import Testing
 enum Fixtures {
     struct NamedFrame: Sendable {
         let name: String
-        /// The values in words, for whoever reads the vectors without this code.
+        /// The values in words, for readers of the vectors without this code.
         let note: String
         let frame: Frame
     }

@@ -1,7 +1,7 @@
 import EarshotWire
 import Testing
 
-/// Every string that a peer can put into a frame, and what becomes of it: a new one fails here until somebody has thought about it.
+/// Every string that a peer can put into a frame, and what becomes of it: a new one fails here until it is listed with what becomes of it.
 @Suite struct FrameStringTests {
     /// By frame and field. `label`: refused on the wire unless it is a `DisplayName`, a `ServiceType` or a `StreamName`. `shown`: becomes
     /// text that goes through `escapedForDisplay` wherever it is shown. `name`: becomes a path, through `SafeName` and no other way.

@@ -1,7 +1,7 @@
 import EarshotWire
 import Foundation
 
-/// The published vectors: files in `Vectors/`, read by these tests and by whoever writes another implementation.
+/// The published vectors: files in `Vectors/`, read by these tests and by those of other implementations.
 enum Vectors {
     /// A frame that decodes, and encodes to the same bytes.
     struct FrameVector: Codable, Sendable {

@@ -53,7 +53,7 @@ import Testing
         #expect(ours?.utf8.count == 6)
     }
 
-    /// Somebody in between has two transcripts, and hands the frames on as they are: the commitment is bound to one of them.
+    /// A man in the middle has two transcripts, and hands the frames on as they are: the commitment is bound to one of them.
     @Test func aTranscriptThatDiffersIsNoticed() throws {
         let other = Transcript(initiatorHello: [1], responderHello: [3], transport: .tls)
         let (ours, theirs) = try self.compare(self.sides(other))
