@@ -165,7 +165,7 @@ final class AvahiEngine {
         self.attempts = min(self.attempts + 1, 1_000)
     }
 
-    /// A daemon that hangs is noticed by asking it; whoever watches this thread sees how long the answer takes.
+    /// A daemon that hangs is noticed by asking it; the watcher of this thread sees how long the answer takes.
     private func ping(now: Duration) {
         switch self.connection {
         case .disconnected, .connecting: return

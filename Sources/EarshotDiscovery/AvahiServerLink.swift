@@ -138,7 +138,7 @@ final class AvahiServerLink: AvahiLink {
             server, AvahiIfIndex(AVAHI_IF_UNSPEC), AvahiProtocol(AVAHI_PROTO_UNSPEC), type, nil, AVAHI_LOOKUP_USE_MULTICAST,
             { _, interface, proto, event, name, _, _, flags, context in
                 guard let link = AvahiServerLink.link(context) else { return }
-                // Local to this responder, which serves nobody but us.
+                // Local to this responder, which serves this process alone.
                 let isOwn = flags.rawValue & AVAHI_LOOKUP_RESULT_LOCAL.rawValue != 0
                 let error = link.failure("").code
                 if let signal = link.signal(for: event, interface: interface, proto: proto, name: name, isOwn: isOwn, error: error) {
@@ -236,7 +236,7 @@ extension AvahiServerLink {
 
     private static func log(_ level: AvahiLogLevel, _ text: UnsafePointer<CChar>?) {
         guard let text, let logger = self.logger.withLock({ $0 }) else { return }
-        // Its warnings are about other stacks and odd packets: of interest to nobody but a developer.
+        // Its warnings are about other stacks and odd packets: of interest to developers alone.
         logger.log(level: level == AVAHI_LOG_ERROR ? .warning : .debug, "embedded responder: \(String(cString: text))")
     }
 }

@@ -10,7 +10,7 @@ enum AvahiThread {
     /// Runs `body` on a new thread and returns what it returned: soon after the task is cancelled, for `body` then sees `isStopped`.
     /// The result is why the work ended without having been asked to, `nil` where it was.
     ///
-    /// A daemon that hangs can hold `body` in a D-Bus call for 25 s. Nobody waits that long for the end: past
+    /// A daemon that hangs can hold `body` in a D-Bus call for 25 s. The caller does not wait that long for the end: past
     /// `DiscoveryLimits.farewell`, or at once where it is known to hang, the thread is left to finish by itself.
     static func run(
         isHung: @escaping @Sendable () -> Bool = { false }, _ body: @escaping @Sendable (AvahiLoop) -> String?
@@ -153,7 +153,7 @@ final class StopSignal: Sendable {
             state.isStopped = true
             if let poll = OpaquePointer(bitPattern: state.poll) { avahi_simple_poll_wakeup(poll) }
         }
-        // One that is to stop may be left behind in a call; nobody waits for its answer.
+        // One that is to stop may be left behind in a call; no caller waits for its answer.
         self.end()
     }
 

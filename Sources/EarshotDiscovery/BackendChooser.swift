@@ -58,7 +58,7 @@ struct BackendChooser {
         }
     }
 
-    /// Begins; where Avahi cannot be there at all, nobody waits for it.
+    /// Begins; where Avahi cannot be there at all, it is not waited for.
     mutating func start(now: Duration, avahiIsConceivable: Bool) -> StartAction {
         guard avahiIsConceivable else {
             self.state = .embedded

@@ -27,7 +27,7 @@ struct Pulse {
     }
 }
 
-/// The pulse of one run of an Avahi thread, shared with whoever watches it.
+/// The pulse of one run of an Avahi thread, shared with its watcher.
 final class SharedPulse: Sendable {
     private let clock = ContinuousClock()
     private let start: ContinuousClock.Instant

@@ -83,7 +83,7 @@ struct ResolverSchedule {
         return false
     }
 
-    /// The instance's resolver answered; false when nobody asks for it any more.
+    /// The instance's resolver answered; false when it is not asked for any more.
     mutating func resolved(_ key: Sighting.Key, now: Duration) -> Bool {
         guard var entry = self.entries[key] else { return false }
         entry.heardAt = now
@@ -139,7 +139,7 @@ struct ResolverSchedule {
         return (close, open)
     }
 
-    /// When `rotate` is next worth calling; `nil` while nobody waits.
+    /// When `rotate` is next worth calling; `nil` while no instance waits.
     func nextTurn(now: Duration) -> Duration? {
         guard self.entries.count > self.openCount else { return nil }
         var next = now + .seconds(1)

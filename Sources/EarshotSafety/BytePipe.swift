@@ -6,7 +6,7 @@ import Glibc
 ///
 /// One thread uses it. A lost connection is SIGPIPE where the process does not ignore that.
 package final class BytePipe {
-    /// How many bytes it is to hold: as many as the kernel gives to anybody.
+    /// How many bytes it is to hold: as many as the kernel gives to an unprivileged process.
     private static let size: CInt = 1024 * 1024
     /// How many go at once through memory.
     private static let copied = 256 * 1024

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// A thread from before the process confined itself, which does nothing but make others: those begin as it is, unconfined.
 ///
-/// Nothing of Swift's concurrency runs on it or on what it makes, since whoever wakes a task may make a thread of the pool.
+/// Nothing of Swift's concurrency runs on it or on what it makes, since waking a task may make a thread of the pool.
 final class OutsideThread: Sendable {
     /// What is to be done, and whom to tell where no thread is to be had for it.
     private struct Errand: Sendable {

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The name of new content that is not whole yet, where it cannot be without one: `.earshot-RANDOM.part`, locked while it is written.
 ///
-/// The kernel drops the lock with the process, however it ends: what has such a name and no lock is nobody's any more.
+/// The kernel drops the lock with the process, however it ends: what has such a name and no lock belongs to no process any more.
 package enum PartName {
     private static let prefix = ".earshot-"
     private static let suffix = ".part"
@@ -19,7 +19,7 @@ package enum PartName {
         return name
     }
 
-    /// Whether this is such a name, and no other that somebody might have thought of.
+    /// Whether this is such a name, and no name that a person might have chosen.
     package static func isOne(_ name: SafeName) -> Bool {
         let text = name.description
         guard text.hasPrefix(Self.prefix), text.hasSuffix(Self.suffix) else { return false }
@@ -30,9 +30,9 @@ package enum PartName {
             }
     }
 
-    /// Says that this process writes it; where the file system knows no locks, nobody takes it for left behind either.
+    /// Says that this process writes it; where the file system knows no locks, no process takes it for left behind either.
     package static func lock(_ descriptor: CInt) { _ = flock(descriptor, LOCK_EX | LOCK_NB) }
 
-    /// Whether nobody held it: it is this descriptor's now.
+    /// Whether no process held it: it is this descriptor's now.
     package static func tryLock(_ descriptor: CInt) -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
 }

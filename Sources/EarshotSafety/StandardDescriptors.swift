@@ -6,7 +6,7 @@ package enum StandardDescriptors {
     /// Fills those that are closed, so that using them fails (`EBADF`). Called before anything else is opened.
     package static func fill() {
         for descriptor: CInt in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
-            // It gets the lowest free number, which is this one; and can do only what nobody asks of it.
+            // It gets the lowest free number, which is this one; and is opened for the direction that is never used.
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }

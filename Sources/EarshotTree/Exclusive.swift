@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A value that is used by one thread at a time, whoever has it: a reader or a writer of a tree, which know nothing of threads.
+/// A value that is used by one thread at a time, whichever has it: a reader or a writer of a tree, which know nothing of threads.
 package final class Exclusive<Value>: Sendable {
     private let lock = Mutex<Void>(())
     /// Safe although the compiler cannot see it: touched only while `lock` is held, and nothing of it leaves but what is Sendable.
@@ -16,7 +16,7 @@ package final class Exclusive<Value>: Sendable {
         self.lock.withLock { _ in body(&self.value) }
     }
 
-    /// The same where nobody else uses it; `nil`, and nothing done, where somebody does.
+    /// The same where no other thread uses it; `nil`, and nothing done, where one does.
     package func useIfFree<Result: Sendable>(_ body: (inout Value) -> Result) -> Result? {
         self.lock.withLockIfAvailable { _ in body(&self.value) }
     }

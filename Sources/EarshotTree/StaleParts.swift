@@ -3,8 +3,8 @@ internal import Glibc
 
 /// Removes what a killed process has left of files and trees that it was writing.
 ///
-/// Only this user's own, under a name that nothing else has (`PartName`), that nobody has locked, that have not changed for an hour, and
-/// in a directory that nobody else may write to: there nobody can put something else in their place.
+/// Only this user's own, under a name that nothing else has (`PartName`), that no process has locked, that have not changed for an hour,
+/// and in a directory that no other user may write to: there no other user can put something else in their place.
 package enum StaleParts {
     /// How long one must have stayed as it is, in seconds: for the moment between making and locking it, and for clocks that differ.
     package static let age: Int = 3600

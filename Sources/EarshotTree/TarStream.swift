@@ -1,6 +1,6 @@
 internal import EarshotSafety
 
-/// A tree as a tar archive (POSIX.1-2001 `pax`), made as it is read: for whoever has no program of ours.
+/// A tree as a tar archive (POSIX.1-2001 `pax`), made as it is read: for programs that do not know the tree format.
 ///
 /// Names, link targets, sizes and times that the old header cannot hold are in extended headers; holes are left out, as GNU tar's sparse
 /// format 1.0 does it, which GNU tar, libarchive and Python read. Used by one thread at a time.

@@ -5,7 +5,7 @@ internal import Glibc
 /// Gives the entries of a written tree the permissions that their sender's had, where these take something from the owner; and to a group
 /// what a directory that is shared with it has for it.
 ///
-/// Whoever wrote the tree could not go on in a directory that it may not enter, nor read a file back that it may not read: so that comes
+/// The writer of the tree could not go on in a directory that it may not enter, nor read a file back that it may not read: so that comes
 /// last, shortly before the tree is given its name.
 package enum TreePermissions {
     /// A group with which a tree is shared.
@@ -44,7 +44,7 @@ package enum TreePermissions {
                     case .file, .sparse: 0o600
                     case .link: 0
                     }
-                // A link has none of its own; its group is nobody's concern.
+                // A link has none of its own; its group does not matter.
                 let shared = needed == 0 ? nil : sharing
                 guard entry.mode & needed != needed || shared != nil else { continue }
                 let parent = try root.open(entry.parent, of: manifest)

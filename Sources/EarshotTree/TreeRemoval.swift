@@ -14,7 +14,7 @@ package enum TreeRemoval {
         guard errno != ENOENT else { return false }
         guard errno == EISDIR || errno == EPERM else { throw FileError("remove", directory.subject(name)) }
         let subject = directory.subject(name)
-        // Nobody's own permissions are to be in the way; harmless where they are not.
+        // The directory's own permissions are not to be in the way; harmless where they are not.
         _ = fchmodat(directory.descriptor, name.description, 0o700, 0)
         let root = try directory.subdirectory(name)
         var number = 0

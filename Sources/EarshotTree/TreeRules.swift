@@ -1,4 +1,5 @@
-/// The rules that the entries of a manifest keep, checked one entry after the other, for whoever makes one and whoever is sent one.
+/// The rules that the entries of a manifest keep, checked one entry after the other, by the sender that makes one and the receiver that
+/// reads it.
 ///
 /// An entry's directory stands before it, so that nothing can be below a file or a link; the entries of one directory stand together in
 /// the order of their names' bytes, so that no name can be there twice; and a name is one component, so that none can climb.

@@ -4,8 +4,8 @@ internal import Glibc
 
 /// Makes a directory out of the bytes of a tree, as they come, in pieces of any length.
 ///
-/// The root is made by the caller, empty, where nobody else writes. Entries are made below its descriptor, without following a link, and
-/// only what is not there yet is made. While it is being written everything can be read and written by its owner; `finish` gives
+/// The root is made by the caller, empty, where no other process writes. Entries are made below its descriptor, without following a link,
+/// and only what is not there yet is made. While it is being written everything can be read and written by its owner; `finish` gives
 /// directories their times, and `TreePermissions` takes from the owner what the sender's had not. Used by one thread at a time.
 package final class TreeWriter {
     /// What is due.
@@ -246,7 +246,7 @@ package final class TreeWriter {
     package func finish() throws(TreeError) {
         switch self.state {
         case .admitted(let manifest), .entries(let manifest, _):
-            // What needs no bytes, behind the last one that does, where nobody had to call again for it.
+            // What needs no bytes, behind the last one that does, where no further call came for it.
             _ = try self.write(UnsafeRawBufferPointer(start: nil, count: 0))
             try self.finish(manifest)
         case .manifest, .finished: throw .malformed("it ends early")

@@ -17,7 +17,7 @@ struct APIContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     let caller: Caller
     let channel: any Channel
-    /// Whether nobody will read the answer's body.
+    /// Whether the answer's body will not be read.
     let isHead: Bool
 
     init(source: Source) {

@@ -15,7 +15,7 @@ struct APIProblem: Error, Sendable {
     let candidates: [EarshotError.Candidate]
     /// Header fields that go with the status, such as what the method could have been (405).
     let fields: HTTPFields
-    /// Whether the connection ends with this answer: where a body is still coming that nobody wants.
+    /// Whether the connection ends with this answer: where a body is still coming that is not wanted.
     var closesConnection = false
 
     init(
@@ -30,7 +30,7 @@ struct APIProblem: Error, Sendable {
         self.closesConnection = closesConnection
     }
 
-    /// Whatever was thrown, as a problem; what nobody foresaw is a 500 without its insides.
+    /// Whatever was thrown, as a problem; an unforeseen error is a 500 without its insides.
     init(_ error: any Error) {
         switch error {
         case let problem as APIProblem: self = problem
@@ -40,7 +40,7 @@ struct APIProblem: Error, Sendable {
         case let error as HTTPError:
             self.init(.invalidParameter, error.body ?? "the request cannot be answered", status: error.status, closesConnection: true)
         case is HTTPParserError, is IOError, is ChannelError:
-            // The client went away, or broke its own framing; whether anybody reads this is its affair.
+            // The client went away, or broke its own framing; whether it reads this is its affair.
             self.init(.invalidParameter, "the request's body broke off or is not what its head announced", closesConnection: true)
         case is CancellationError:
             self.init(.unavailable, "the daemon is stopping; try again once it runs", closesConnection: true)

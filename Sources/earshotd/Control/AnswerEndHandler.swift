@@ -4,8 +4,8 @@ internal import NIOHTTPTypes
 /// Tells that the socket has taken the end of an answer, and so all of it: the writer that Hummingbird gives only says when there is room
 /// for more.
 ///
-/// A client that has everything closes its connection at once. That is seen on the same event loop, after this: whoever asks at the
-/// connection's end knows for sure whether the answer was whole.
+/// A client that has everything closes its connection at once. That is seen on the same event loop, after this: at the
+/// connection's end it is known for sure whether the answer was whole.
 final class AnswerEndHandler: ChannelOutboundHandler, Sendable {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart

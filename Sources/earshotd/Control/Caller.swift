@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 internal import NIOCore
 
-/// Who is at the other end of a connection, by the kernel's word: nobody's directory of users is asked, which could take its time.
+/// Who is at the other end of a connection, by the kernel's word: no directory of users is asked, which could take its time.
 struct Caller: Sendable, Hashable {
     let userID: uid_t
     let groupID: gid_t
@@ -36,7 +36,7 @@ struct Caller: Sendable, Hashable {
     }
 }
 
-/// Who may call: the daemon's own user, root, and the members of `control.group` where one is set (design section 7).
+/// Who may call: the daemon's own user, root, and the members of `control.group` where one is set: `group` in earshotd.conf(5).
 struct CallerPolicy: Sendable {
     /// The daemon's own user.
     let owner: uid_t
@@ -50,7 +50,7 @@ struct CallerPolicy: Sendable {
         return caller.groupID == group || caller.groups.contains(group)
     }
 
-    /// Whether this caller may name a path: the daemon opens it with its own rights, so only for whoever has the same.
+    /// Whether this caller may name a path: the daemon opens it with its own rights, so only for a caller that has the same.
     func mayNamePaths(_ caller: Caller) -> Bool { caller.userID == self.owner }
 
     /// The id of a group; `nil` where there is none of the name.

@@ -2,8 +2,8 @@ internal import NIOCore
 
 /// Work that is done for a client, and only for as long as it is there.
 enum ClientPresence {
-    /// Does `operation`, and cancels it when the connection ends: while a body waits for its receiver nobody reads from the client, so that
-    /// its end would go unnoticed.
+    /// Does `operation`, and cancels it when the connection ends: while a body waits for its receiver nothing is read from the client, so
+    /// that its end would go unnoticed.
     static func required<Value: Sendable>(
         on channel: any Channel, _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {

@@ -43,7 +43,7 @@ struct ControlChannel: ServerChildChannel {
         do {
             caller = try await Caller.of(value.channel)
         } catch {
-            // It went before anybody could ask who it was.
+            // It went before the kernel could be asked who it was.
             try? await value.channel.close()
             return
         }
@@ -110,7 +110,7 @@ struct ControlChannel: ServerChildChannel {
         self.requests.count(head.status.code)
         try await writer.write(response: head, body: request.method == .head ? .init() : .init(byteBuffer: body))
         guard problem.closesConnection else { return }
-        // The rest of a body that nobody wants is read for a moment, so that the client sees the answer and not a reset.
+        // The rest of a body that is not wanted is read for a moment, so that the client sees the answer and not a reset.
         let channel = context.channel
         channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
     }

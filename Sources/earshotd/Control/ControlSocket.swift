@@ -10,7 +10,7 @@ struct SocketError: Error, Sendable, Hashable, CustomStringConvertible {
 /// The control socket's place in the file system, held for this process by a lock beside it.
 ///
 /// Hummingbird unlinks whatever is at the path and sets no mode. So the lock is taken first (a live daemon's socket is never taken away),
-/// what is there must be a socket that nobody answers, and the process's umask is 077, so that the socket is its owner's alone from its
+/// what is there must be a socket that no process serves, and the process's umask is 077, so that the socket is its owner's alone from its
 /// first moment; `open` then gives it its final mode. The lock is `flock`, which the kernel drops with the process, however it ends.
 final class ControlSocket: Sendable {
     let path: String
@@ -95,7 +95,7 @@ final class ControlSocket: Sendable {
         }
     }
 
-    /// Only a socket that nobody answers any more may be replaced.
+    /// Only a socket that no process serves any more may be replaced.
     private static func checkPlace(_ path: String) throws(SocketError) {
         let shown = path.escapedForDisplay
         guard let status = FileStatus(path: path) else { return }
@@ -122,7 +122,7 @@ final class ControlSocket: Sendable {
         let result = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(probe, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
         }
-        // EAGAIN: somebody listens and is busy.
+        // EAGAIN: a process listens and is busy.
         return result == 0 || errno == EAGAIN
     }
 

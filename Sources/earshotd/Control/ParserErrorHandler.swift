@@ -7,7 +7,7 @@ internal import NIOHTTPTypes
 /// Answers what the HTTP parser refuses: 431 where the head is too large, 400 otherwise, as problems.
 ///
 /// Hummingbird would answer every such error with an empty 400. Sits above the codec; once a request is under way its response cannot be
-/// preceded any more, and the error goes on to whoever reads the body.
+/// preceded any more, and the error goes on to the body's reader.
 final class ParserErrorHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart

@@ -20,7 +20,7 @@ struct Query: Sendable {
     }
 
     /// The value of a key; `nil` where it is absent or empty.
-    /// - Throws: `invalid-parameter` where it is given twice: which one is meant nobody knows.
+    /// - Throws: `invalid-parameter` where it is given twice: which one is meant is not known.
     func text(_ key: String) throws(APIProblem) -> String? {
         let values = self.values.filter { $0.key == key }
         guard values.count <= 1 else { throw APIProblem(.invalidParameter, "'\(key)' is more than once in the query; give it once") }

@@ -15,7 +15,7 @@ extension StreamOutlet {
             return try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { fcntl($0, F_DUPFD_CLOEXEC, 0) }
         }.get()
         guard let descriptor, descriptor >= 0 else { return nil }
-        // As much as the kernel gives to anybody, so that both sides switch less often.
+        // As much as the kernel gives to an unprivileged process, so that both sides switch less often.
         var size: CInt = 1024 * 1024
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
         return StreamOutlet(descriptor: descriptor, head: { "\(String($0, radix: 16))\r\n" }, tail: "\r\n")

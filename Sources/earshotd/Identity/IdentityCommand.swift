@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Earshot
 internal import EarshotSafety
 
-/// `earshotd identity`: the key of this machine, for whoever may read it. It works on the files, whether the daemon runs or not.
+/// `earshotd identity`: the key of this machine, for users who may read it. It works on the files, whether the daemon runs or not.
 struct IdentityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "identity", abstract: "Show, replace or export the key by which peers know this machine.",

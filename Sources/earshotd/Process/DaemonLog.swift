@@ -8,7 +8,7 @@ internal import Logging
 struct DaemonLog: LogHandler {
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    /// The daemon's level, which may change at any time, unless somebody set another for this logger.
+    /// The daemon's level, which may change at any time, unless another was set for this logger.
     var logLevel: Logger.Level {
         get { self.ownLevel ?? self.level.value }
         set { self.ownLevel = newValue }
@@ -33,7 +33,7 @@ struct DaemonLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        // Whoever asked for debugging wants all of it; the end of the world is always told.
+        // Debugging wants all of it; the end of the world is always told.
         if event.level >= .info && event.level < .critical {
             switch self.limiter.admit(self.label, now: .now) {
             case .write: break

@@ -26,7 +26,7 @@ final class DatagramSocket: Sendable {
 
     private static let pathCapacity = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
 
-    /// Sends one datagram; false where nobody is there, its queue is full, or the datagram is too large.
+    /// Sends one datagram; false where there is no receiver, its queue is full, or the datagram is too large.
     func send(_ bytes: [UInt8]) -> Bool {
         var name = Array(self.path.utf8)
         // An abstract name begins with a zero byte.

@@ -3,7 +3,7 @@ internal import EarshotSafety
 internal import FoundationEssentials
 internal import Logging
 
-/// One entry of the log, and how it is written down: escaped, whoever made its words.
+/// One entry of the log, and how it is written down: escaped, wherever its words come from.
 struct LogLine: Sendable {
     /// Where in the sources it was written.
     struct Place: Sendable {

@@ -37,7 +37,7 @@ final class LogOutput: Sendable {
         }
     }
 
-    /// Whether standard error is the journal's stream (systemd.exec(5), `JOURNAL_STREAM`), and not somebody's redirection.
+    /// Whether standard error is the journal's stream (systemd.exec(5), `JOURNAL_STREAM`), and not a redirection.
     static func standardErrorIsJournal(_ environment: [String: String]) -> Bool {
         guard let inode = environment["JOURNAL_STREAM"]?.split(separator: ":").last else { return false }
         // The kernel's name of the socket behind the descriptor holds its inode (proc_pid_fd(5)).

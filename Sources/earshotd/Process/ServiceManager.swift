@@ -11,7 +11,7 @@ struct ServiceManager: Sendable {
         self.socket = environment["NOTIFY_SOCKET"].flatMap { DatagramSocket(path: $0, patience: Self.patience) }
     }
 
-    /// Whether anybody listens.
+    /// Whether the service manager listens.
     var isThere: Bool { self.socket != nil }
 
     /// The daemon serves from now on, or again.

@@ -20,7 +20,7 @@ struct StopDeadline: Service {
     private static let limit: Int64 = 4500
 
     let serviceManager: ServiceManager
-    /// Nobody else's, so that it is not stuck behind what does not stop.
+    /// It serves nothing else, so that it is not stuck behind what does not stop.
     let loop: any EventLoop
 
     func run() async throws {

@@ -17,7 +17,7 @@ final class Watchdog: Service {
     private let feed: @Sendable () -> Void
     private let logger: Logger
 
-    /// A watchdog whose time is kept by `loop`, which is nobody else's; `timeout` is that of systemd.
+    /// A watchdog whose time is kept by `loop`, which serves nothing else; `timeout` is that of systemd.
     init(on loop: any EventLoop, parts: [Heartbeat], timeout: Duration, logger: Logger, feed: @escaping @Sendable () -> Void) {
         self.loop = loop
         self.parts = parts

@@ -30,7 +30,7 @@ struct EventsRoutes: Sendable {
         let reader = try readers.enter { channel.close(promise: nil) }
         // Now, not when the body is asked for: what happens after the head is out must be in the stream.
         let subscription = self.api.node.events.subscribe(since: position.since, epoch: position.epoch)
-        // However the connection ends, also where nobody asks for the body.
+        // However the connection ends, also where the body is never asked for.
         channel.closeFuture.whenComplete { _ in readers.leave(reader) }
         try await channel.pipeline.addHandler(InputEndHandler { channel.close(promise: nil) }, position: .first)
         let body = ResponseBody { writer in

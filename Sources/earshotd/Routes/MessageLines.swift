@@ -7,8 +7,8 @@ internal import NIOCore
 
 /// `POST /v1/messages` with NDJSON: a message a line, as many as the caller likes, and what became of each, in the same order.
 ///
-/// The request is read while the answer is written. What has been read and not been answered is bounded: whoever does not read the answers
-/// is not read from either. What arrives together is handed to the node together.
+/// The request is read while the answer is written. What has been read and not been answered is bounded: a client that does not read the
+/// answers is not read from either. What arrives together is handed to the node together.
 struct MessageLines: Sendable {
     /// The longest line, in bytes: what the body of a single message may have.
     static let lineLimit = Request.jsonLimit
@@ -40,7 +40,7 @@ struct MessageLines: Sendable {
         let (handed, hand) = AsyncStream.makeStream(of: Handed.self)
         let window = SendingWindow(limit: Self.windowBytes)
         async let reading: Void = self.read(body, window, hand)
-        // Whoever waits for room is not to wait for good when nothing is answered any more.
+        // The reading task is not to wait for room for good when nothing is answered any more.
         defer { window.close() }
         var results = MessageLineWriter(isMinimal: self.isMinimal)
         for await lines in handed {

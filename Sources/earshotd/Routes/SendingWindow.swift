@@ -41,7 +41,7 @@ final class SendingWindow: Sendable {
         self.wake { $0.taken -= amount }
     }
 
-    /// Nobody is to wait any more.
+    /// No reader is to wait any more.
     func close() {
         self.wake { $0.isClosed = true }
     }

@@ -38,7 +38,7 @@ struct StreamsRoutes: Sendable {
             Route(.get, "/v1/streams/next/content") { request, context in
                 let query = try Query(request)
                 let seconds = try query.number("timeout_seconds", 0...Self.timeoutLimit)
-                // What a HEAD has taken nobody would ever read.
+                // What a HEAD has taken would never be read.
                 guard !context.isHead else { throw Self.noHead }
                 let (name, peer) = (try query.text("name"), try query.text("from"))
                 return try await self.content(context) {
@@ -93,7 +93,7 @@ struct StreamsRoutes: Sendable {
             content.abandon()
             throw error
         }
-        // However the connection ends before, also where nobody asks for the body.
+        // However the connection ends before, also where the body is never asked for.
         taken.whenFailure { _ in content.abandon() }
         let body = ResponseBody { writer in
             do {

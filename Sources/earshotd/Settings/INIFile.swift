@@ -4,7 +4,7 @@ internal import EarshotSafety
 ///
 /// A comment begins a line, or follows a blank; a value that holds ` #` or ` ;`, or blanks at its ends, is put in double quotes. There are
 /// no escapes and no continuation lines. A section may come in several pieces, and of a repeated key the last value stands, as with
-/// systemd and Avahi. The parser knows no keys: it keeps every entry with its line, so that whoever knows can say where an error
+/// systemd and Avahi. The parser knows no keys: it keeps every entry with its line, so that its caller can say where an error
 /// stands. It never fails in another way than by throwing, whatever the bytes are.
 struct INIFile: Sendable, Hashable {
     /// One `key = value`.

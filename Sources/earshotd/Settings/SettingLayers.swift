@@ -45,8 +45,8 @@ struct SettingLayers: Sendable {
         self.flags.assignments.append(Assignment(key: key, value: SettingValue(text: text, origin: .flag(name)), isReset: false))
     }
 
-    /// Takes the variables `EARSHOT_SECTION_KEY` that name a setting, and `EARSHOT_UNIT_SECTION_KEY`, which are a unit's word for what holds
-    /// where nobody says otherwise. Others are ignored, and so are empty ones, but that they take back the unit's.
+    /// Takes the variables `EARSHOT_SECTION_KEY` that name a setting, and `EARSHOT_UNIT_SECTION_KEY`, which are a unit's own
+    /// defaults. Others are ignored, and so are empty ones, but that they take back the unit's.
     mutating func readEnvironment(_ variables: [String: String]) {
         self.unit = Self.layer(of: variables, prefix: SettingKey.unitPrefix) { .unit($0) }
         self.environment = Self.layer(of: variables, prefix: SettingKey.environmentPrefix) { .environment($0) }

@@ -1,6 +1,6 @@
 internal import EarshotSafety
 
-/// A setting that somebody has set, and who: what `--check-config` prints.
+/// A setting that has a value, and where that comes from: what `--check-config` prints.
 struct SettingSource: Sendable, Hashable, CustomStringConvertible {
     /// Such as `control.group`, or `discovery.info.room`.
     let name: String
@@ -24,7 +24,7 @@ extension SettingOrigin {
 }
 
 extension SettingLayers {
-    /// The values that stand, without those that nobody has set.
+    /// The values that stand, without those that are not set.
     var sources: [SettingSource] {
         let values = self.values
         let settings = SettingKey.allCases.compactMap { key in values[key].map { SettingSource(name: key.rawValue, value: $0) } }

@@ -5,12 +5,12 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Logging
 
-/// Everything that a person can set, with the defaults of design section 6 where nobody did.
+/// Everything that an administrator can set, with the defaults of earshotd.conf(5) for what is not set.
 struct Settings: Sendable {
     var name: DisplayName
     var serviceType: ServiceType
     var port: UInt16 = 47110
-    /// Somebody chose the port: another one would surprise. 0 asks for any.
+    /// Whether the port is set: another one would surprise. 0 asks for any.
     var portIsChosen = false
     var encryption = EncryptionPreference.required
     /// PEM files, with their places, for when one cannot be used; both or neither.
@@ -154,7 +154,7 @@ struct Settings: Sendable {
         }
     }
 
-    /// A pair of RFC 6763 section 6 within the limits of design section 1; names differ by more than case.
+    /// A pair of RFC 6763 section 6 within the limits of discovery info; names differ by more than case.
     private mutating func applyInfo(_ pair: SettingLayers.InfoPair) throws(SettingsError) {
         let key = pair.key
         guard !key.isEmpty, key.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") }) else {

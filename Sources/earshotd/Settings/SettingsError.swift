@@ -3,7 +3,7 @@ enum SettingOrigin: Sendable, Hashable, CustomStringConvertible {
     case flag(String)
     case environment(String)
     case file(path: String, line: Int)
-    /// A variable by which a packaged unit gives what holds where nobody says otherwise.
+    /// A variable by which a packaged unit gives a default of its own.
     case unit(String)
     /// The places outside those three, such as the host name.
     case defaults
@@ -41,7 +41,7 @@ struct SettingsError: Error, Sendable, Hashable, CustomStringConvertible {
         self.isUsage = isUsage
     }
 
-    /// `sysexits.h`: 64 for a flag, 78 for a file or the environment (design section 8).
+    /// `sysexits.h`: 64 for a flag, 78 for a file or the environment: "Exit status" of earshotd(8).
     var exitCode: Int32 { self.isUsage ? 64 : 78 }
 
     var description: String { self.origin.map { "\($0): \(self.message)" } ?? self.message }
