@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The control socket is as hostile a place as the network: whoever is let in may say anything, and everyone else may knock.
+/// The control socket is as hostile a place as the network: a caller that is let in may say anything, and any other user may knock.
 extension HostileTests {
     @Suite struct Control {
         @Test("socket open to everyone: connections that come and go leave nothing") func comingAndGoing() throws {
@@ -99,7 +99,7 @@ extension HostileTests {
         func anotherUser() throws {
             let daemon = try VictimDaemon()
             #expect(try self.asNobody("GET", "/v1/status", daemon) == 7, "curl's word for a connection that is refused")
-            // Even where the directory and the socket let everybody in, the kernel says who it is.
+            // Even where the directory and the socket let every user in, the kernel says who it is.
             for path in [daemon.place, daemon.socket] { chmod(path, 0o777) }
             #expect(try self.asNobody("GET", "/v1/status", daemon, expecting: "forbidden") == 0)
             let json = #"{"to":["x"],"path":"/etc/shadow"}"#

@@ -3,12 +3,13 @@ import EarshotWire
 import Foundation
 import Testing
 
-/// How often the floods of these tests strike: a tenth of the figures of threats.md, unless EARSHOT_HOSTILE_SCALE says 10.
+/// How often the floods of these tests strike: a tenth of the whole figures that they name, unless EARSHOT_HOSTILE_SCALE
+/// says 10 ("Attacks" in EarshotCore's Testing.md).
 enum Scale {
     static let factor = max(1, ProcessInfo.processInfo.environment["EARSHOT_HOSTILE_SCALE"].flatMap { Int($0) } ?? 1)
     /// A tenth of the whole figure, times the factor.
     static func of(_ whole: Int) -> Int { whole / 10 * min(10, self.factor) }
-    /// Whether it strikes as often as threats.md says.
+    /// Whether it strikes with the whole figures.
     static var isFull: Bool { self.factor >= 10 }
     /// Whether the daemon under attack is a release build, by the place that EARSHOT_BIN names.
     static let isRelease = ProcessInfo.processInfo.environment["EARSHOT_BIN"]?.contains("release") == true
@@ -76,7 +77,7 @@ struct Attack {
     /// Whether the attackers are strangers, who change nothing that is stored.
     var isByStrangers = true
 
-    /// Runs the attack against a daemon with a live session, and holds the daemon to what threats.md says of all of them: the same process,
+    /// Runs the attack against a daemon with a live session, and holds the daemon to what is asked of it in all of them: the same process,
     /// bounded memory, a store that is byte for byte what it was, the live session answers within 100 ms all the while, and its messages
     /// are taken afterwards. At full scale 99 of 100 answers have to come in that time; on a machine that does other things too, half.
     ///

@@ -3,7 +3,7 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Strings that a peer may send, and what would happen if somebody believed them.
+/// Strings that a peer may send, and what would happen if a reader believed them.
 enum HostileText {
     /// Moves the cursor, turns the direction round, hides, ends a line.
     static let acts = "\u{1B}[1A\u{1B}[2K\u{9B}1A\u{202E}\u{2066}\u{200B}\u{FEFF}\u{7F}\n\rforged: line\u{2028}\t\u{E0041}"

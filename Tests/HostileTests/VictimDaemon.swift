@@ -165,7 +165,7 @@ final class VictimDaemon {
         let output = "\(self.place)/cli-\(UUID().uuidString)"
         let words = (["/usr/bin/timeout", "\(seconds)", "\(self.binaries)/earshot"] + arguments + ["--socket", self.socket])
             .map { "'\($0)'" }.joined(separator: " ")
-        // The shell ends at once, and nobody has to wait for its child.
+        // The shell ends at once, and no process has to wait for its child.
         #expect(try Self.run("\(words) >'\(output)' 2>&1 &") == 0)
         return output
     }

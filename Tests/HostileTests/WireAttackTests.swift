@@ -17,7 +17,7 @@ extension HostileTests {
                 socket.send([WireLimits.preamble[0]])
                 held.append(socket)
             }
-            // The oldest gave way, and somebody new is let in at once.
+            // The oldest gave way, and a new peer is let in at once.
             #expect(held.first?.receive() == [])
             try WirePeer(port: daemon.port, name: "late").prove().roundTrip()
             withExtendedLifetime(held) {}
@@ -108,7 +108,7 @@ extension HostileTests {
         @Test("descriptor exhaustion: a flood with 64 descriptors") func descriptors() throws {
             let daemon = try VictimDaemon(descriptors: 64)
             var flood: [PlainSocket] = []
-            // More than its descriptors and its backlog take is never answered: nobody waits for that.
+            // More than its descriptors and its backlog take is never answered: that is not waited for.
             for number in 0..<200 { flood.append(try PlainSocket(port: daemon.port, from: "127.5.0.\(1 + number)")) }
             // Those that gave way have gone after a while, and the rest only sits there.
             try daemon.outlasts(&flood, settling: 2_000_000, "descriptor exhaustion") {

@@ -3,7 +3,7 @@ import EarshotWire
 import Foundation
 import Testing
 
-/// Floods that were found by attack, each held to what a daemon owes everybody else.
+/// Floods that were found by attack, each held to what a daemon owes its other peers.
 extension HostileTests.Floods {
     /// Strangers over TLS, as the packaged daemon meets them: each frame says of 1,024 messages that their reading was noted.
     @Test("floods: receipts from one stranger over TLS") func receiptsOverTLS() throws {
@@ -73,7 +73,7 @@ extension HostileTests.Floods {
         #expect(daemon.isAlive)
     }
 
-    /// Every frame that needs a session, from a peer whose session has ended: nothing is stored, and nobody hears of it.
+    /// Every frame that needs a session, from a peer whose session has ended: nothing is stored, and no event tells of it.
     @Test("floods: frames of a session that has ended do nothing") func framesWithoutASession() throws {
         let daemon = try VictimDaemon(settings: "[invitations]\nfrom_unknown = accept\n")
         let live = try self.friend(of: daemon)

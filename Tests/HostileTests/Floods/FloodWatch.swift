@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// What a daemon owes everybody else while it is flooded (the figures of the list of threats).
+/// What a daemon owes its other peers while it is flooded ("Security" in the README).
 enum FloodBounds {
     /// A friend's message is acknowledged, and the API answers, within so many milliseconds. A debug build, which is several times slower at
     /// everything and shares two processors with the flooders, has eight times as long: enough to tell a queue from a slow turn.
@@ -61,7 +61,7 @@ struct FloodResult: Sendable {
 /// Looks at a daemon while it is flooded: a friend sends it messages one after another, its user asks for its status, and its memory is
 /// read, each on a thread of its own.
 final class FloodWatch: Sendable {
-    private enum Asked: Int { case message, call }
+    private enum Request: Int { case message, call }
 
     private struct State {
         var result = FloodResult(name: "")
@@ -136,7 +136,7 @@ final class FloodWatch: Sendable {
         }
     }
 
-    private func measure(_ kind: Asked, _ work: () throws -> Double) {
+    private func measure(_ kind: Request, _ work: () throws -> Double) {
         self.state.withLock { $0.begun[kind.rawValue] += 1 }
         do {
             let time = try work()
@@ -157,7 +157,8 @@ final class FloodWatch: Sendable {
         self.state.withLock { $0.ended[kind.rawValue] += 1 }
     }
 
-    /// What somebody who asks every `interval` would have met: who is asked one after another is asked too seldom just when the answers are late.
+    /// The times of a caller that asks every `interval`: one that waits for each answer asks too seldom just when the answers are late
+    /// (coordinated omission).
     private static func everyone(waiting time: Double) -> [Double] { Array(stride(from: time, to: 0, by: -Self.interval)) }
 
     /// Ends the looking, with the last of what is under way.

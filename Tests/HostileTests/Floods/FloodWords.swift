@@ -12,7 +12,7 @@ struct FloodWords {
     static let mark: UInt32 = 0xF10D_5EED
     /// Stands for the session that a peer has, or has had; to a stranger it is a session like any other.
     static let session = SessionID(high: 0x5E55_1014_0BAD_CAFE, low: 0x5E55_1014_DEAD_BEEF)
-    /// Opening words that nobody has proven.
+    /// Opening words whose sender has not proven its key.
     private let hello: Hello
 
     init() throws {
