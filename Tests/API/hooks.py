@@ -1,4 +1,4 @@
-"""What schemathesis is told about this API: names that mean somebody, times that a test can wait for, and a count of what it did.
+"""What schemathesis is told about this API: names that mean a peer, times that a test can wait for, and a count of what it did.
 
 Only calls that are meant to be right are touched; those that are meant to be wrong go out as they were made.
 """

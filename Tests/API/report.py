@@ -45,7 +45,7 @@ def reached():
             if path == "/v1/openapi.json":
                 continue  # Fetched as the schema, and no call of the test.
             if call["operationId"] in ("openStream", "readNextStream"):
-                continue  # They wait for whoever takes the other end.
+                continue  # They wait for the other end of a stream.
             if path.startswith("/v1/streams/"):
                 wanted = []  # So there is no stream to be had.
             if not seen:

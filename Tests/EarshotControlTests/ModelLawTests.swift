@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotControl
 
-/// The laws of the API's values (architecture.md rule 3), held over generated values of every model: what is written is read back equal,
+/// The laws of the API's values, held over generated values of every model: what is written is read back equal,
 /// what another version writes is tolerated, and what is written is what the API's document says.
 @Suite struct ModelLawTests {
     /// A model by its name in the document, and what the laws ask of its values.

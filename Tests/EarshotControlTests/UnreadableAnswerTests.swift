@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// A time that is none is unknown, and what stood there is not lost to whoever reads the JSON.
+    /// A time that is none is unknown, and what stood there is not lost to a reader of the JSON.
     @Test(arguments: ["-4712-01-01T12:00:00.000Z", "", "now", "33658-09-27", "\u{202E}"]) func aTimeThatIsNoneIsUnknown(text: String) throws
     {
         let message = ControlJSONTests.message(Array("x".utf8), "text/plain")

@@ -363,7 +363,7 @@ private final class Reports: Sendable {
         #expect(self.link.takeCalls() == ["disconnect"])
         let message = "cannot discover peers: avahi-daemon does not answer; restart it, or set the discovery backend to embedded"
         #expect(self.reports.take().contains(.event(self.status(.unavailable, message))))
-        // Nobody is asked while there is no connection.
+        // No resolver is opened while there is no connection.
         let pings = self.link.pings
         self.link.connectError = AvahiFailure(code: ErrorCode.dbus, attempt: "reach avahi-daemon")
         _ = engine.work(now: DiscoveryLimits.pulse * 4)

@@ -96,7 +96,7 @@ import Testing
         #expect(seen.trust == .trusted && seen.trustSource == .authority && seen.trustExpiresAt != nil)
         let policy = try await bob.node.explainPolicy("alice")
         #expect(policy.decisions.first { $0.action == .invite }?.reason.contains("identity.authorities") == true)
-        // By nobody's word: what is kept is not trust.
+        // By no decision: what is kept is not trust.
         #expect(try await self.trust(of: bob, at: alice).trust == .unknown)
         // A person's word counts for more.
         _ = try await bob.node.setTrust(.blocked, for: alice.node.id.description)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Earshot
 
-/// A body as HTTP brings it: NIO's own sequence, which ends the process where two tasks read it at once. Whoever brings it goes on reading
+/// A body as HTTP brings it: NIO's own sequence, which ends the process where two tasks read it at once. Its producer goes on reading
 /// with ``reader`` once the call has returned, as the server does.
 struct SharedBody: AsyncSequence, Sendable {
     typealias Producer = NIOThrowingAsyncSequenceProducer<
@@ -35,7 +35,7 @@ struct SharedBody: AsyncSequence, Sendable {
 
     func bring(_ text: String) { _ = self.source.yield(ByteBuffer(string: text)) }
 
-    /// Reads on, as whoever owns it does afterwards: here it has nothing more to say, for its reader was cancelled.
+    /// Reads on, as its owner does afterwards: here it has nothing more to say, for its reader was cancelled.
     @concurrent func isOver() async -> Bool { (try? await self.reader.next()) == nil }
 }
 

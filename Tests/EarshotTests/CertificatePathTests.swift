@@ -192,7 +192,7 @@ import X509
     /// The longest RSA key that is worked with, and one byte more, which the library does not read.
     @Test func keysAreBounded() throws {
         func key(bits: Int) throws -> Certificate.PublicKey {
-            // Odd, and of that length; nobody needs its factors.
+            // Odd, and of that length; its factors are not needed.
             .init(try _RSA.Signing.PublicKey(n: [UInt8](repeating: 0xC1, count: bits / 8), e: [1, 0, 1] as [UInt8]))
         }
         let between = try TestHolder("between")

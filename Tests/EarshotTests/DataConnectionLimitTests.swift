@@ -42,7 +42,7 @@ import Testing
         return connection
     }
 
-    /// Whoever writes goes on while less than so much waits for the socket, the headers of the frames included.
+    /// A writer goes on while less than so much waits for the socket, the headers of the frames included.
     @Test(arguments: [false, true]) func writing(_ isFull: Bool) async throws {
         let connection = try await self.connection()
         let header = WireLimits.frameHeaderLength

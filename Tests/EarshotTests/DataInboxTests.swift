@@ -15,7 +15,7 @@ import Testing
         return hasRoom
     }
 
-    /// What comes while the reader is catching up must not make it forget that somebody waits for room.
+    /// What comes while the reader is catching up must not make it forget that a writer waits for room.
     @Test func whoeverWasToldToStopHearsOfRoom() async throws {
         #expect(self.put(32))
         #expect(self.put(64))
@@ -56,7 +56,7 @@ import Testing
         #expect(sent.readableBytes == 0)
     }
 
-    /// A block that was given back while somebody still holds it is not written over.
+    /// A block that was given back while a reader still holds it is not written over.
     @Test func whatIsHeldStays() async throws {
         let inbox = DataInbox(limit: .max)
         let full = ByteBuffer(repeating: 1, count: EarshotLimits.dataBlock)

@@ -3,7 +3,7 @@ import NIOCore
 
 @testable import Earshot
 
-/// One direction through somebody in between: reads a side's frames, and passes them on as `rewrite` makes them.
+/// One direction through a man in the middle: reads a side's frames, and passes them on as `rewrite` makes them.
 final class FrameRelay: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

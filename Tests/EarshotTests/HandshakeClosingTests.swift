@@ -41,7 +41,7 @@ import Testing
         await bob.stop()
     }
 
-    /// Whoever refuses this side hears no more from it.
+    /// A peer that refuses this side hears no more from it.
     @Test func aRefusalIsNotAnswered() async throws {
         let bob = try await self.node()
         let raw = try await RawPeer(to: bob, tls: false)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Earshot
 
-/// Who poses as somebody while a person is asked about them, and who comes back under another name or with another key.
+/// Peers that pose as another while a person is asked about that one, and that come back under another name or with another key.
 @Suite(.timeLimit(.minutes(1))) struct HostileIdentityTests {
     private func invite(_ raw: RawPeer) async throws -> InvitationID {
         let id = InvitationID.random()
@@ -42,12 +42,12 @@ import Testing
         await bob.stop()
     }
 
-    /// Blocking is by key: another name and another connection change nothing, and nobody is told that it was there.
+    /// Blocking is by key: another name and another connection change nothing, and no event tells that it was there.
     @Test func aBlockedKeyUnderAnotherNameIsNoEvent() async throws {
         let bob = try await TestNode("bob")
         let identity = try RawPeer.makeIdentity()
         _ = try await bob.node.setTrust(.blocked, for: identity.id.description)
-        // Its own name and its victim's; each answer comes late, as to somebody who was rejected.
+        // Its own name and its victim's; each answer comes late, as to a peer that was rejected.
         for name in ["alice", "bob"] {
             let raw = try await RawPeer(to: bob, as: identity, name: name)
             try await raw.prove()
@@ -56,7 +56,7 @@ import Testing
             #expect(answer == InviteAnswer(id: id, decision: .declined))
             await raw.close()
         }
-        // Whoever comes after them is heard of, so all that was to be told of them has been.
+        // The peer that comes after them is heard of, so all that was to be told of them has been.
         let stranger = try await RawPeer(to: bob, name: "stranger")
         try await stranger.prove()
         _ = try await self.invite(stranger)

@@ -17,7 +17,7 @@ import Testing
         return ends[1]
     }
 
-    /// Whether nobody has the other end any more.
+    /// Whether the other end is closed.
     private func hasEnded(_ reader: CInt) -> Bool {
         var byte: UInt8 = 0
         return recv(reader, &byte, 1, CInt(MSG_DONTWAIT)) == 0

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// Somebody sits between two nodes and speaks with both: neither takes him for the other, nothing is said, and nothing is kept.
+/// A man in the middle speaks with two nodes: neither takes him for the other, nothing is said, and nothing is kept.
 @Suite(.timeLimit(.minutes(2))) struct ManInTheMiddleTests {
     /// Alice invites bob by way of a proxy, in vain.
     private func attack(
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    /// In plaintext anybody may change what passes; each side signs all of both hellos.
+    /// In plaintext a man in the middle may change what passes; each side signs all of both hellos.
     @Test(arguments: Field.allCases, [true, false]) func aChangedFieldOfAHelloIsFound(_ field: Field, _ isDiallers: Bool) async throws {
         let key = try RawPeer.makeIdentity().publicKey
         let code = try await self.attack(.none, as: nil) { frame, isFromDialler in

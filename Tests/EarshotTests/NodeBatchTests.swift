@@ -35,7 +35,7 @@ import Testing
         try await eventually("all are there") { try await bob.inbox().count == 4 }
         #expect(try await bob.inbox().sorted() == ["0", "1", "2", "3"])
         #expect(try await bob.inbox().filter { $0 != "2" } == ["0", "1", "3"])
-        // Whoever asks again is told the same.
+        // A caller that asks again is told the same.
         #expect(await batch.outcomes().count == 8)
         #expect(await alice.node.submit([]).outcomes().isEmpty)
         await alice.stop()

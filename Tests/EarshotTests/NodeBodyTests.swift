@@ -160,7 +160,7 @@ import Testing
         body.bring(String(repeating: "x", count: 1000))
         let call = Task { try await alice.node.sendResource(to: [raw.id.description], name: "x", size: size, body: body) }
         let id = try await raw.next { if case .resourceOffer(let offer) = $0 { offer.id } else { nil } }
-        // Over a data connection that nobody dials; then here, and not from where the body is.
+        // Over a data connection that neither side dials; then here, and not from where the body is.
         try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 0)))
         try await raw.send(.resourceAccept(ResourceAccept(id: id, offset: 500, limit: 1500)))
         let cancel = try await raw.next { if case .resourceCancel(let cancel) = $0 { cancel } else { nil } }
@@ -172,7 +172,7 @@ import Testing
         await alice.stop()
     }
 
-    /// One that nobody wants waits for as long as it takes, and its body with it.
+    /// One that is not taken waits for as long as it takes, and its body with it.
     @Test func thePeerIsNotThere() async throws {
         let alice = try await TestNode("alice") { $0.fromUnknown = .accept }
         let raw = try await RawPeer(to: alice)

@@ -300,7 +300,7 @@ import Testing
         #expect(error?.message.contains("no-such-name.invalid") == true)
     }
 
-    /// A name server that is silent costs one thread a host, and stops nobody.
+    /// A name server that is silent costs one thread a host, and holds up no other.
     @Test func oneQuestionAHostAndNobodyWaitsAfterAStop() async throws {
         let (silence, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let asked = Box(0)

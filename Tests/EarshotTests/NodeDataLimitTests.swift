@@ -244,7 +244,7 @@ import Testing
         await loop.shutdownGracefully()
     }
 
-    /// A ticket for nothing makes nobody dial.
+    /// A ticket for nothing makes no peer dial.
     @Test func ticketsForNothing() async throws {
         let begun = try await self.begin()
         for _ in 0..<100 {

@@ -36,7 +36,7 @@ import Testing
         await bob.stop()
     }
 
-    /// A peer by hand in a session with a node, which has seen it where nobody listens; which of the two has the lower id.
+    /// A peer by hand in a session with a node, which has seen it where no process listens; which of the two has the lower id.
     private func joined(_ loop: NIOAsyncTestingEventLoop, nodeIsLower: Bool) async throws -> (RawPeer, TestNode) {
         let states = [try StateDirectory(), try StateDirectory()]
         let identities = try states.map { try Identity.load(from: $0.path) }

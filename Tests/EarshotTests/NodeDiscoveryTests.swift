@@ -134,7 +134,7 @@ import Testing
         await alice.stop()
     }
 
-    /// Whoever advertises under somebody's id, again and again, leaves a bounded row and bounded news behind.
+    /// A host that advertises under a peer's id, again and again, leaves a bounded row and bounded news behind.
     @Test func ofOnePeerSoManySightingsAndAddressesAreKept() async throws {
         let alice = try await TestNode("alice")
         for number in 0...EarshotLimits.sightingsPerPeer {
@@ -221,7 +221,7 @@ import Testing
         try await self.settle(bob)
         #expect(bob.storeBytes() == before)
         #expect(count.value == 0)
-        // Nobody was pushed out, and the one who is known does not count.
+        // No peer was pushed out, and the one that is known does not count.
         #expect(await bob.node.peers().count == EarshotLimits.discoveredPeers + 1)
         #expect(try await bob.node.peer("carol").id == honest)
         #expect(try await bob.node.peer("alice").id == alice.node.id, "a name of thousands still means the one that was agreed with")

@@ -166,7 +166,7 @@ import Testing
         await begun.end()
     }
 
-    /// Nobody dials: the stream says nothing of it, or wants its bytes back where its sender thinks otherwise.
+    /// Neither side dials: the stream says nothing of it, or wants its bytes back where its sender thinks otherwise.
     @Test(arguments: [true, false]) func nobodyCanDial(_ claims: Bool) async throws {
         let begun = try await self.begin()
         let transfer = TransferID(begun.id)

@@ -6,7 +6,7 @@ import Testing
 @testable import Earshot
 
 extension Node {
-    /// Sessions with so many peers that nobody trusts.
+    /// Sessions with so many peers that are not trusted.
     fileprivate func fill(strangers count: Int) {
         for number in 0..<count {
             let id = PeerID(subjectPublicKeyInfo: [1, UInt8(number >> 8), UInt8(number & 0xFF)])
@@ -132,7 +132,7 @@ extension Node {
         }
     }
 
-    /// Settings let so many strangers in; then a person is asked. Whoever is trusted comes in all the same.
+    /// Settings let so many strangers in; then a person is asked. A trusted peer comes in all the same.
     @Test(arguments: [false, true]) func strangersSessions(isTrusted: Bool) async throws {
         for count in [EarshotLimits.strangersSessions - 1, EarshotLimits.strangersSessions] {
             let bob = try await TestNode("bob") { $0.fromUnknown = .accept }

@@ -115,7 +115,7 @@ import Testing
         await loop.shutdownGracefully()
     }
 
-    /// Whoever we deal with has the grace of one whose advertisement went: a blip is no loss.
+    /// A peer that we deal with has the grace of one whose advertisement went: a blip is no loss.
     @Test func aLostConnectionOfASessionHasTheSameGrace() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let (alice, bob) = try await pair(configureBob: { $0.timers = Timers(on: loop) })

@@ -80,7 +80,7 @@ import Testing
         await bob.stop()
     }
 
-    /// How long it is tried where nobody says.
+    /// How long it is tried where no timeout is given.
     @Test func messageTimeout() async throws {
         let (alice, bob) = try await pair()
         await bob.stop()

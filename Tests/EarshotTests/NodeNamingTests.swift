@@ -4,7 +4,7 @@ import Testing
 
 @testable import Earshot
 
-/// Whom a name means on a node: what others advertise, and what members call themselves, takes nothing from anybody.
+/// Which peer a name means on a node: what others advertise, and what members call themselves, takes no name from a peer.
 @Suite(.timeLimit(.minutes(1))) struct NodeNamingTests {
     private func code(_ node: TestNode, _ name: String) async throws -> EarshotError? {
         do {
@@ -32,7 +32,7 @@ import Testing
         let (alice, pi) = (try await TestNode("alice"), try await TestNode(name) { $0.fromUnknown = .accept })
         alice.discovery.tell(.found(.avahi, alice.sighting(id: id, name: "mallory", port: 9)))
         _ = try await self.row(alice) { $0.id == id }
-        // Nobody is called so yet: what begins so is spoken of, and means nobody.
+        // No peer is called so yet: what begins so is named in the error, and means no peer.
         let unknown = try #require(try await self.code(alice, name))
         #expect(unknown.code == .unknownPeer && unknown.message.contains(Self.forged), "\(unknown)")
         #expect(try await self.code(alice, Self.forged) == nil, "a whole id is itself")
@@ -49,7 +49,7 @@ import Testing
         await alice.stop()
     }
 
-    /// So many ids that are only advertised are named where nobody answers to what they begin with.
+    /// So many ids that are only advertised are named where no peer is called what they begin with.
     @Test func advertisedIDsNamed() async throws {
         let alice = try await TestNode("alice")
         let start = String(Self.forged.prefix(PeerID.shortestPrefix))

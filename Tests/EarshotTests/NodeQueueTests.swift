@@ -97,7 +97,7 @@ extension TestNode {
         await bob2.stop()
     }
 
-    /// What was refused is tried again when somebody reads; what somebody waits for is told at once; nothing overtakes.
+    /// What was refused is tried again when the receiver reads; what a caller waits for is told at once; nothing overtakes.
     @Test func aFullInboxHoldsUpWhatIsQueued() async throws {
         let (alice, bob) = try await pair(configureBob: { $0.inboxLimit = 1 })
         #expect(try await alice.send("1", to: bob).recipients.map(\.status) == [.delivered])

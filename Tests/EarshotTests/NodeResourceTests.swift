@@ -6,7 +6,7 @@ import Testing
 @testable import Earshot
 
 @Suite(.timeLimit(.minutes(1))) struct NodeResourceLimitTests {
-    /// A peer by hand in a session with a node that accepts everybody.
+    /// A peer by hand in a session with a node that accepts every peer.
     private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
         let bob = try await TestNode("bob") {
             $0.fromUnknown = .accept

@@ -64,7 +64,7 @@ extension Frame {
         _ = try await bob.node.setTrust(.trusted, for: raw.id.description)
         #expect(try await self.isAccepted(raw, session, size: 2 * quarter + 1) == false)
         #expect(try await self.isAccepted(raw, session, size: 2 * quarter))
-        // A quarter is left for everybody else.
+        // A quarter is left for the other peers.
         let (other, theirs) = try await self.member(of: bob, "carol")
         #expect(try await self.isAccepted(other, theirs, size: quarter - 4096))
         await raw.close()
@@ -72,7 +72,7 @@ extension Frame {
         await bob.stop()
     }
 
-    /// Offered and gone: everybody else has the room at once, not in a day.
+    /// Offered and gone: the other peers have the room at once, not in a day.
     @Test func offeredAndGone() async throws {
         let bob = try await self.node()
         let (raw, session) = try await self.member(of: bob)
@@ -140,7 +140,7 @@ extension Frame {
         for (number, id) in ids.enumerated() {
             guard case .resourceAccept(let accept) = try await raw.resourceAnswer() else { throw EarshotError(.notFound, "not taken") }
             #expect(accept.id == id)
-            // A byte short of the whole list nobody else has a turn.
+            // A byte short of the whole list no other peer has a turn.
             try await raw.send(.resourceChunk(ResourceChunk(id: id, offset: 0, data: ByteBuffer(bytes: list.dropLast()))))
             try await eventually("it is written") { try await bob.node.resource(id).transferred == UInt64(list.count - 1) }
             for later in ids[(number + 1)...] { #expect(try await bob.node.resource(later).state == .offered) }

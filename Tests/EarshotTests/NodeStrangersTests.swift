@@ -170,7 +170,7 @@ import Testing
         await loop.shutdownGracefully()
     }
 
-    /// Beyond its allowance a stranger hears `busy`, and nobody here hears of it.
+    /// Beyond its allowance a stranger hears `busy`, and no person here hears of it.
     @Test(arguments: [InvitationPolicy.reject, .ask]) func askingTooOften(policy: InvitationPolicy) async throws {
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await TestNode("bob") {

@@ -190,7 +190,7 @@ extension TestNode {
         await self.end(alice, bob)
     }
 
-    /// What nobody has accepted is no worse for a connection that breaks: it is opened again on the next.
+    /// What is not accepted yet is no worse for a connection that breaks: it is opened again on the next.
     @Test func whatWaitsSurvivesALostConnection() async throws {
         let (alice, bob) = try await pair()
         let body = ScriptedBody("a")

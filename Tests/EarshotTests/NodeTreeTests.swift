@@ -208,7 +208,7 @@ import Testing
         await bob.stop()
     }
 
-    /// Sent to several, it is to all of them or to none: whenever somebody looks, there are all of the rows or there is none, and where it
+    /// Sent to several, it is to all of them or to none: at any time there are all of the rows or there is none, and where it
     /// cannot be read for the second any more nothing has begun for the first.
     @Test(arguments: [false, true]) func toSeveralAtOnce(_ queue: Bool) async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }

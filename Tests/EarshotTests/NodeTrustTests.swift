@@ -145,7 +145,7 @@ import Testing
         let policy = try await bob.node.explainPolicy(alice.node.id.description)
         let rule = policy.decisions.first { $0.action == .invite }
         #expect(rule?.outcome == .deny && rule?.rule == "invitations.paired_only = yes")
-        // Whoever it trusts, or asks itself, is another matter.
+        // A peer that it trusts, or asks itself, is another matter.
         _ = try await bob.node.setTrust(.trusted, for: alice.node.id.description)
         let again = try await alice.node.invite("bob", context: [], timeout: .seconds(60))
         #expect(try await alice.node.decided(again.id).state == .accepted)
@@ -162,7 +162,7 @@ import Testing
         await alice.stop()
         let again = try await TestNode("alice", in: alice.state)
         #expect(try await again.node.peer(id).proven == false)
-        // Somebody advertises that id under a name: the name is nobody's word that it is the key's.
+        // That id is advertised under a name: nothing proves that the name is the key's.
         again.sees(bob)
         try await again.event {
             if case .peerFound(let peer) = $0, peer.name == "bob" { () } else { nil }

@@ -90,7 +90,7 @@ extension Node {
         #expect(try await Store(directory: bob.directory).load().sessions.map(\.members) == [[bob.node.id, peerID(4)]])
     }
 
-    /// Whoever a person has had to do with stays.
+    /// A peer that a person has decided about stays.
     @Test(arguments: ["accepted", "invited", "trusted", "mismatched"]) func whoAPersonDecidedAboutStays(how: String) async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = how == "accepted" || how == "invited" ? .ask : .accept }
         let raw = try await RawPeer(to: bob)
@@ -105,7 +105,7 @@ extension Node {
             session = try #require(try await bob.node.respond(to: id, .accept, always: false).sessionID)
         case "invited":
             let sent = try await bob.node.invite(raw.id.description, context: [], timeout: .seconds(60))
-            // It crosses: settings accept it, because somebody here has invited it.
+            // It crosses: settings accept it, because a person here has invited it.
             _ = try await raw.next { if case .invite(let invite) = $0 { invite } else { nil } }
             session = .random()
             try await raw.send(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(session))))
@@ -134,7 +134,7 @@ extension Node {
         _ = try await bob.told()
         #expect(await bob.node.peers().count { $0.name.hasPrefix("d") } == EarshotLimits.discoveredPeers)
         #expect(await bob.node.peers().count == 2 * EarshotLimits.discoveredPeers + 100)
-        // One that somebody decides about makes room.
+        // One that a person decides about makes room.
         let known = try await bob.node.peer("d7").id
         _ = try await bob.node.setTrust(.trusted, for: known.description)
         bob.discovery.tell(sighted(EarshotLimits.discoveredPeers))

@@ -137,7 +137,7 @@ import Testing
         return (try await self.change(alice, .ready).digits, try await self.change(bob, .ready).digits)
     }
 
-    /// Whoever names no time, or none that is one, waits for so long.
+    /// A caller that names no time, or none that is one, waits for so long.
     @Test(arguments: [nil, .zero] as [Duration?]) func comparisonTime(timeout: Duration?) async throws {
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await TestNode("bob") { $0.timers = Timers(on: loop) }
@@ -251,7 +251,7 @@ import Testing
         Set(await bob.node.records.values.filter { $0.comparison?.state == .requested }.map(\.id))
     }
 
-    /// More strangers ask than there are places, and more than their address has: whoever holds most gives way.
+    /// More strangers ask than there are places, and more than their address has: the address that holds most gives way.
     @Test func requestsAreFew() async throws {
         let bob = try await TestNode("bob")
         var raws: [RawPeer] = []
@@ -285,7 +285,7 @@ import Testing
         await bob.stop()
     }
 
-    /// Asked again and again, it is told that this is too often, and nobody here hears of it.
+    /// Asked again and again, it is told that this is too often, and no person here hears of it.
     @Test func asking() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let bob = try await TestNode("bob") { $0.timers = Timers(on: loop) }

@@ -34,7 +34,7 @@ import X509
             configureBob: { ($0.certificate, $0.privateKey) = (theirs.certificate, theirs.privateKey) })
         _ = try await alice.send("hello", to: bob)
         #expect(try await bob.inbox() == ["hello"])
-        // Without authorities a certificate earns nobody trust.
+        // Without authorities a certificate earns no trust.
         #expect(try await bob.node.peer("alice").trust == .unknown)
         await alice.stop()
         await bob.stop()

@@ -81,7 +81,7 @@ import Testing
         try #require(FileStatus(path: "\(self.notes.path)/\(name)")?.modified.first)
     }
 
-    /// Whatever else somebody has put among the notes names nothing.
+    /// Whatever else lies among the notes names nothing.
     @Test func onlyNotesAreRead() throws {
         try self.put("report.pdf")
         try self.place.path.write(toFile: "\(self.notes.path)/report.pdf", atomically: false, encoding: .utf8)

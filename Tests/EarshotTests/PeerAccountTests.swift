@@ -40,7 +40,7 @@ func deadConnection(of peer: PeerID, accounts: PeerAccounts = PeerAccounts()) th
         #expect(self.accounts.bytes == account.bytes)
     }
 
-    /// Where all together hold much, each may hold little: whoever holds less goes on.
+    /// Where all together hold much, each may hold little: a peer that holds less goes on.
     @Test func allUnprocessedBytes() {
         let (one, other) = (self.accounts.account(of: peerID(1)), self.accounts.account(of: peerID(2)))
         one.charge(EarshotLimits.crowdedUnprocessedBytes)

@@ -161,7 +161,7 @@ final class RawPeer: Sendable {
         try await self.prove(hello: hello)
     }
 
-    /// Runs the handshake, and gives the signed input for whoever wants to use it again.
+    /// Runs the handshake, and gives the signed input for tests that use it again.
     @discardableResult
     func prove(hello: Hello? = nil, signing: (([UInt8]) throws -> [UInt8])? = nil) async throws -> (hello: Hello, proof: Proof) {
         let hello = try hello ?? self.hello()

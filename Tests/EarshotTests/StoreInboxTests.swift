@@ -108,7 +108,7 @@ import Testing
         #expect(try await store.messages(state: .unread, from: peerID(99), limit: 5) == [])
     }
 
-    /// Whoever asks again behind what a page names gets each message once, and no page is larger than one may be.
+    /// A caller that asks again behind what a page names gets each message once, and no page is larger than one may be.
     @Test func pagesAreBoundedByCountAndBytes() async throws {
         let directory = try StateDirectory()
         let store = try self.store(directory, bytes: 1 << 30)

@@ -103,7 +103,7 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes)
     }
 
-    /// Before it was noted who had proven a key, whoever was only decided about may have been so by its id.
+    /// Before it was noted which peers had proven a key, one that was only decided about may have been so by its id.
     @Test func whoHadProvenItsKeyIsInferredOnce() async throws {
         let directory = try StateDirectory()
         func peer(_ number: UInt8, _ trust: Trust, tls: Bool) -> StoredPeer {
@@ -165,7 +165,7 @@ import Testing
             #expect(try directory.mode("lock") == 0o600)
             withExtendedLifetime(lock) {}
         }
-        // What the file says does not matter once nobody holds it.
+        // What the file says does not matter once no process holds it.
         try "99999999999999999999\n".write(toFile: "\(directory.path)/lock", atomically: false, encoding: .utf8)
         let again = try StateLock(directory: directory.path)
         #expect(try String(contentsOfFile: "\(directory.path)/lock", encoding: .utf8) == "\(getpid())\n")

@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import Earshot
 
-/// Somebody in between: answers TLS with a plaintext refusal, as a listener of preference `none` does, and passes plaintext on, with
+/// A man in the middle: answers TLS with a plaintext refusal, as a listener of preference `none` does, and passes plaintext on, with
 /// the hellos' encryption preferences changed where it lies.
 final class StrippingProxy: Sendable {
     enum Lie: Sendable, CaseIterable {

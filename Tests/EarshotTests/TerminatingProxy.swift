@@ -5,7 +5,7 @@ import NIOSSL
 
 @testable import Earshot
 
-/// Somebody in between who speaks with each side himself, over TLS with a key of his own or in plaintext, and passes their frames on,
+/// A man in the middle: speaks with each side itself, over TLS with a key of its own or in plaintext, and passes their frames on,
 /// some of them changed.
 final class TerminatingProxy: Sendable {
     /// What becomes of a frame on its way.

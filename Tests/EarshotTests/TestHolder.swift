@@ -5,7 +5,7 @@ import X509
 
 @testable import Earshot
 
-/// Somebody with a name and a key, who signs whatever a test wants signed: honest authorities are ``TestAuthority``s.
+/// The holder of a name and a key, which signs whatever a test wants signed: honest authorities are ``TestAuthority``s.
 struct TestHolder {
     let name: String
     let key: Certificate.PrivateKey
@@ -28,7 +28,7 @@ struct TestHolder {
         get throws { try self.key.publicKey.serializeAsPEM().derBytes }
     }
 
-    /// A certificate in DER for somebody's key; an authority's where nothing else is said.
+    /// A certificate in DER for a holder's key; an authority's where nothing else is said.
     func signs(
         _ subject: TestHolder, as extensions: Certificate.Extensions? = nil, key: Certificate.PublicKey? = nil,
         days: ClosedRange<Double> = TestAuthority.lifetime, algorithm: Certificate.SignatureAlgorithm? = nil

@@ -75,7 +75,7 @@ import Testing
         #expect(try self.names() == (names + ["precious", link, pipe]).sorted())
     }
 
-    /// Somebody else could have put anything there under such a name.
+    /// Another user could have put anything there under such a name.
     @Test func nothingGoesWhereOthersMayWrite() throws {
         let file = try self.partName()
         try self.scratch.put(file, "half a file")

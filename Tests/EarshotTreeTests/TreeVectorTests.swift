@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotTree
 
-/// The published vectors of the tree format, for whoever writes another implementation. Where `EARSHOT_WRITE_VECTORS` names a folder
+/// The published vectors of the tree format, for other implementations. Where `EARSHOT_WRITE_VECTORS` names a folder
 /// they are written there anew, for when the format itself changes.
 @Suite struct TreeVectorTests {
     private struct Good: Codable, Equatable {

@@ -20,7 +20,7 @@ extension LAN {
                 #expect(try await dave.status().discovery.error?.contains("does not answer") == true)
                 try await Self.await(dave, "embedded", "running")
                 measured("a hung avahi-daemon is left for the embedded responder", ContinuousClock.now - paused)
-                // Nobody has heard of dave yet, so whoever sees dave sees what is advertised now.
+                // No host has heard of dave yet, so a host that sees dave sees what is advertised now.
                 let bob = try await laboratory.daemon("bob")
                 try await bob.awaitPeer(dave)
                 let rows = try await dave.peers().filter { $0.name == "alice" }
@@ -49,7 +49,7 @@ extension LAN {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("dave", "10.77.0.104", "--no-bus")
                 let dave = try await laboratory.daemon("dave")
-                // In a container nobody waits in vain.
+                // In a container nothing is waited for in vain.
                 try await Self.await(dave, "embedded", "running")
                 let alice = try await laboratory.daemon("alice")
                 try await alice.awaitPeer(dave)

@@ -9,7 +9,7 @@ final class Capture: Sendable {
     /// Returns once it captures. Data and headers of every TCP segment are kept whole.
     init(on host: String, in laboratory: Laboratory) async throws {
         self.path = "\(laboratory.place)/capture-\(host)"
-        // Under nobody else's user, for it may not write there, and each packet at once.
+        // As this user, for another may not write there, and each packet at once.
         self.process = try laboratory.start(
             on: host, ["tcpdump", "-Z", "root", "-i", "eth0", "-s", "0", "-B", "65536", "-U", "-n", "-w", self.path, "tcp"])
         try await eventually("tcpdump listens") { self.process.errorsSoFar().contains("listening on") }

@@ -111,7 +111,7 @@ extension LAN {
                 try await laboratory.lab("avahi", "dave", "stop")
                 try await laboratory.lab("avahi", "dave", "start")
                 let back = ContinuousClock.now
-                // Nobody has heard of dave yet, so whoever sees dave sees the new advertisement.
+                // No host has heard of dave yet, so a host that sees dave sees the new advertisement.
                 let alice = try await laboratory.daemon("alice")
                 try await alice.awaitPeer(dave)
                 measured("advertised again after avahi-daemon's return", ContinuousClock.now - back)

@@ -34,7 +34,7 @@ extension LAN {
                     "fail  socket      nobody is not permitted to use \(alice.socket), which is for the user root and the group daemon",
                     next: "sudo adduser nobody daemon, and log in again")
 
-                // Whoever is in the group when it connects is admitted, by the kernel's word: no database of users knows of it.
+                // A caller that is in the group when it connects is admitted, by the kernel's word: no database of users knows of it.
                 let member = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=daemon"]
                 let admitted = try await Self.run(laboratory, "alice", member, ["--socket", alice.socket])
                 #expect(admitted.output.contains("\nok    daemon "), "\(admitted)")
@@ -96,7 +96,7 @@ extension LAN {
                 }
                 let outcome = try await second.earshot("doctor")
                 #expect(outcome.status == 0, "a warning is no failure: \(outcome)")
-                // Whole: by the beginning of an id that is only advertised nobody is named.
+                // Whole: the beginning of an id that is only advertised names no peer.
                 let firstID = try await first.id()
                 Self.expect(
                     outcome, "warn  names       twin is also the name of \(firstID)", next: "compare the ids: earshot status on each")

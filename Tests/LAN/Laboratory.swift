@@ -51,7 +51,7 @@ final class Laboratory: Sendable {
         }
         self.serviceType = "lan-\(number)"
         self.place = "\(try Self.room())/tmp/\(self.serviceType)"
-        // Kept after the run, for whoever looks into a failure.
+        // Kept after the run, to look into a failure.
         let name = Test.current.map { $0.name.prefix { $0 != "(" } } ?? "test"
         // Beside the binaries, not beside what may be a link to their directory.
         let build = URL(fileURLWithPath: Self.binaries).resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()

@@ -38,7 +38,7 @@ extension LAN {
                     _ = await killer.status()
                     await bob.kill()
                     left = try await onBob("cd \(disk); ls -d .earshot-*.part 2>/dev/null")
-                    // Somebody's own, which only looks like one.
+                    // A person's own, which only looks like one.
                     let own = ".earshot-0123456789abcdef.part"
                     _ = try await onBob("touch \(disk)/\(own)")
                     try await bob.start()

@@ -60,7 +60,7 @@ extension LAN {
             }
         }
 
-        /// Nobody who does not answer holds the end up: a peer that has stopped in the middle, a reader that reads no more, a sender that
+        /// What does not answer does not hold the end up: a peer that has stopped in the middle, a reader that reads no more, a sender that
         /// waits.
         @Test func termWaitsForNobody() async throws {
             try await Laboratory.run { laboratory in

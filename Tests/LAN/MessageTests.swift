@@ -119,12 +119,12 @@ extension LAN {
             }
         }
 
-        /// To everybody, and only to who is listening.
+        /// To all peers, and only to those that are listening.
         @Test func unreliableAndToAll() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
                 let listening = try bob.begin(["receive", "--follow", "--count", "2", "--timeout", "60"])
-                // Until the first is heard, nobody may be listening yet.
+                // Until the first is heard, no peer may be listening yet.
                 try await eventually("bob hears it") {
                     try await alice.expect(0, "send", "--all", "--mode", "unreliable", "psst")
                     return listening.outputSoFar().contains("(unreliable): psst")

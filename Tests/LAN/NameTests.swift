@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Whom a name means when somebody else takes it.
+    /// Which peer a name means when another peer takes it.
     @Suite struct Names {
         @Test func anImpostorGetsNothing() async throws {
             try await Laboratory.run { laboratory in
@@ -39,7 +39,7 @@ extension LAN {
             }
         }
 
-        /// An id in an advertisement is anybody's word, and may begin with a name: here it has come over real mDNS.
+        /// An id in an advertisement is not proven, and may begin with a name: here it has come over real mDNS.
         @Test func anAdvertisedIDTakesNoName() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")
@@ -61,7 +61,7 @@ extension LAN {
                 #expect(try await pi.receive(1).map { String(decoding: $0.body, as: UTF8.self) } == ["for the one I trust"])
                 #expect(try await pi.stop() == 0)
                 try await alice.expect(75, "send", "raspberrypi", "though it is away", "--timeout", "1")
-                // Nobody is called so: it is said what is advertised, and the whole id means that peer.
+                // No peer is called so: it is said what is advertised, and the whole id means that peer.
                 let unknown = try await alice.expect(68, "send", "RASPBERRYP", "to nobody")
                 #expect(unknown.errors.contains(forged), "\(unknown)")
                 try await alice.expect(77, "send", forged, "a stranger")

@@ -35,7 +35,7 @@ extension LAN {
             }
         }
 
-        /// There is nobody who waits any more, so the invitation must not wait either.
+        /// No command waits any more, so the invitation must not wait either.
         @Test func anInvitationWhoseAnswerIsLost() async throws {
             try await self.invitation(endsWith: 69) { _, held in held.decide(.dropped) }
         }

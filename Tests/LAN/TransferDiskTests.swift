@@ -42,7 +42,7 @@ extension LAN {
                     try await eventually("some is there") {
                         try await bob.files().contains { $0.name == "fits" && $0.transferred > 1 << 20 }
                     }
-                    // Somebody else fills the disk meanwhile.
+                    // Another process fills the disk meanwhile.
                     let filled = try await self.onBob(laboratory, "sh", "-c", "head -c 20M /dev/zero > \(disk)/filler; ls \(disk)")
                     #expect(filled.output == "filler\n")
                     // It arrived, and stays where there is room: nothing half of it appears.

@@ -67,7 +67,7 @@ extension LAN {
             case bytes, entries
         }
 
-        /// Somebody else takes what is left of the receiver's disk while the entries come: the sender is told, nothing of it is left, the
+        /// Another process takes what is left of the receiver's disk while the entries come: the sender is told, nothing of it is left, the
         /// session lives, and with room again the same directory arrives.
         @Test(arguments: Disk.allCases) func fullInTheMiddle(_ disk: Disk) async throws {
             try await Laboratory.run { laboratory in

@@ -41,7 +41,7 @@ extension LAN {
                 let (alice, bob) = try await laboratory.session()
                 _ = try await Self.shell(Self.make, at: alice)
                 _ = try await Self.shell("ln -s tree linked", at: alice)
-                // What is not to arrive: the bits that would run things as somebody else.
+                // What is not to arrive: the bits that would run things as another user.
                 _ = try await Self.shell("cp -a tree expected; cd expected; chmod 755 tool; chmod 777 empty", at: alice)
                 _ = try await Self.shell("cd expected; touch -r ../tree/. .; touch -r ../tree/empty empty", at: alice)
                 let expected = try await Self.shell(Self.list, "expected", at: alice).output

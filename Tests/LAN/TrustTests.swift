@@ -19,7 +19,7 @@ extension LAN {
                 #expect(digits.utf8.count == 6)
                 let document = try ControlJSON.decode(ControlAPI.Verification.self, from: Array(theirs.output.utf8))
                 #expect(document.digits == digits && document.state == .ready)
-                // Nobody sits there: nothing is asked, and the next step is said.
+                // There is no terminal: nothing is asked, and the next step is said.
                 #expect(ours.errors.contains("earshot trust bob"))
                 let again = try await alice.earshot("verify", "bob")
                 #expect(again.status == 75)

@@ -1,7 +1,7 @@
 // Tells the Thread Sanitizer of the locks of Swift's Mutex, for Tests/sanitize to load before everything else.
 //
-// The quick way through Synchronization.Mutex, one compare-and-exchange, is compiled into whoever uses it, and the sanitizer sees it. The
-// slow way, taken when two threads want the lock at once, lies in libswiftSynchronization, which nobody has instrumented, and ends in the
+// The quick way through Synchronization.Mutex, one compare-and-exchange, is compiled into its users, and the sanitizer sees it. The
+// slow way, taken when two threads want the lock at once, lies in libswiftSynchronization, which is not instrumented, and ends in the
 // kernel (FUTEX_LOCK_PI): who gets the lock there is taken for not having waited, and every value behind a Mutex for a race. The shortest
 // program shows it: four threads that append to a Mutex<[Int]> are reported in every run without this, in none with it, and a race that
 // no lock guards is reported with it as well. So nothing has to be suppressed.

@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct APIStringTests {
     /// Trusted, and never here: what is queued for it waits.
     private static let peer = PeerID(subjectPublicKeyInfo: [7]).description
-    /// Whoever would send it something is refused at once, instead of waiting for it.
+    /// A caller that would send it something is refused at once, instead of waiting for it.
     private static let blocked = PeerID(subjectPublicKeyInfo: [8]).description
     private static let someID = "01234567-89ab-cdef-0123-456789abcdef"
     private static let mark = "@@HOSTILE@@"
@@ -162,7 +162,7 @@ import Testing
                 return status
             }
             let answer = try await conversation.answer()
-            // Nobody comes with a stream while it is waited for.
+            // No stream comes while it is waited for.
             let isLate = operation.path == "/v1/streams/next/content" && answer.status == 504
             #expect(answer.status < 500 || isLate, "\(operation) \(target) \(fields) \(answer.text)")
             #expect(!answer.body.contains { $0 < 0x20 && $0 != 0x0A }, "\(operation) answers control characters")

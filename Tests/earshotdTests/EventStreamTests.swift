@@ -87,7 +87,7 @@ import Testing
                 try await APIConnection.with(server.path) { lines in
                     try await lines.ask("GET", "/v1/events")
                     _ = try await lines.head()
-                    // Until the reader waits, nobody can be woken.
+                    // Until the reader waits, it cannot be woken.
                     let heartbeats = Task {
                         while !Task.isCancelled {
                             server.node.events.wakeReaders()

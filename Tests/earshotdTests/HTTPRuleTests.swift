@@ -9,7 +9,7 @@ import Testing
 
 @testable import earshotd
 
-/// What the server makes of HTTP itself, on a real socket: every answer is a problem, and nobody else is disturbed.
+/// What the server makes of HTTP itself, on a real socket: every answer is a problem, and no other client is disturbed.
 @Suite struct HTTPRuleTests {
     @Test func headersAndTargets() async throws {
         try await APIServer.with { server in
@@ -20,7 +20,7 @@ import Testing
             #expect(try await api.call("GET", "/v1/status", ["Host: earshot"]).status == 200)
             #expect(try await api.call("GET", "/v1/status", ["Origin: http://localhost"]).status == 403)
             #expect(try await api.call("GET", "/v1/status", ["Origin: null"]).status == 403)
-            // A trailing slash and a query that nobody knows change nothing.
+            // A trailing slash and an unknown query change nothing.
             #expect(try await api.call("GET", "/v1/status/").status == 200)
             #expect(try await api.call("GET", "/v1/status?moon=full&x").status == 200)
             #expect(try await api.call("GET", "/v1/nothing").code == "not-found")

@@ -148,7 +148,7 @@ private func fields(of entry: [UInt8]) throws -> [(name: String, value: String)]
         output.write(
             LogLine(level: .error, label: "l", message: "m", metadata: metadata.mapValues { Logger.MetadataValue.string($0) }))
         #expect(pipe.text().hasPrefix("<3>l: m k0=xxx"))
-        // A queue that is full: nobody reads the journal's end.
+        // A queue that is full: nothing reads the journal's end.
         var toJournal = 0
         while pipe.text() == "" {
             output.write(self.line)

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// A line is answered while the request goes on: whoever waits for that before the next line gets it.
+    /// A line is answered while the request goes on: a client that waits for that before the next line gets it.
     @Test func aLineIsAnsweredBeforeTheNextOneComes() async throws {
         try await self.inSession { alice, _ in
             try await APIConnection.with(alice.path) { call in

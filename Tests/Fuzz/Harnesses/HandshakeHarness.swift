@@ -3,8 +3,8 @@ import NIOCore
 
 /// The handshake machine: the input is what its owner tells it, in any order and with any frame.
 ///
-/// Nobody is proven without a signature that was asked for and found valid, after a hello that was accepted; and after a refusal the machine
-/// says nothing more.
+/// No peer is proven without a signature that was asked for and found valid, after a hello that was accepted; and after a refusal the
+/// machine says nothing more.
 enum HandshakeHarness: Harness {
     private struct Story {
         var verifyAsked = false
