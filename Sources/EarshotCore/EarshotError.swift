@@ -73,3 +73,10 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
     /// The message.
     public var description: String { self.message }
 }
+
+extension EarshotError: Equatable {
+    /// Errors are the same where they say the same; what lay underneath is for the log.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.code == right.code && left.message == right.message && left.candidates == right.candidates
+    }
+}

@@ -1,10 +1,61 @@
 package import EarshotWire
 
 /// What a ``NodeCore`` has its shell do.
-package enum Effect: Sendable, Hashable {
+package enum Effect: Sendable, Equatable {
     /// Write frames on a control connection, if it still stands.
     case send(LinkID, [Frame])
+    /// End a control connection in order, or with a reason.
+    case close(LinkID, Refusal?)
+    /// Dial a peer: report first that it has begun, or that there is nowhere to dial, and then what has come of it.
+    case dial(PeerID, DialPlan)
+    /// Look up where a peer of the settings is, and dial it there.
+    case dialConfigured(ConfiguredPeer)
+    /// Write these in one transaction, behind all that were asked for before, and report what has become of it.
+    case commit(CommitID, [StoreOperation])
+    /// Tell the readers of events.
+    case publish(CoreEvent)
+    /// Answer a caller.
+    case answer(CallID, Answer)
+    /// Charge the peer of a control connection so many bytes until `release`.
+    case hold(HoldID, LinkID, bytes: Int)
+    case release(HoldID)
+    /// What is remembered of a peer's TLS, for the handshakes to come.
+    case pin(PeerID, TLSPin)
+    /// Let the parts of the node that depend on a peer know.
+    case changed(PeerID, PeerChange)
+    /// Write to the log.
+    case log(Notice)
     case dataPath(TransferID, DataPathEffect)
+}
+
+/// Names a transaction for as long as it is under way: a counter.
+package struct CommitID: Sendable, Hashable {
+    package let number: UInt64
+}
+
+/// Names something that a peer is charged for: a counter.
+package struct HoldID: Sendable, Hashable {
+    package let number: UInt64
+}
+
+/// One change of what is kept of peers and sessions.
+package enum StoreOperation: Sendable, Hashable {
+    case putPeer(StoredPeer)
+    case removePeer(PeerID)
+    /// In the place of any other with its peer. Fails where another peer has one of that id.
+    case putSession(StoredSession)
+    /// Whatever session there is with that peer, and the peer too where no person has decided about it.
+    case removeSession(with: PeerID)
+}
+
+/// Whether a peer that has spoken TLS is let in without it.
+package enum TLSPin: Sendable, Hashable {
+    /// The store has it of this peer: it is remembered however many strangers come.
+    case keep
+    /// The store has it no longer: it is remembered as a stranger's.
+    case release
+    /// A person has reset it.
+    case forget
 }
 
 /// What is to be done for a transfer's data connection.
@@ -13,7 +64,7 @@ package enum DataPathEffect: Sendable, Hashable {
     case expect(DataToken, from: PeerID, over: LinkID, attempt: UInt64)
     /// Dial the peer with the token that it has given.
     case dial(DataToken, PeerID, over: LinkID, attempt: UInt64)
-    /// Let nobody dial for it any more.
+    /// Let no peer dial for it any more.
     case revoke
     /// What has just been reported as attached is the transfer's data connection from now on.
     case use(attempt: UInt64)

@@ -1,19 +1,100 @@
 package import EarshotWire
 
 /// What reaches a ``NodeCore`` from outside.
-package enum Input: Sendable, Hashable {
+package enum Input: Sendable, Equatable {
+    case call(CallID, Command)
+    case link(LinkID, LinkEvent)
+    case discovery(DiscoveryInput)
+    /// Of a dial that an effect has asked for.
+    case dial(PeerID, DialEvent)
+    case configuredDial(ConfiguredPeer, DialEvent)
+    /// What has become of a transaction; an error where nothing of it was written.
+    case committed(CommitID, EarshotError?)
+    /// A session with a peer is needed, or a connection for the one that there is.
+    case need(PeerID, PeerNeed)
     /// Of a transfer that needs a data connection.
     case dataPath(TransferID, DataPathEvent)
-    /// Something about a peer that its dependents have to hear.
-    case peer(PeerID, PeerChange)
+    /// The settings are these from now on.
+    case settings(CoreSettings)
+    /// This machine's peer begins to work, or is about to end.
+    case start
+    case stop
+    /// Nothing is written any more, and nothing will be answered later.
+    case stopped
     /// Time has passed; what is due is dealt with before any input.
     case deadline
 }
 
-/// What the dependents of a peer have to hear.
-package enum PeerChange: Sendable, Hashable {
-    /// Its connection is gone, or its session has ended.
-    case detached
+/// What happens on a control connection.
+package enum LinkEvent: Sendable, Equatable {
+    /// The peer has proven its key on it; whether the one that stands until now is known to be dead, though its end is not reported yet.
+    case proven(LinkFacts, isOtherDead: Bool)
+    /// A frame that is legal where the connection stands, and that the core deals with.
+    case frame(Frame)
+    case closed(LinkEnd)
+}
+
+/// Why a control connection ended.
+package enum LinkEnd: Sendable, Hashable, CustomStringConvertible {
+    /// By a `goodbye` of either side.
+    case inOrder
+    /// Reset, or the stream ended.
+    case lost
+    /// Silence for `EarshotLimits.deadAfter`.
+    case dead
+    /// One side has refused what the other sent.
+    case refused(Refusal)
+
+    package var description: String {
+        switch self {
+        case .inOrder: "closed in order"
+        case .lost: "lost"
+        case .dead: "no sign of life"
+        case .refused(let refusal): "refused (\(refusal.code.name)) \(refusal.explanation)"
+        }
+    }
+}
+
+/// What discovery reports, with its addresses read.
+package enum DiscoveryInput: Sendable, Hashable {
+    case found(DiscoveryStatus.Backend, SeenAddresses)
+    case lost(DiscoveryStatus.Backend, Sighting.Key)
+    case reset(DiscoveryStatus.Backend)
+    case status(DiscoveryStatus)
+    case advertised(instanceName: String?)
+}
+
+/// A sighting, and those of its addresses that are numeric.
+package struct SeenAddresses: Sendable, Hashable {
+    package let sighting: Sighting
+    package let addresses: [PeerAddress]
+
+    package init(sighting: Sighting, addresses: [PeerAddress]) {
+        self.sighting = sighting
+        self.addresses = addresses
+    }
+}
+
+/// How a dial goes.
+package enum DialEvent: Sendable, Equatable {
+    /// It has addresses to try: these, where it is a peer of the settings.
+    case began([PeerAddress])
+    /// None of the peer's addresses is on a network of this machine's.
+    case nowhere
+    /// At an address of the settings a peer has answered with which a connection stands.
+    case answered(PeerID)
+    /// It is over; without an error its connection has been reported as proven before.
+    case ended(EarshotError?)
+}
+
+/// Why a part of the node that has something for a peer asks for more than there is.
+package enum PeerNeed: Sendable, Hashable {
+    /// Something is sent to it by a caller's wish: invite it, unless that is under way.
+    case session
+    /// Something waits on disk for it: invite it where it is trusted and within reach.
+    case sessionForQueue
+    /// Something waits for its connection; `now` also where earlier failures have earned a pause.
+    case connection(now: Bool)
 }
 
 /// What happens to a transfer's data connection, or on the way to one.

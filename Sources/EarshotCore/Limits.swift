@@ -164,6 +164,8 @@ package enum EarshotLimits {
     package static let discoveryInfoBytes = 400
     /// One pair of the advertisement, `key=value`, in bytes (RFC 6763 section 6.1).
     package static let discoveryPairBytes = 255
+    /// Pairs that are read of a peer's advertisement, its own apart; what more it has is passed over.
+    package static let discoveryPairs = 64
 
     // Invitations
     /// Strangers' invitations that wait for a person here, one a peer; where all places are taken, see `StrangersPlaces`. What a trusted

@@ -1,53 +1,180 @@
-import EarshotWire
+package import EarshotWire
+import OrderedCollections
 
 /// What a peer decides, as a value: an input and the time come in, effects go out, and nothing else happens.
 ///
 /// The shell (`Earshot`'s `Node`) carries the effects of one input out, in order and without waiting, before it hands in the next one. So a
 /// run is its inputs: two cores that are handed the same ones do the same, which is what the simulator plays with.
+///
+/// Each concern has its storage here or in ``PeerRecord``, as a type that alone changes it; the extensions of this type are what happens when
+/// an input comes, and call the concerns one after the other.
 package struct NodeCore: Sendable {
+    /// Which peer this machine is.
+    package let id: PeerID
+    var settings: CoreSettings
+
+    // Peers
+    var records: OrderedDictionary<PeerID, PeerRecord> = [:]
+    /// Which peer a sighting was of, so that its loss finds the record.
+    var sightedPeers: [SightingKey: PeerID] = [:]
+    /// Peers that are listed for nothing but that discovery sees them.
+    var discoveredOnly: Set<PeerID> = []
+    /// Whether the last new peer of discovery found no room in the list.
+    var isDiscoveryFull = false
+    var discoveryStatus: DiscoveryStatus
+    var instanceName: String?
+    var names = NameIndex()
+    var configuredDials: OrderedDictionary<ConfiguredPeer, ConfiguredDial> = [:]
+    var pins = PinnedPeers()
+    /// Which peer has proven its key on a connection that has not ended.
+    var linkPeers: [LinkID: PeerID] = [:]
+    /// Blocked peers' connections: they hear only `declined`.
+    var mutedLinks: OrderedDictionary<LinkID, StandingLink.Current> = [:]
+    /// What blocked peers are told after a while.
+    var lateAnswers = LateAnswers()
+
+    // Agreement
+    var invitations = InvitationTable()
+    /// What strangers wait for a person here to decide.
+    var strangers = Strangers()
+    var decisions = DecisionQueue()
+
+    // Verification
+    var comparisonAttempts = ComparisonAttempts()
+
+    var dataPaths: DataPaths
+
+    var deadlines = Deadlines<Deadline>()
+    var isStopping = false
+    /// Makes what no other may guess.
+    var random: any RandomNumberGenerator & Sendable
+    private var holds: UInt64 = 0
+
+    // Of the input that is being dealt with
+    var now = Now(monotonic: MonotonicInstant(nanoseconds: 0), wall: WallTime(milliseconds: 0))
+    /// The control connection that it came on.
+    var cause: LinkID?
+    private var effects: [Effect] = []
+
     /// What comes due by itself.
-    private enum Deadline: Hashable, Sendable {
+    enum Deadline: Hashable, Sendable {
         case dataPath(TransferID, attempt: UInt64)
+        /// The grace of a peer that is not seen any more.
+        case grace(PeerID)
+        case redial(PeerID)
+        case redialConfigured(ConfiguredPeer)
+        /// A connection that nothing needs goes.
+        case idle(LinkID)
+        case invitation(InvitationID)
+        /// The peer that made it has been away for too long.
+        case inviterAbsent(InvitationID)
+        /// A peer that must not notice that it is blocked hears `declined`.
+        case lateAnswer(UInt64)
+        /// The time of a comparison's state is over.
+        case comparison(PeerID)
+        /// A peer that has asked for a comparison has not revealed in time.
+        case comparisonStep(PeerID, VerificationID)
+        case trust(PeerID)
     }
 
-    private var deadlines = Deadlines<Deadline>()
-    private var dataPaths: DataPaths
-
-    /// `random` makes what nobody may guess: the system's generator, where nobody plays.
-    package init(random: any RandomNumberGenerator & Sendable) {
-        self.dataPaths = DataPaths(random: random)
+    /// `random` makes what no other may guess: the system's generator, where nothing is simulated. `discovery` says whether there is any.
+    package init(
+        id: PeerID, settings: CoreSettings, hasDiscovery: Bool, random: any RandomNumberGenerator & Sendable
+    ) {
+        self.id = id
+        self.settings = settings
+        self.discoveryStatus = DiscoveryStatus(backend: .none, state: hasDiscovery ? .starting : .off)
+        self.random = random
+        self.dataPaths = DataPaths()
     }
 
     /// Takes one input at a time, and appends what is to be done to `effects`. What is due by then is dealt with first: a machine that was
     /// suspended does nothing late that it had to do before.
-    package mutating func handle(_ input: Input, at now: MonotonicInstant, into effects: inout [Effect]) {
-        while let deadline = self.deadlines.popDue(at: now) {
-            switch deadline {
-            case .dataPath(let transfer, let attempt): self.handle(transfer, .expired(attempt: attempt), at: now, into: &effects)
-            }
+    package mutating func handle(_ input: Input, at now: Now, into effects: inout [Effect]) {
+        self.now = now
+        swap(&self.effects, &effects)
+        self.cause = nil
+        while let deadline = self.deadlines.popDue(at: now.monotonic) {
+            self.came(deadline)
+            self.advanceDecisions()
         }
+        self.take(input)
+        self.advanceDecisions()
+        self.cause = nil
+        swap(&self.effects, &effects)
+    }
+
+    private mutating func take(_ input: Input) {
         switch input {
+        case .call(let call, let command): self.take(command, call)
+        case .link(let link, let event):
+            self.cause = link
+            switch event {
+            case .proven(let facts, let isOtherDead): self.linkProven(link, facts, isOtherDead: isOtherDead)
+            case .frame(let frame): self.frameCame(frame, on: link)
+            case .closed(let end): self.linkClosed(link, end)
+            }
+        case .discovery(let event): self.discoveryReported(event)
+        case .dial(let peer, let event): self.dialReported(peer, event)
+        case .configuredDial(let peer, let event): self.configuredDialReported(peer, event)
+        case .committed(let commit, let error): self.committed(commit, error)
+        case .need(let peer, let need): self.needed(need, of: peer)
+        case .dataPath(let transfer, let event): self.dataPathChanged(transfer, event)
+        case .settings(let settings): self.use(settings)
+        case .start: self.start()
+        case .stop: self.isStopping = true
+        case .stopped: self.dismissCallers()
         case .deadline: break
-        case .dataPath(let transfer, let event): self.handle(transfer, event, at: now, into: &effects)
-        case .peer(let peer, .detached):
-            for transfer in self.dataPaths.transfers(of: peer) { self.handle(transfer, .over, at: now, into: &effects) }
+        }
+    }
+
+    private mutating func came(_ deadline: Deadline) {
+        switch deadline {
+        case .dataPath(let transfer, let attempt): self.dataPathChanged(transfer, .expired(attempt: attempt))
+        case .grace(let peer): self.graceEnded(peer)
+        case .redial(let peer): self.redialDue(peer)
+        case .redialConfigured(let peer): self.dialConfigured(peer)
+        case .idle(let link): self.closeIfIdle(link)
+        case .invitation(let id): self.invitationExpired(id)
+        case .inviterAbsent(let id): self.inviterStaysAway(id)
+        case .lateAnswer(let number): self.giveLateAnswer(number)
+        case .comparison(let peer): self.comparisonExpired(peer)
+        case .comparisonStep(let peer, let attempt): self.comparisonStepExpired(peer, attempt)
+        case .trust(let peer): self.expireTrust(peer)
         }
     }
 
     /// When `.deadline` is to come in, unless another input comes before it.
     package var nextDeadline: MonotonicInstant? { self.deadlines.next }
 
-    /// Data connections, and attempts at them.
-    package var dataPathCount: Int { self.dataPaths.count }
+    // MARK: What others call
 
-    private mutating func handle(
-        _ transfer: TransferID, _ event: DataPathEvent, at now: MonotonicInstant, into effects: inout [Effect]
-    ) {
-        let before = self.dataPaths.waiting(transfer)
-        self.dataPaths.handle(event, of: transfer, into: &effects)
-        let after = self.dataPaths.waiting(transfer)
-        guard before != after else { return }
-        if let before { self.deadlines.cancel(.dataPath(transfer, attempt: before)) }
-        if let after { self.deadlines.set(.dataPath(transfer, attempt: after), at: now + EarshotLimits.dataDialTime) }
+    mutating func emit(_ effect: Effect) { self.effects.append(effect) }
+
+    /// For a concern that appends its effects itself.
+    mutating func withEffects(_ body: (inout Self, inout [Effect]) -> Void) {
+        var effects: [Effect] = []
+        swap(&effects, &self.effects)
+        body(&self, &effects)
+        swap(&effects, &self.effects)
     }
+
+    mutating func publish(_ event: CoreEvent) { self.effects.append(.publish(event)) }
+    mutating func log(_ notice: Notice) { self.effects.append(.log(notice)) }
+    mutating func send(_ frame: Frame, on link: LinkID?) { if let link { self.effects.append(.send(link, [frame])) } }
+    mutating func set(_ deadline: Deadline, after delay: Duration) { self.deadlines.set(deadline, at: self.now.monotonic + delay) }
+
+    /// Charges the peer whose input this is so many bytes until that is released; `nil` where it is no peer's.
+    mutating func hold(_ bytes: Int) -> HoldID? {
+        guard let cause = self.cause else { return nil }
+        self.holds += 1
+        let hold = HoldID(number: self.holds)
+        self.emit(.hold(hold, cause, bytes: bytes))
+        return hold
+    }
+
+    mutating func release(_ hold: HoldID?) { if let hold { self.emit(.release(hold)) } }
+
+    /// A fresh identifier.
+    mutating func fresh<Kind>() -> WireID<Kind> { WireID(using: &self.random) }
 }

@@ -9,6 +9,15 @@ package struct WallTime: Sendable, Hashable, Comparable {
 
     package static func < (left: Self, right: Self) -> Bool { left.milliseconds < right.milliseconds }
 
+    /// So much later, to the millisecond; at the bounds of what can be told it stays there.
+    package static func + (time: Self, duration: Duration) -> Self {
+        let (sum, overflow) = time.milliseconds.addingReportingOverflow(duration.wholeMilliseconds)
+        return Self(milliseconds: overflow ? (duration < .zero ? .min : .max) : sum)
+    }
+
+    /// How long after the other; negative where it is before.
+    package static func - (left: Self, right: Self) -> Duration { .milliseconds(left.milliseconds) - .milliseconds(right.milliseconds) }
+
     /// In UTC to the second, as people read it: `2026-08-01T12:00:00Z` (ISO 8601).
     package var text: String {
         let (day, second) = Self.parts(Self.parts(self.milliseconds, 1000).whole, 86_400)
@@ -40,4 +49,9 @@ package struct WallTime: Sendable, Hashable, Comparable {
         let digits = String(number)
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
+}
+
+extension Duration {
+    /// Its milliseconds, rounded down towards zero; those that 64 bits do not hold end at their bounds.
+    package var wholeMilliseconds: Int64 { Int64(clamping: self.attoseconds / 1_000_000_000_000_000) }
 }

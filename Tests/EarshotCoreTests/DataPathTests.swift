@@ -11,7 +11,7 @@ import Testing
     private static let transfer = TransferID(high: 0, low: 1)
     private static let start = MonotonicInstant(nanoseconds: 0)
 
-    private var core = NodeCore(random: SplitMix64(seed: 1))
+    private var core = NodeCore.bench()
 
     /// What comes of an event of the one transfer.
     private mutating func on(_ event: DataPathEvent, at now: MonotonicInstant = start) -> [DataPathEffect] {
@@ -22,7 +22,7 @@ import Testing
 
     private mutating func on(_ input: Input, at now: MonotonicInstant = start) -> [Effect] {
         var effects: [Effect] = []
-        self.core.handle(input, at: now, into: &effects)
+        self.core.handle(input, at: Now(monotonic: now, wall: WallTime(milliseconds: 0)), into: &effects)
         return effects
     }
 
@@ -129,18 +129,27 @@ import Testing
         #expect(self.core.dataPathCount == 1)
     }
 
-    @Test mutating func aPeerThatIsGoneTakesItsOwnAlong() {
+    @Test mutating func aPeerThatIsGoneTakesItsOwnAlong() throws {
+        let links = [Self.bob: Self.link, Self.carol: LinkID(number: 8)]
+        for (peer, link) in [(Self.bob, Self.link), (Self.carol, LinkID(number: 8))] {
+            _ = self.on(.link(link, .proven(try .of(peer), isOtherDead: false)))
+        }
+        let deadlines = self.core.nextDeadline
         let others = [(2, Self.carol), (3, Self.bob)].map { (TransferID(high: 0, low: $0.0), $0.1) }
         _ = self.on(self.wanted(isInitiator: true))
         for (transfer, peer) in others { _ = self.on(.dataPath(transfer, self.wanted(peer, isInitiator: true, attempt: transfer.low))) }
+        let gone = { (effects: [Effect]) in
+            effects.filter { if case .dataPath = $0 { true } else { false } }
+        }
         #expect(
-            self.on(.peer(Self.bob, .detached)) == [
+            gone(self.on(.link(Self.link, .closed(.lost)))) == [
                 .dataPath(Self.transfer, .revoke), .dataPath(Self.transfer, .close(attempt: 1)),
                 .dataPath(others[1].0, .revoke), .dataPath(others[1].0, .close(attempt: 3)),
             ])
         #expect(self.core.dataPathCount == 1)
-        #expect(self.core.nextDeadline != nil)
-        #expect(self.on(.peer(Self.carol, .detached)).count == 2)
-        #expect(self.core.nextDeadline == nil)
+        let carol = try #require(links[Self.carol])
+        #expect(gone(self.on(.link(carol, .closed(.lost)))).count == 2)
+        #expect(self.core.dataPathCount == 0)
+        #expect(deadlines != nil && self.core.nextDeadline == nil)
     }
 }

@@ -33,18 +33,19 @@ import Testing
             let ids = [PeerID(subjectPublicKeyInfo: [1]), PeerID(subjectPublicKeyInfo: [2])]
             let choice = random.next()
             self.sides = (0..<2).map { side in
-                Side(core: NodeCore(random: SplitMix64(seed: random.next())), peer: ids[1 - side], canDial: choice >> UInt64(side) & 1 == 1)
+                Side(core: .bench(ids[side], seed: random.next()), peer: ids[1 - side], canDial: choice >> UInt64(side) & 1 == 1)
             }
             self.random = random
         }
 
         mutating func handle(_ input: Input, by side: Int) {
             var effects: [Effect] = []
-            self.sides[side].core.handle(input, at: self.now, into: &effects)
+            self.sides[side].core.handle(input, at: Now(monotonic: self.now, wall: WallTime(milliseconds: 0)), into: &effects)
             for effect in effects {
                 switch effect {
                 case .send(_, let frames): self.sides[1 - side].inbox += frames
                 case .dataPath(let transfer, let effect): self.carryOut(effect, transfer, by: side)
+                default: Issue.record("an effect that is none of data connections")
                 }
             }
         }

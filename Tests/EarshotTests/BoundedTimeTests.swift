@@ -103,7 +103,8 @@ import Testing
         let (message, queued) = (try await store.messages(state: nil, from: nil, limit: 1).first, try await store.outbox().first)
         let (peer, resource) = (state.peers.first, state.resources.first)
         let dates = [
-            message?.sentAt, message?.receivedAt, peer?.trustedUntil, peer?.firstSeen, peer?.lastSeen, state.sessions.first?.createdAt,
+            message?.sentAt, message?.receivedAt, peer?.trustedUntil?.date, peer?.firstSeen.date, peer?.lastSeen.date,
+            state.sessions.first?.createdAt.date,
             resource?.createdAt, resource?.completedAt, state.endedTransfers.first?.endedAt.date, queued?.sentAt, queued?.deadline,
         ]
         let bounds = WireLimits.sentAtMilliseconds

@@ -6,6 +6,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// The encryption preference between two nodes on loopback: what carries their session, and that a man in the middle cannot choose it.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct EncryptionTests {
@@ -253,10 +254,10 @@ import Testing
         #expect(await bob.node.sessions().first?.members.first?.protection == .encrypted)
         #expect(await alice.node.status().encryption == .optional)
         // And on to what leaves it alone.
-        let standing = await alice.node.records[bob.node.id]?.connection
+        let standing = await alice.node.connection(to: bob.node.id)
         try await alice.reconfigure { $0.encryption = .required }
         #expect(try await alice.send("y", to: bob).recipients.map(\.status) == [.delivered])
-        #expect(await alice.node.records[bob.node.id]?.connection === standing)
+        #expect(await alice.node.connection(to: bob.node.id) === standing)
         await alice.stop()
         await bob.stop()
     }
@@ -324,6 +325,6 @@ import Testing
 
 extension Node {
     func transportRemembers(_ id: PeerID) -> Bool { self.transport.spokenTLS.contains(id) }
-    func lastDialError(of id: PeerID) -> EarshotError.Code? { self.records[id]?.redial.lastError?.code }
-    func lastDialMessage(of id: PeerID) -> String? { self.records[id]?.redial.lastError?.message }
+    func lastDialError(of id: PeerID) -> EarshotError.Code? { self.record(id)?.reach.lastError?.code }
+    func lastDialMessage(of id: PeerID) -> String? { self.record(id)?.reach.lastError?.message }
 }

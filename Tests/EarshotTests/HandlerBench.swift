@@ -125,7 +125,7 @@ final class HandlerBench {
     var isClosing: Bool { !self.counter.closes.isEmpty }
 
     /// How the connection ended, as the node heard it.
-    var end: ConnectionEnd? {
+    var end: LinkEnd? {
         for case .closed(_, let end) in self.events.value { return end }
         return nil
     }

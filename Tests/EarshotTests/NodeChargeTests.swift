@@ -93,10 +93,10 @@ extension Node {
         try await raw.prove()
         let session = try await raw.join()
         await raw.close()
-        try await eventually("bob has noticed") { await bob.node.records[raw.id]?.connection == nil }
+        try await eventually("bob has noticed") { await bob.node.connection(to: raw.id) == nil }
         async let sent = bob.node.send(
             to: [raw.id.description], contentType: "text/plain", body: ByteBuffer(string: "too late"), timeout: .milliseconds(50))
-        try await eventually("it waits") { await bob.node.records[raw.id]?.outbox.isEmpty == false }
+        try await eventually("it waits") { await bob.node.traffic[raw.id]?.outbox.isEmpty == false }
         suspended.store(50, ordering: .relaxed)
         let again = try await raw.back(to: bob, in: session)
         #expect(try await sent.recipients.map(\.status) == [.unconfirmed])

@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Peers of the settings, whose names a test resolves.
 @Suite(.timeLimit(.minutes(1))) struct NodeConfiguredTests {
@@ -130,14 +131,14 @@ import Testing
         try await alice.found(bob)
         try await bob.found(alice)
         try await agree(alice, bob)
-        let standing = try #require(await alice.node.records[bob.node.id]?.connection).provenAt
+        let standing = try #require(await alice.node.connection(to: bob.node.id)).id
         names.set("bob.test", bob.port)
-        await alice.node.dialConfigured(peer)
+        await alice.node.dialAnew(peer)
         try await eventually("it is one row") { try await alice.node.peer("bob").addresses.contains("bob.test:1") }
-        #expect(await alice.node.records[bob.node.id]?.connection?.provenAt == standing)
+        #expect(await alice.node.connection(to: bob.node.id)?.id == standing)
         #expect(await bob.node.peers().map(\.id) == [alice.node.id])
         #expect(try await alice.send("still here", to: bob).recipients.map(\.status) == [.delivered])
-        #expect(await alice.node.records[bob.node.id]?.connection?.provenAt == standing)
+        #expect(await alice.node.connection(to: bob.node.id)?.id == standing)
         await alice.stop()
         await bob.stop()
     }
@@ -232,7 +233,7 @@ import Testing
             }
             await loop.advanceTime(by: TimeAmount(delay) - .nanoseconds(1))
             try await self.settle(alice)
-            #expect(await alice.node.configuredDials[peer]?.redial.isDialling == false, "not before \(delay)")
+            #expect(await alice.node.isDialling(peer) == false, "not before \(delay)")
             await loop.advanceTime(by: .nanoseconds(1))
         }
         try await eventually("the last is dialled too") { names.asked.value.count == delays.count + 1 }
@@ -247,11 +248,11 @@ import Testing
         let id = peerID(9)
         let alice = try await self.node([], names: names) { $0.timers = Timers(on: loop) }
         _ = try await alice.node.setTrust(.blocked, for: id.description)
-        await alice.node.addConfigured(try ConfiguredPeer("\(id)@nobody.test:1"))
+        await alice.node.configure([try ConfiguredPeer("\(id)@nobody.test:1")])
         _ = try await alice.node.setTrust(.unknown, for: id.description)
         await loop.advanceTime(by: TimeAmount(EarshotLimits.configuredCheck) - .nanoseconds(1))
         try await self.settle(alice)
-        #expect(await alice.node.configuredDials.values.allSatisfy { !$0.redial.isDialling })
+        #expect(await alice.node.core.configuredDials.values.allSatisfy { !$0.reach.isDialling })
         #expect(names.asked.value == [])
         await loop.advanceTime(by: .nanoseconds(1))
         try await eventually("it is dialled") { names.asked.value == ["nobody.test"] }
@@ -272,11 +273,11 @@ import Testing
         let bob = try await TestNode("bob")
         let alice = try await self.node(["\(bob.node.id)@127.0.0.1:1"])
         _ = try await self.failure(alice, bob.node.id)
-        await alice.node.removeConfigured(try ConfiguredPeer("\(bob.node.id)@127.0.0.1:1"))
+        await alice.node.configure([])
         #expect(await alice.node.peers().isEmpty)
-        await alice.node.addConfigured(try ConfiguredPeer("127.0.0.1:\(bob.port)"))
+        await alice.node.configure([try ConfiguredPeer("127.0.0.1:\(bob.port)")])
         #expect(try await self.proven(alice, bob.node.id).name == "bob")
-        await alice.node.removeConfigured(try ConfiguredPeer("127.0.0.1:\(bob.port)"))
+        await alice.node.configure([])
         #expect(try await alice.node.peer("bob").sources == [])
         await alice.stop()
         await bob.stop()
@@ -345,5 +346,15 @@ struct Recorder: LogHandler {
     }
     func log(event: LogEvent) {
         self.lines.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") }
+    }
+}
+
+extension Node {
+    fileprivate func isDialling(_ peer: ConfiguredPeer) -> Bool? { self.core.configuredDials[peer]?.reach.isDialling }
+
+    /// As when its time has come.
+    fileprivate func dialAnew(_ peer: ConfiguredPeer) {
+        self.core.deadlines.set(.redialConfigured(peer), at: self.transport.timers.now)
+        self.handle(Input.deadline)
     }
 }

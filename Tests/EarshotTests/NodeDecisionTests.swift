@@ -5,6 +5,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 extension Store {
     /// Keeps the disk busy until it is let go of.
@@ -16,7 +17,7 @@ extension Store {
 
 extension Node {
     /// How many decisions wait, behind the one that the disk has.
-    fileprivate var waiting: Int? { self.isStorePumpRunning ? self.storeQueue.count : nil }
+    fileprivate var waiting: Int? { self.isStorePumpRunning ? self.core.decisions.count - 1 : nil }
 }
 
 /// Two decisions about one peer while the disk is busy: each one stands as if it had been taken after the other.
@@ -138,7 +139,7 @@ extension Node {
         try await eventually("it waits") {
             let pending = await node.invitations(all: false).first?.id
             guard let pending else { return false }
-            return await node.invitations[pending]?.isDeciding == false
+            return await node.core.invitations[pending]?.isDeciding == false
         }
         #expect(await node.sessions().isEmpty)
         await alice.stop()
@@ -207,9 +208,17 @@ extension Node {
             node,
             [
                 { await #expect(throws: Never.self) { _ = try await node.setTrust(.blocked, for: id.description) } },
-                { await node.keepPeer(id) },
+                { await node.noteInPassing(id) },
             ])
         try await self.expect(.blocked, inSession: false, of: alice, by: bob, "blocked")
         await alice.stop()
+    }
+}
+
+extension Node {
+    /// As when something of a peer is noted that only has to be kept.
+    fileprivate func noteInPassing(_ peer: PeerID) {
+        self.core.keepPeer(peer)
+        self.handle(Input.deadline)
     }
 }

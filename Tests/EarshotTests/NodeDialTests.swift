@@ -4,38 +4,11 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 @testable import EarshotWire
 
 /// Which of two connections stands, and when a lost one is dialled again, each at its edge.
 @Suite(.timeLimit(.minutes(1))) struct NodeDialTests {
-    /// A proven connection with this key, as the transport would report it.
-    private func connect(
-        _ id: PeerID, to bob: TestNode, isInitiator: Bool, provenAt: ContinuousClock.Instant
-    ) async throws -> Connection {
-        let channel = NIOAsyncTestingChannel()
-        try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
-        let peer = ProvenPeer(
-            id: id, displayName: try DisplayName("alice"), publicKey: [], signatureScheme: .ed25519, version: 1, encryption: .required,
-            transport: .tls, extensions: [], transcript: Transcript(initiatorHello: [], responderHello: [], transport: .tls))
-        let connection = Connection(channel: channel, peer: peer, isInitiator: isInitiator, provenAt: provenAt, dialledAddress: nil)
-        bob.node.input.yield(.connection(.proven(connection)))
-        return connection
-    }
-
-    @Test(arguments: [(EarshotLimits.simultaneousDialTime - .nanoseconds(1), true), (EarshotLimits.simultaneousDialTime, false)])
-    func simultaneousDialTime(apart: Duration, isSimultaneous: Bool) async throws {
-        let bob = try await TestNode("bob")
-        let (id, start) = (peerID(1), ContinuousClock.now)
-        // The first one is that which the lower id has dialled: of two that were dialled at once it stands.
-        let isLower = bob.node.id < id
-        let first = try await self.connect(id, to: bob, isInitiator: isLower, provenAt: start)
-        let second = try await self.connect(id, to: bob, isInitiator: !isLower, provenAt: start + apart)
-        _ = try await bob.told()
-        #expect(await bob.node.records[id]?.connection === (isSimultaneous ? first : second))
-        for connection in [first, second] { try await connection.channel.close() }
-        await bob.stop()
-    }
-
     /// A peer by hand in a session with a node, which has seen it where no process listens; which of the two has the lower id.
     private func joined(_ loop: NIOAsyncTestingEventLoop, nodeIsLower: Bool) async throws -> (RawPeer, TestNode) {
         let states = [try StateDirectory(), try StateDirectory()]
@@ -54,12 +27,12 @@ import Testing
     }
 
     private func isDialled(_ raw: RawPeer, by bob: TestNode) async -> Bool {
-        await bob.node.records[raw.id].map { $0.redial.isDialling || $0.redial.attempts > 0 } ?? false
+        await bob.node.record(raw.id).map { $0.reach.isDialling || $0.reach.attempts > 0 } ?? false
     }
 
     private func expectRedial(_ raw: RawPeer, by bob: TestNode, after pause: Duration, _ loop: NIOAsyncTestingEventLoop) async throws {
         try await eventually("the connection is gone, and the next one is planned") {
-            await bob.node.records[raw.id].map { $0.connection == nil && $0.redial.timer != nil } ?? false
+            await bob.node.record(raw.id).map { $0.connection == nil && $0.reach.isScheduled } ?? false
         }
         await loop.advanceTime(by: TimeAmount(pause) - .nanoseconds(1))
         _ = try await bob.told()

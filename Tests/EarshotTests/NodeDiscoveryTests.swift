@@ -7,6 +7,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 @Suite(.timeLimit(.minutes(1))) struct NodeDiscoveryTests {
     /// Everything that discovery was told before this has been dealt with.
@@ -143,8 +144,8 @@ import Testing
             guard number >= EarshotLimits.sightingsPerPeer - 1 else { continue }
             try await self.settle(alice)
             let kept = min(number + 1, EarshotLimits.sightingsPerPeer)
-            #expect(await alice.node.records[peerID(1)]?.sightings.count == kept)
-            #expect(await alice.node.sightedPeers.count == kept)
+            #expect(await alice.node.record(peerID(1))?.presence.sightings.count == kept)
+            #expect(await alice.node.core.sightedPeers.count == kept)
             #expect(await alice.node.peers().first?.addresses.count == min(3 * kept, EarshotLimits.addressesPerPeer))
         }
         let row = try #require(await alice.node.peers().first)
@@ -158,33 +159,8 @@ import Testing
             alice.discovery.tell(.lost(.avahi, self.sighting(peerID(1), name: "p\(number)").key))
         }
         try await self.settle(alice)
-        #expect(await alice.node.sightedPeers.isEmpty)
+        #expect(await alice.node.core.sightedPeers.isEmpty)
         await alice.stop()
-    }
-
-    @Test func everyAddressHasItsTurn() throws {
-        var record = PeerRecord(id: peerID(1), now: Date())
-        let all = try (1...20).map { try #require(PeerAddress(host: "10.0.0.\($0)", interface: "eth1", port: 7)) }
-        let limit = EarshotLimits.addressesPerDial
-        #expect(record.nextAddresses(of: Array(all.prefix(limit))) == Array(all.prefix(limit)))
-        var seen: Set<PeerAddress> = []
-        for _ in 0..<3 {
-            let next = record.nextAddresses(of: all)
-            #expect(next.count == limit && Set(next).count == limit)
-            seen.formUnion(next)
-        }
-        #expect(seen == Set(all))
-        // Where it was last is tried every time: first where it is still seen there, else last.
-        record.lastGoodAddress = PeerAddress(host: "10.0.0.99", interface: "eth1", port: 7)
-        for _ in 0..<3 {
-            let next = record.nextAddresses(of: all)
-            #expect(next.last == record.lastGoodAddress && next.count == limit && Set(next).count == limit)
-        }
-        record.lastGoodAddress = all[19]
-        for _ in 0..<3 {
-            let next = record.nextAddresses(of: all)
-            #expect(next.first == all[19] && next.count == limit && Set(next).count == limit)
-        }
     }
 
     /// Counts who connects.

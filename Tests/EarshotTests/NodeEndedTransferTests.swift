@@ -5,6 +5,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Received resources whose rows were deleted before their senders heard of the end: what is offered again does not come again.
 @Suite(.timeLimit(.minutes(1))) struct NodeEndedTransferTests {
@@ -125,12 +126,11 @@ import Testing
         func ended(_ number: Int, of peer: UInt8 = 1) -> EndedTransfer {
             EndedTransfer(id: ResourceID(high: UInt64(peer), low: UInt64(number)), peerID: peerID(peer), endedAt: WallTime(time))
         }
-        var record = PeerRecord(id: peerID(1), now: time)
-        record.session = StoredSession(id: .random(), members: [], createdAt: time)
-        for number in 0..<limit { record.remember(ended(number)) }
-        #expect(record.endedTransfers.count == limit && record.endedTransfers.oldest == ended(0).id)
-        record.remember(ended(limit))
-        #expect(record.endedTransfers.count == limit && record.endedTransfers.oldest == ended(1).id)
+        var remembered = EndedTransfers()
+        for number in 0..<limit { remembered.remember(ended(number)) }
+        #expect(remembered.count == limit && remembered.oldest == ended(0).id)
+        remembered.remember(ended(limit))
+        #expect(remembered.count == limit && remembered.oldest == ended(1).id)
 
         let directory = try StateDirectory()
         let store = try Store(directory: directory.path)
@@ -157,7 +157,7 @@ import Testing
 }
 
 extension Node {
-    fileprivate func endedTransfers(of peer: PeerID) -> Int { self.records[peer]?.endedTransfers.count ?? 0 }
+    fileprivate func endedTransfers(of peer: PeerID) -> Int { self.traffic[peer]?.endedTransfers.count ?? 0 }
 
     /// Rows of transfers that are over and have no content, as many more as are kept.
     fileprivate func addFinished(_ count: Int, of peer: PeerID) {

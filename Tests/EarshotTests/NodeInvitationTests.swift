@@ -4,15 +4,14 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 extension Node {
     /// Sessions with so many peers that are not trusted.
     fileprivate func fill(strangers count: Int) {
         for number in 0..<count {
             let id = PeerID(subjectPublicKeyInfo: [1, UInt8(number >> 8), UInt8(number & 0xFF)])
-            var record = PeerRecord(id: id, now: self.now)
-            record.session = StoredSession(id: .random(), members: [self.id, id], createdAt: self.now)
-            self.records[id] = record
+            self.core.load([], [StoredSession(id: .random(), members: [self.id, id], createdAt: self.now)])
         }
     }
 }

@@ -54,7 +54,7 @@ import Testing
         let bob = try await self.bob(loop)
         // One that is needed, older than all strangers: it never gives way.
         let needed = peerID(1)
-        await bob.node.addConfigured(try ConfiguredPeer("\(needed)@127.0.0.1:1"))
+        await bob.node.configure([try ConfiguredPeer("\(needed)@127.0.0.1:1")])
         var connections = [try await self.connect(needed, to: bob)]
         for number in 0...EarshotLimits.idleConnections {
             let id = PeerID(subjectPublicKeyInfo: [2, UInt8(number >> 8), UInt8(number & 0xFF)])

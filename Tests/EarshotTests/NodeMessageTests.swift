@@ -282,6 +282,6 @@ import Testing
 }
 
 extension Node {
-    func queuedBytes(for peer: PeerID) -> Int { self.records[peer]?.outbox.bytes ?? 0 }
-    func waitingSenders(for peer: PeerID) -> Int { self.records[peer]?.outbox.waitingIDs.count ?? 0 }
+    func queuedBytes(for peer: PeerID) -> Int { self.traffic[peer]?.outbox.bytes ?? 0 }
+    func waitingSenders(for peer: PeerID) -> Int { self.traffic[peer]?.outbox.waitingIDs.count ?? 0 }
 }

@@ -309,7 +309,7 @@ extension TestNode {
 }
 
 extension Node {
-    func isHeldUp(for peer: PeerID) -> Bool { self.records[peer]?.outbox.isPaused ?? false }
+    func isHeldUp(for peer: PeerID) -> Bool { self.traffic[peer]?.outbox.isPaused ?? false }
 
     func pretendOutbox(_ count: Int) {
         for _ in 0..<count { self.queueUsage.add(0) }

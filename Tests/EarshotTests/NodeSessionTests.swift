@@ -4,6 +4,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 extension StoreSchema {
     /// Takes back what made one session a peer, and peers decided about, a matter of the layout.
@@ -52,7 +53,7 @@ extension StoreSchema {
         let decided = try await bob.node.decided(sent.id)
         #expect(decided.state == .accepted)
         try await eventually("all is decided") {
-            await !bob.node.invitations.values.contains { $0.isDeciding || $0.invitation.state == .pending }
+            await bob.node.isSettled
         }
         try await raw.roundTrip()
         let ids = await bob.node.sessions().map(\.id)
@@ -159,12 +160,17 @@ extension StoreSchema {
     }
 }
 
+extension Node {
+    /// Whether nothing is to be decided, or to be written.
+    fileprivate var isSettled: Bool { self.core.decisions.count == 0 && self.core.invitations(all: false).isEmpty }
+}
+
 extension Store {
     /// As an earlier release did.
     fileprivate func insert(_ session: StoredSession) throws {
         try self.database.run(
             "INSERT INTO sessions (id, created_at) VALUES (?, ?)",
-            [.blob(session.id.bytes), .integer(Self.milliseconds(session.createdAt))])
+            [.blob(session.id.bytes), .integer(session.createdAt.milliseconds)])
         for (place, member) in session.members.enumerated() {
             try self.database.run(
                 "INSERT INTO members (session_id, place, peer_id) VALUES (?, ?, ?)",

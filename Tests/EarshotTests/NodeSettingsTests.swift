@@ -5,6 +5,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 extension TestNode {
     /// Applies a change of the configuration as a reload does; gives the discovery that was made for it, if one was.
@@ -121,11 +122,11 @@ extension TestNode {
         let peer = try ConfiguredPeer("\(bob.node.id)@127.0.0.1:\(bob.port)")
         try await alice.reconfigure { $0.configuredPeers = [peer] }
         try await alice.found(bob)
-        #expect(await alice.node.records[bob.node.id]?.configured == [peer])
-        try await eventually("it is reached") { await alice.node.records[bob.node.id]?.connection != nil }
+        #expect(await alice.node.record(bob.node.id)?.reach.configured == [peer])
+        try await eventually("it is reached") { await alice.node.connection(to: bob.node.id) != nil }
         try await alice.reconfigure { $0.configuredPeers = [] }
-        #expect(await (alice.node.records[bob.node.id]?.configured ?? []).isEmpty)
-        #expect(await alice.node.configuredDials.isEmpty)
+        #expect(await (alice.node.record(bob.node.id)?.reach.configured ?? []).isEmpty)
+        #expect(await alice.node.core.configuredDials.isEmpty)
     }
 
     @Test func policiesAndLimitsCountAtOnce() async throws {

@@ -6,6 +6,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Many strangers ask at once: who waits, who gives way, and who is never held up by them.
 @Suite(.timeLimit(.minutes(2))) struct NodeStrangersTests {
@@ -97,7 +98,7 @@ import Testing
         let strangers = try await self.fill(bob)
         for number in [9, 5] {
             await strangers[number].raw.close()
-            try await eventually("it is gone") { await bob.node.records[strangers[number].raw.id]?.connection == nil }
+            try await eventually("it is gone") { await bob.node.connection(to: strangers[number].raw.id) == nil }
         }
         let (newcomer, id) = try await self.inviting(bob, from: "127.0.3.99")
         // The oldest of those.
@@ -136,7 +137,7 @@ import Testing
         let (staying, other) = try await self.inviting(bob, from: "127.0.3.2")
         func leave(_ raw: RawPeer) async throws {
             await raw.close()
-            try await eventually("it is gone") { await bob.node.invitations[id]?.absence != nil }
+            try await eventually("it is gone") { await bob.node.core.invitations[id]?.isInviterAbsent == true }
         }
         try await leave(raw)
         await loop.advanceTime(by: TimeAmount(EarshotLimits.absentInviterTime) - .seconds(1))
@@ -156,7 +157,7 @@ import Testing
         #expect(resolved.state == .cancelled && resolved.errorMessage?.contains("30 s") == true)
         #expect(await self.pending(bob) == [other])
         #expect(await bob.node.invitations(all: true).map(\.state) == [.cancelled, .pending])
-        try await eventually("its row is gone too") { await bob.node.records[raw.id] == nil }
+        try await eventually("its row is gone too") { await bob.node.record(raw.id) == nil }
         // Back too late: it asks anew, and is not told that it was declined.
         let late = try await self.proven(bob, as: raw.identity)
         try await self.invite(late, id)
@@ -183,7 +184,7 @@ import Testing
             if policy == .reject { return try await self.answer(raw).decision }
             try await raw.send(.inviteWithdraw(InviteWithdraw(id: id, reason: .withdrawn)))
             try await raw.roundTrip()
-            return await bob.node.invitations[id] == nil ? .busy : .declined
+            return await bob.node.core.invitations[id] == nil ? .busy : .declined
         }
         for _ in 0..<EarshotLimits.askingBurst { #expect(try await ask() == .declined) }
         let told = try await bob.told().count

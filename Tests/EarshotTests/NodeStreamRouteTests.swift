@@ -140,7 +140,7 @@ import Testing
         switch who {
         case "reader": moved.content.abandon()
         case "writer": moved.body.feed.finish(throwing: ChannelError.eof)
-        default: try await moved.sender.node.records[moved.receiver.node.id]?.connection?.channel.close().get()
+        default: try await moved.sender.node.connection(to: moved.receiver.node.id)?.channel.close().get()
         }
         let code = who == "peer" ? EarshotError.Code.unavailable : .cancelled
         await #expect { try await moved.opened.value } throws: { ($0 as? EarshotError)?.code == code }

@@ -184,7 +184,7 @@ extension TestNode {
         let opened = Task { try await alice.open("x", to: bob, body) }
         let content = try await bob.node.acceptNextStream()
         _ = try await content.next()
-        try await alice.node.records[bob.node.id]?.connection?.channel.close().get()
+        try await alice.node.connection(to: bob.node.id)?.channel.close().get()
         await #expect { try await content.next() } throws: { ($0 as? EarshotError)?.code == .unavailable }
         await #expect { try await opened.value } throws: { ($0 as? EarshotError)?.code == .unavailable }
         await self.end(alice, bob)
@@ -197,7 +197,7 @@ extension TestNode {
         body.feed.finish()
         let opened = Task { try await alice.open("x", to: bob, body) }
         let waiting = try await bob.streamWaits()
-        try await alice.node.records[bob.node.id]?.connection?.channel.close().get()
+        try await alice.node.connection(to: bob.node.id)?.channel.close().get()
         _ = try await bob.streamClosed()
         let content = try await bob.node.acceptNextStream(name: "x")
         #expect(content.stream.id == waiting.id)

@@ -23,7 +23,7 @@ extension Node {
 
 extension Node {
     /// As if a peer had paused for a while.
-    func forgetVainOffers(of peer: PeerID) { self.records[peer]?.vainOffers = VainOffers() }
+    func forgetVainOffers(of peer: PeerID) { self.traffic[peer]?.vainOffers = VainOffers() }
 }
 
 /// What may take only so long, and what is kept only so often, each at its edge; time is moved by hand.

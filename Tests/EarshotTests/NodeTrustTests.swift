@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Trust that ends by itself, a machine that only knows its own, names that come back with another key.
 @Suite struct NodeTrustTests {
@@ -130,9 +131,9 @@ import Testing
         time.date.withLock { $0 += 86_401 }
         await time.loop.advanceTime(by: TimeAmount(EarshotLimits.trustCheck) - .nanoseconds(1))
         _ = try await alice.told()
-        #expect(await alice.node.records[id]?.trust == .trusted)
+        #expect(await alice.node.record(id)?.trust == .trusted)
         await time.loop.advanceTime(by: .nanoseconds(1))
-        try await eventually("it has ended") { await alice.node.records[id]?.trust != .trusted }
+        try await eventually("it has ended") { await alice.node.record(id)?.trust != .trusted }
         await alice.stop()
     }
 

@@ -4,21 +4,21 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 extension Node {
     /// Peers that are kept, as many.
     fileprivate func know(_ count: Int) {
         for number in 0..<count {
             let id = PeerID(subjectPublicKeyInfo: [3, UInt8(number >> 8), UInt8(number & 0xFF)])
-            var record = PeerRecord(id: id, now: self.now)
-            record.stored = StoredPeer(
+            let stored = StoredPeer(
                 id: id, name: "k\(number)", trust: .unknown, spokenTLS: true, firstSeen: self.now, lastSeen: self.now)
-            self.records[id] = record
-            self.publishPeer(id)
+            self.core.load([stored], [])
+            self.core.publishPeer(id)
         }
     }
 
-    fileprivate var knownCounts: [Int] { [self.records.count, self.knownNames.count, self.impostors.count, self.discoveredOnly.count] }
+    fileprivate var knownCounts: [Int] { [self.core.records.count, self.core.names.count, self.core.discoveredOnly.count, self.traffic.count] }
 }
 
 /// Peers that only the settings let in leave nothing behind, and those that we know take no room from those that are discovered.
@@ -38,7 +38,7 @@ extension Node {
             #expect(await bob.node.peers().map(\.id) == [raw.id])
             try await raw.send(.sessionEnd(session))
             try await raw.roundTrip()
-            #expect(await bob.node.records[raw.id]?.stored == nil)
+            #expect(await bob.node.record(raw.id)?.standing.stored == nil)
             await raw.close()
             try await eventually("it is gone") { await bob.node.knownCounts == [0, 0, 0, 0] }
         }

@@ -6,6 +6,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 @Suite(.timeLimit(.minutes(2))) struct NodeVerificationTests {
     private func change(_ node: TestNode, _ state: Verification.State, since: UInt64? = 0) async throws -> Verification {
@@ -248,7 +249,7 @@ import Testing
     }
 
     private func requests(_ bob: TestNode) async -> Set<PeerID> {
-        Set(await bob.node.records.values.filter { $0.comparison?.state == .requested }.map(\.id))
+        Set(await bob.node.core.records.values.filter { $0.comparing.state == .requested }.map(\.id))
     }
 
     /// More strangers ask than there are places, and more than their address has: the address that holds most gives way.
@@ -309,7 +310,7 @@ import Testing
         // Blocking it ends that too.
         _ = try await bob.node.setTrust(.blocked, for: raw.id.description)
         #expect(await self.requests(bob).isEmpty)
-        #expect(await bob.node.strangers.comparisons.places.count == 0)
+        #expect(await bob.node.core.strangers.comparisons.places.count == 0)
         await raw.close()
         await bob.stop()
         await loop.shutdownGracefully()

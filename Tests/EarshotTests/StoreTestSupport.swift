@@ -1,7 +1,10 @@
-import Earshot
 import EarshotWire
 import Foundation
 import NIOCore
+import OrderedCollections
+
+@testable import Earshot
+@testable import EarshotCore
 
 /// A state directory for one test, gone with it.
 final class StateDirectory: Sendable {
@@ -49,4 +52,36 @@ extension Store {
 
 extension DeliveryOutcome {
     var isStored: Bool { if case .stored = self { true } else { false } }
+}
+
+extension StoredPeer {
+    /// The same with times as programs know them.
+    init(
+        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, isProven: Bool = true, isDecided: Bool = true, trustedUntil: Date? = nil,
+        firstSeen: Date, lastSeen: Date
+    ) {
+        self.init(
+            id: id, name: name, trust: trust, spokenTLS: spokenTLS, isProven: isProven, isDecided: isDecided,
+            trustedUntil: trustedUntil.map { WallTime($0) },
+            firstSeen: WallTime(firstSeen), lastSeen: WallTime(lastSeen))
+    }
+}
+
+extension StoredSession {
+    /// The same with the time as programs know it.
+    init(id: SessionID, members: [PeerID], createdAt: Date) {
+        self.init(id: id, members: members, createdAt: WallTime(createdAt))
+    }
+}
+
+extension Node {
+    /// What the core knows of a peer.
+    func record(_ peer: PeerID) -> PeerRecord? { self.core.records[peer] }
+
+    /// Has the settings name these peers, and no others.
+    func configure(_ peers: [ConfiguredPeer]) {
+        var settings = self.core.settings
+        settings.configuredPeers = peers
+        self.handle(.settings(settings))
+    }
 }

@@ -51,8 +51,8 @@ import Testing
     @Test func aPeerKeepsEveryField() throws {
         let peer = Peer(
             id: self.peerID, name: "bob", presence: .nearby, state: .connected, trust: .trusted, protection: .encrypted, proven: true,
-            addresses: ["10.0.0.7:47110"], discoveryInfo: ["room": "kitchen"], sources: [.avahi, .store], firstSeen: self.time,
-            lastSeen: self.time)
+            addresses: ["10.0.0.7:47110"], discoveryInfo: ["room": "kitchen"], sources: [.avahi, .store],
+            firstSighting: WallTime(self.time), lastSign: WallTime(self.time))
         let json = String(decoding: try ControlJSON.encode(ControlAPI.Peer(peer)), as: UTF8.self)
         #expect(
             json

@@ -5,7 +5,8 @@ import NIOCore
 /// Messages that are sent together, on their way to their peers: what is known of the peers is looked up once, and what each is to get is
 /// gathered.
 ///
-/// A copy of a peer's record that is held while its outbox is changed costs a copy of the outbox for every message; hence the few facts.
+/// A copy of what is known of a peer that is held while its outbox is changed would cost a copy of the outbox for every message; hence the
+/// few facts.
 struct SendingBurst {
     /// What counts of one peer that messages of the burst are for.
     struct Way {
@@ -16,12 +17,12 @@ struct SendingBurst {
         let connection: Connection?
         let isTrusted: Bool
 
-        init(_ peer: PeerID, _ record: PeerRecord?) {
+        init(_ peer: PeerID, _ facts: PeerFacts?, link: (LinkID) -> Connection?) {
             self.peer = peer
-            self.name = record?.name ?? peer.description
-            self.session = record?.session?.id
-            self.connection = record?.isAttached == true ? record?.connection : nil
-            self.isTrusted = record?.trust == .trusted
+            self.name = facts?.name ?? peer.description
+            self.session = facts?.session
+            self.connection = facts?.isAttached == true ? facts?.link.flatMap(link) : nil
+            self.isTrusted = facts?.trust == .trusted
         }
     }
 

@@ -1,6 +1,7 @@
 import DequeModule
 import EarshotCore
 import EarshotWire
+import Logging
 import NIOCore
 
 /// What of the core's work is under way.
@@ -8,10 +9,18 @@ struct CoreShell {
     /// Came in while the effects of another were carried out.
     var inputs: Deque<Input> = []
     var isCarryingOut = false
+    /// Kept, so that its storage is used again.
+    var effects: [Effect] = []
     /// The core's next deadline, as a timer.
     var timer: (at: MonotonicInstant, scheduled: Scheduled<Void>)?
+    /// Callers that wait for an answer.
+    var calls: [CallID: CheckedContinuation<Answer, Never>] = [:]
+    var lastCall: UInt64 = 0
+    /// What peers are charged for the core's work.
+    var holds: [HoldID: Charge] = [:]
 }
 
+/// The shell around the core: hands it what happens, and carries out what it decides.
 extension Node {
     /// Hands the core an input, and carries its effects out, in order, before the next one: what comes in meanwhile waits.
     func handle(_ input: Input) {
@@ -19,25 +28,95 @@ extension Node {
         guard !self.coreShell.isCarryingOut else { return }
         self.coreShell.isCarryingOut = true
         var effects: [Effect] = []
+        swap(&effects, &self.coreShell.effects)
         while let input = self.coreShell.inputs.popFirst() {
-            self.core.handle(input, at: self.transport.timers.now, into: &effects)
+            self.core.handle(input, at: self.instant, into: &effects)
             for effect in effects { self.carryOut(effect) }
             effects.removeAll(keepingCapacity: true)
         }
+        swap(&effects, &self.coreShell.effects)
         self.coreShell.isCarryingOut = false
         self.armCoreTimer()
+    }
+
+    /// What the time is, by both clocks.
+    private var instant: Now { Now(monotonic: self.transport.timers.now, wall: WallTime(self.now)) }
+
+    /// Asks the core for something, and waits for its answer.
+    func call(_ command: Command) async -> Answer {
+        await withCheckedContinuation { continuation in
+            self.coreShell.lastCall += 1
+            let call = CallID(number: self.coreShell.lastCall)
+            self.coreShell.calls[call] = continuation
+            self.handle(.call(call, command))
+        }
     }
 
     private func carryOut(_ effect: Effect) {
         switch effect {
         case .send(let link, let frames): self.links[link]?.send(frames)
+        case .close(let link, let refusal): self.links[link]?.close(refusal)
+        case .dial(let peer, let plan): self.dial(peer, plan)
+        case .dialConfigured(let peer): self.dialConfigured(peer)
+        case .commit(let id, let operations): self.commit(operations, as: id)
+        case .publish(let event): self.announce(event)
+        case .answer(let call, let answer): self.coreShell.calls.removeValue(forKey: call)?.resume(returning: answer)
+        case .hold(let hold, let link, let bytes):
+            if let account = self.links[link]?.account { self.coreShell.holds[hold] = Charge(bytes, to: account) }
+        case .release(let hold): self.coreShell.holds[hold] = nil
+        case .pin(let peer, .keep): self.transport.spokenTLS.keep(peer)
+        case .pin(let peer, .release): self.transport.spokenTLS.release(peer)
+        case .pin(let peer, .forget): self.transport.spokenTLS.forget(peer)
+        case .changed(let peer, let change): self.changed(peer, change)
+        case .log(let notice): self.log(notice)
         case .dataPath(let transfer, let effect): self.carryOut(effect, for: transfer)
         }
     }
 
+    /// Writes what the core has decided, in the order of its decisions.
+    private func commit(_ operations: [StoreOperation], as id: CommitID) {
+        // The core has charged for it already.
+        self.working(for: nil) {
+            self.persist(operations.map(StoreChange.init)) { result in
+                switch result {
+                case .success: self.handle(.committed(id, nil))
+                case .failure(let error): self.handle(.committed(id, error))
+                }
+            }
+        }
+    }
+
+    private func announce(_ event: CoreEvent) {
+        switch event {
+        case .peerFound(let peer): self.publish(.peerFound(peer), cost: Self.eventCost(of: peer))
+        case .peerChanged(let peer): self.publish(.peerChanged(peer), cost: Self.eventCost(of: peer))
+        case .peerLost(let peer): self.publish(.peerLost(peer), cost: Self.eventCost(of: peer))
+        case .invitationReceived(let invitation): self.publish(.invitationReceived(invitation))
+        case .invitationResolved(let invitation): self.publish(.invitationResolved(invitation))
+        case .verificationChanged(let verification): self.publish(.verificationChanged(verification))
+        case .sessionChanged(let session, let ended): self.publish(.sessionChanged(session, ended: ended))
+        case .discoveryChanged(let status): self.publish(.discoveryChanged(status))
+        }
+    }
+
+    private func log(_ notice: Notice) {
+        let level: Logger.Level =
+            switch notice.level {
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            }
+        let metadata = Logger.Metadata(notice.details.map { ($0.name, "\($0.value)") }) { _, last in last }
+        self.logger.log(level: level, "\(notice.text)", metadata: metadata)
+    }
+
+    // MARK: Time
+
     /// One timer for all of the core's deadlines: it comes too early where the first of them was taken back.
     private func armCoreTimer() {
-        guard let next = self.core.nextDeadline else { return }
+        guard let next = self.core.nextDeadline, !self.isStoreClosed else { return }
         if let timer = self.coreShell.timer, timer.at <= next { return }
         self.coreShell.timer?.scheduled.cancel()
         let delay = max(.zero, next - self.transport.timers.now)
@@ -48,5 +127,25 @@ extension Node {
     func coreIsDue() {
         self.coreShell.timer = nil
         self.handle(Input.deadline)
+    }
+}
+
+extension StoreChange {
+    /// What the core asks the store for.
+    init(_ operation: StoreOperation) {
+        switch operation {
+        case .putPeer(let peer): self = .putPeer(peer)
+        case .removePeer(let peer): self = .removePeer(peer)
+        case .putSession(let session): self = .putSession(session)
+        case .removeSession(let peer): self = .removeSession(with: peer)
+        }
+    }
+}
+
+extension Node.Configuration {
+    /// What of the settings the core decides by.
+    var core: CoreSettings {
+        CoreSettings(
+            policy: self.policySettings, invitationTimeout: self.invitationTimeout, configuredPeers: self.configuredPeers)
     }
 }

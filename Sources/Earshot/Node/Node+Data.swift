@@ -23,7 +23,7 @@ extension Node {
     /// once, and not at all after ``closeData(_:)``.
     func openData(_ transfer: TransferID, with peer: PeerID, then: @escaping (DataConnection?) -> Void) {
         self.closeData(transfer)
-        guard let record = self.records[peer], let connection = record.connection, record.session != nil else { return then(nil) }
+        guard let connection = self.connection(to: peer), self.core.facts(of: peer)?.session != nil else { return then(nil) }
         self.dataAttempts += 1
         self.openAttempts[transfer] = self.dataAttempts
         self.dataHearers[self.dataAttempts] = DataHearer(transfer: transfer, then: then)
@@ -45,17 +45,6 @@ extension Node {
         guard let attempt = self.openAttempts[transfer] else { return }
         self.forgetData(attempt)
         self.handle(.dataPath(transfer, .over))
-    }
-
-    /// The control connection is lost, or the session has ended.
-    func closeData(of peer: PeerID) { self.handle(.peer(peer, .detached)) }
-
-    func received(_ ticket: DataTicket, from peer: PeerID) {
-        self.handle(.dataPath(ticket.transfer, .ticket(ticket.token, from: peer)))
-    }
-
-    func receivedDataUnavailable(_ transfer: TransferID, from peer: PeerID) {
-        self.handle(.dataPath(transfer, .unavailable(from: peer)))
     }
 
     func dataDialFailed(_ transfer: TransferID, _ attempt: UInt64, _ error: EarshotError) {
@@ -122,10 +111,10 @@ extension Node {
     /// Where the peer may be reached: where the control connection was dialled; else where it is seen.
     private func dataAddresses(of peer: PeerID, _ control: Connection) -> [PeerAddress] {
         if let address = control.dialledAddress { return [address] }
-        guard let record = self.records[peer] else { return [] }
+        let (seen, lastGood) = self.core.places(of: peer)
         let links = LocalLinks.current()
-        var addresses = record.sightedAddresses.filter { links.permit($0.address, fromLoopback: $0.isLoopback) }.map(\.address)
-        if let last = record.lastGoodAddress, !addresses.contains(last) { addresses.append(last) }
+        var addresses = seen.filter { links.permit($0.address, fromLoopback: $0.isLoopback) }.map(\.address)
+        if let last = lastGood, !addresses.contains(last) { addresses.append(last) }
         return Array(addresses.prefix(EarshotLimits.addressesPerHost))
     }
 }

@@ -24,7 +24,7 @@ extension Node {
 
     /// For what a peer sends.
     func allowance(for peer: PeerID) -> Spool.Allowance {
-        let share = QuotaShare(of: peer, isTrusted: self.records[peer]?.trust == .trusted)
+        let share = QuotaShare(of: peer, isTrusted: self.core.facts(of: peer)?.trust == .trusted)
         return Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve, share: share)
     }
 
@@ -127,7 +127,7 @@ extension Node {
             // Ended while the spool was busy.
             if !self.isOpen(row.id) { await self.spool.abandon(row.id) }
         } else {
-            if self.isOpen(row.id) { self.records[row.peerID]?.vainOffers.count(at: self.transport.timers.now) }
+            if self.isOpen(row.id) { self.traffic[row.peerID, default: PeerTraffic()].vainOffers.count(at: self.transport.timers.now) }
             await self.spool.abandon(row.id)
             self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
         }
@@ -253,7 +253,7 @@ extension Node {
         self.transfers[id]?.signals?.finish()
         self.transfers[id]?.signals = nil
         self.closeData(TransferID(id))
-        self.tell(.resourceFinished(row))
+        self.publish(.resourceFinished(row))
         self.forgetFinishedTransfers(endedBy: row.peerID)
     }
 
@@ -269,7 +269,7 @@ extension Node {
             try? await self.putInPlace(&row, destination, isLeft: true)
             self.transfers[row.id]?.row = row
             self.transfers[row.id]?.isPublishing = false
-            if !row.inSpool { self.tell(.resourceFinished(row)) }
+            if !row.inSpool { self.publish(.resourceFinished(row)) }
         }
     }
 

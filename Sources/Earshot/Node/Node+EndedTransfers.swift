@@ -13,7 +13,7 @@ extension Node {
 
     /// What is to be remembered of a row that goes; `nil` where its sender knows, or nobody has a right to ask.
     func end(of row: Resource) -> EndedTransfer? {
-        guard self.transfers[row.id]?.isEndedByPeer != true, self.records[row.peerID]?.session != nil else { return nil }
+        guard self.transfers[row.id]?.isEndedByPeer != true, self.core.facts(of: row.peerID)?.session != nil else { return nil }
         return EndedTransfer(row)
     }
 
@@ -21,23 +21,21 @@ extension Node {
     func forget(_ row: Resource) {
         let ended = self.end(of: row)
         self.transfers.removeValue(forKey: row.id)
-        if let ended { self.records[row.peerID]?.remember(ended) }
+        if let ended { self.remember(ended) }
     }
 
     /// Tells the sender of a transfer that ended here once more that it is complete; `false` where the offer is of no such transfer.
     /// - Throws: why it was ended otherwise.
-    func answerEnded(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
-        guard let ended = record.endedTransfers[offer.id] else { return false }
+    func answerEnded(_ offer: ResourceOffer, from record: PeerFacts) throws(EarshotError) -> Bool {
+        guard let ended = self.traffic[record.id]?.endedTransfers[offer.id] else { return false }
         if let error = ended.error { throw EarshotError(error, ended.message) }
-        record.connection?.send([.resourceDone(offer.id)])
+        self.connection(to: record.id)?.send([.resourceDone(offer.id)])
         return true
     }
-}
 
-extension PeerRecord {
-    /// The oldest gives way.
-    mutating func remember(_ ended: EndedTransfer) {
-        guard self.session != nil else { return }
-        self.endedTransfers.remember(ended)
+    /// Of the peer's session, while there is one; the oldest gives way.
+    func remember(_ ended: EndedTransfer) {
+        guard self.core.facts(of: ended.peerID)?.session != nil else { return }
+        self.traffic[ended.peerID, default: PeerTraffic()].endedTransfers.remember(ended)
     }
 }

@@ -19,8 +19,8 @@ extension Node {
         switch dependent {
         case .messages: self.failOutbox(of: peer, error, queuedToo: false)
         case .queuedMessages: self.failOutbox(of: peer, error, queuedToo: true)
-        case .dataConnections: self.closeData(of: peer)
-        case .comparison: self.interruptComparison(peer)
+        // The core's own.
+        case .dataConnections, .comparison: break
         case .transfers: self.interruptTransfers(of: peer, error.code, error.message) { $0.stored?.isQueued != true }
         case .queuedTransfers: self.interruptTransfers(of: peer, error.code, error.message) { $0.stored?.isQueued == true }
         case .openingStreams: self.endStreams(of: peer, by: ending, error) { $0.isOpeningHere }
@@ -33,10 +33,8 @@ extension Node {
         guard ending == .connection else { return }
         switch dependent {
         case .messages:
-            self.records[peer]?.outbox.connectionLost()
-            self.records[peer]?.outboxRetry?.cancel()
-            self.records[peer]?.outboxRetry = nil
-            self.records[peer]?.isResumingSoon = false
+            self.traffic[peer]?.outbox.connectionLost()
+            self.traffic[peer]?.stopRetrying()
         // They are in the same outbox.
         case .queuedMessages: break
         case .transfers: self.pauseTransfers(of: peer) { $0.stored?.isQueued != true }

@@ -68,7 +68,7 @@ extension Node {
             rows.put(transfer.row)
             rows.put(stored)
         }
-        if transfer.row.state == .paused { self.tell(.resourceProgress(transfer.row)) }
+        if transfer.row.state == .paused { self.publish(.resourceProgress(transfer.row)) }
     }
 
     /// A job has returned; what came meanwhile is next.
@@ -79,7 +79,7 @@ extension Node {
         guard let transfer = self.transfers[id] else { return }
         if let pending = transfer.pendingOffer {
             self.transfers[id]?.pendingOffer = nil
-            if self.records[transfer.row.peerID]?.connection === pending.connection {
+            if self.connection(to: transfer.row.peerID) === pending.connection {
                 self.received(pending.offer, from: transfer.row.peerID)
             }
         }
@@ -104,21 +104,21 @@ extension Node {
 
     /// Tells the other side that a transfer has ended here; `false` where that has to wait until it is back.
     func tellEnd(of id: ResourceID, _ refusal: Refusal) -> Bool {
-        guard let transfer = self.transfers[id], let record = self.records[transfer.row.peerID] else { return true }
+        guard let transfer = self.transfers[id], let facts = self.core.facts(of: transfer.row.peerID) else { return true }
         let end = ResourceRefuse(id: id, refusal: refusal)
         switch transfer.row.direction {
         case .incoming:
             // While it is away it need not be told: it offers again, and is refused then.
-            record.connection?.send([refusal.code == .cancelled ? .resourceCancel(end) : .resourceRefuse(end)])
+            self.connection(to: facts.id)?.send([refusal.code == .cancelled ? .resourceCancel(end) : .resourceRefuse(end)])
             return true
         case .outgoing:
             guard transfer.isOffered else { return true }
-            guard record.isAttached, let connection = record.connection, let session = record.session else {
+            guard let (connection, session) = self.attachment(to: facts.id) else {
                 // Without a session, nothing of it is left there.
-                return record.session == nil
+                return facts.session == nil
             }
             // On a connection on which it was offered, the second offer is dropped; on another one it says what the cancel is about.
-            connection.send([.resourceOffer(transfer.offer(in: session.id)), .resourceCancel(end)])
+            connection.send([.resourceOffer(transfer.offer(in: session)), .resourceCancel(end)])
             return true
         }
     }
@@ -158,7 +158,7 @@ extension Node {
     }
 
     private func loadUnfinished(_ transfer: inout Transfer, held: UInt64?) async throws(EarshotError) {
-        let record = self.records[transfer.row.peerID]
+        let record = self.core.facts(of: transfer.row.peerID)
         let isWanted = record?.session != nil || (transfer.stored?.isQueued == true && record?.trust == .trusted)
         guard var stored = transfer.stored, stored.isResumable, isWanted else {
             transfer.row.state = .failed

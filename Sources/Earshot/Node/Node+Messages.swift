@@ -10,9 +10,11 @@ extension Node {
     /// Queues messages for the inbox, and hands live ones on; the weight that stays with them until they are on disk.
     func received(_ frames: [MessageFrame], on connection: Connection) -> Int {
         let peer = connection.peer.id
-        guard let first = frames.first, let record = self.records[peer] else { return 0 }
-        var isResumed = !record.hasSentMessage
-        var isRefusing = record.isRefusing
+        guard let first = frames.first, let facts = self.core.facts(of: peer) else { return 0 }
+        let traffic = self.traffic[peer]
+        var isResumed = traffic?.hasSentMessage != true
+        let wasRefusing = traffic?.isRefusing == true
+        var isRefusing = wasRefusing
         var kept: [InboxMessage] = []
         kept.reserveCapacity(first.mode == .unreliable ? 0 : frames.count)
         var weight = 0
@@ -20,7 +22,7 @@ extension Node {
         var refused: [MessageReceipt] = []
         let now = self.now
         for frame in frames {
-            guard record.session?.id == frame.session else {
+            guard facts.session == frame.session else {
                 guard frame.mode != .unreliable else { continue }
                 refused.append(MessageReceipt(id: frame.id, outcome: .refused))
                 isRefusing = true
@@ -29,7 +31,7 @@ extension Node {
             let sentAt = Date(boundedMilliseconds: frame.sentAtMilliseconds)
             if frame.mode == .unreliable {
                 let message = Message(
-                    id: frame.id, direction: .incoming, senderID: peer, senderName: record.name, contentType: frame.contentType,
+                    id: frame.id, direction: .incoming, senderID: peer, senderName: facts.name, contentType: frame.contentType,
                     body: frame.body.compacted, mode: .unreliable, sentAt: sentAt, receivedAt: now, readState: .unread, recipients: [])
                 live.append(.messageReceived(message))
                 continue
@@ -37,17 +39,17 @@ extension Node {
             if frame.mode == .resumed { isRefusing = false }
             kept.append(
                 InboxMessage(
-                    id: frame.id, senderID: peer, senderName: record.name, contentType: frame.contentType, body: frame.body.compacted,
+                    id: frame.id, senderID: peer, senderName: facts.name, contentType: frame.contentType, body: frame.body.compacted,
                     sentAt: sentAt, isResumed: frame.mode == .resumed || isResumed, followsRefusal: isRefusing))
             isResumed = false
             weight += Frame.message(frame).weight
         }
         // For those who read the events now; nobody else hears of it.
-        self.tell(live, cost: Self.eventCost, isLive: true)
+        self.publish(live, cost: Self.eventCost, isLive: true)
         if !refused.isEmpty { self.send(refused, on: connection) }
-        if isRefusing != record.isRefusing { self.records[peer]?.isRefusing = isRefusing }
+        if isRefusing != wasRefusing { self.traffic[peer, default: PeerTraffic()].isRefusing = isRefusing }
         if !kept.isEmpty {
-            self.records[peer]?.hasSentMessage = true
+            self.traffic[peer, default: PeerTraffic()].hasSentMessage = true
             self.enqueue(.deliver(StoreWork.Delivery(messages: kept, connection: connection, weight: weight)))
         }
         return weight
@@ -56,17 +58,15 @@ extension Node {
     /// Hands live messages that came together on to those who read the events now; nobody else hears of them.
     func receivedUnreliable(_ frames: [MessageFrame], on connection: Connection) {
         let peer = connection.peer.id
-        guard self.mutedConnections[connection.id] == nil, self.records[peer]?.connection === connection,
-            let session = self.records[peer]?.session?.id, let name = self.records[peer]?.name
-        else { return }
+        guard let facts = self.core.facts(of: peer), facts.link == connection.id, let session = facts.session else { return }
         let now = self.now
-        self.records[peer]?.lastSeen = now
+        self.core.heard(from: peer, at: WallTime(now))
         var events: [EventLog.Live] = []
         events.reserveCapacity(frames.count)
         var bytes = 0
         for frame in frames where frame.session == session {
             let message = Message(
-                id: frame.id, direction: .incoming, senderID: peer, senderName: name, contentType: frame.contentType, body: frame.body,
+                id: frame.id, direction: .incoming, senderID: peer, senderName: facts.name, contentType: frame.contentType, body: frame.body,
                 mode: .unreliable, sentAt: Date(boundedMilliseconds: frame.sentAtMilliseconds), receivedAt: now,
                 readState: .unread, recipients: [])
             events.append(EventLog.Live(kind: .messageReceived(message), cost: frame.body.readableBytes + Self.eventOverhead))
@@ -112,7 +112,7 @@ extension Node {
         state: Message.ReadState?, from name: String?, after place: Int64 = 0, limit: Int
     ) async throws(EarshotError) -> MessagePage {
         var sender: PeerID?
-        if let name { sender = try self.resolve(name) }
+        if let name { sender = try self.core.resolve(name) }
         return try await self.store.messagePage(
             state: state, from: sender, after: place, limit: min(max(limit, 1), EarshotLimits.messagesListed))
     }
@@ -132,7 +132,7 @@ extension Node {
 
     private func received(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
         var sender: PeerID?
-        if let name { sender = try self.resolve(name) }
+        if let name { sender = try self.core.resolve(name) }
         let messages = try await self.store.messages(id: id, from: sender)
         guard let message = messages.first else { throw EarshotError(.notFound, "there is no message \(id)") }
         guard messages.count == 1 else {
@@ -146,7 +146,7 @@ extension Node {
     public func markRead(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
         let message = try await self.received(id, from: name)
         guard message.readState == .unread else { return message }
-        let receipt = self.configuration.receipts && self.records[message.senderID]?.session != nil
+        let receipt = self.configuration.receipts && self.core.facts(of: message.senderID)?.session != nil
         guard let read = try await self.store.markRead(id: id, from: message.senderID, receipt: receipt) else {
             throw EarshotError(.notFound, "there is no message \(id)")
         }
@@ -174,11 +174,11 @@ extension Node {
                 keys.append(Store.MessageKey(id: message.id, sender: nil))
                 continue
             }
-            let sender = if let known = senders[name] { known } else { try self.resolve(name) }
+            let sender = if let known = senders[name] { known } else { try self.core.resolve(name) }
             senders[name] = sender
             keys.append(Store.MessageKey(id: message.id, sender: sender))
         }
-        let told = self.configuration.receipts ? Set(self.records.filter { $0.value.session != nil }.keys) : []
+        let told = self.configuration.receipts ? Set(self.core.allFacts.filter { $0.session != nil }.map(\.id)) : []
         let marked = try await self.store.markRead(keys, receiptsFor: told)
         for (sender, ids) in marked where told.contains(sender) {
             self.unnotedReads.insert(ids, of: sender)

@@ -8,16 +8,16 @@ import OrderedCollections
 /// What peers offer: taken by the policy, or shown to a person; and what comes again because an earlier connection was lost.
 extension Node {
     func received(_ offer: ResourceOffer, from peer: PeerID) {
-        guard let record = self.records[peer], let connection = record.connection else { return }
+        guard let facts = self.core.facts(of: peer), let connection = self.connection(to: peer) else { return }
         do throws(EarshotError) {
-            guard try self.check(offer, from: record) else { return }
+            guard try self.check(offer, from: facts) else { return }
         } catch {
             connection.send([.resourceRefuse(ResourceRefuse(id: offer.id, refusal: Refusal(error)))])
             self.logger.info("refused a file", metadata: ["peer": "\(peer)", "reason": "\(error)"])
             return
         }
         let row = Resource(
-            id: offer.id, direction: .incoming, peerID: peer, peerName: record.name, name: offer.name,
+            id: offer.id, direction: .incoming, peerID: peer, peerName: facts.name, name: offer.name,
             kind: offer.resourceKind, size: offer.size, state: .offered, createdAt: self.now)
         let isTaken = self.configuration.acceptResources == .session
         let stored = StoredTransfer(
@@ -29,7 +29,7 @@ extension Node {
             rows.put(row, isNew: isNew)
             rows.put(stored)
         }
-        self.tell(.resourceOffered(row))
+        self.publish(.resourceOffered(row))
         if isTaken {
             self.beginDownload(row.id, on: connection)
         } else {
@@ -39,10 +39,10 @@ extension Node {
     }
 
     /// Whether to take it as a new one; `false` where it is known, and has been answered or goes on.
-    private func check(_ offer: ResourceOffer, from record: PeerRecord) throws(EarshotError) -> Bool {
-        guard record.session?.id == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
+    private func check(_ offer: ResourceOffer, from record: PeerFacts) throws(EarshotError) -> Bool {
+        guard record.session == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
         if try self.answerEnded(offer, from: record) { return false }
-        if self.records[record.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) == true {
+        if self.traffic[record.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) == true {
             throw EarshotError(.busy, "too many offers came to nothing; offer again in a while")
         }
         guard (try? SafeName(offer.name)) != nil else { throw EarshotError(.nameRejected, "the name is not that of a file") }
@@ -77,9 +77,9 @@ extension Node {
     /// An offer of a resource that is known here; whether it begins anew all the same.
     /// - Throws: why it ended here.
     private func receivedAgain(
-        _ offer: ResourceOffer, _ known: Transfer, from record: PeerRecord
+        _ offer: ResourceOffer, _ known: Transfer, from record: PeerFacts
     ) throws(EarshotError) -> Bool {
-        guard let connection = record.connection else { return false }
+        guard let connection = self.connection(to: record.id) else { return false }
         guard !known.hasJob else {
             // The last connection's job has not noticed yet that it is gone.
             self.transfers[offer.id]?.pendingOffer = Transfer.PendingOffer(offer: offer, connection: connection)
@@ -120,7 +120,7 @@ extension Node {
             try await self.checkRoom(row)
         } catch {
             guard self.isWaiting(row.id) else { return }
-            self.records[row.peerID]?.vainOffers.count(at: self.transport.timers.now)
+            self.traffic[row.peerID, default: PeerTraffic()].vainOffers.count(at: self.transport.timers.now)
             self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
         }
     }
@@ -132,7 +132,7 @@ extension Node {
         }
         stored.isTaken = true
         transfer.stored = stored
-        let connection = self.records[transfer.row.peerID].flatMap { $0.isAttached ? $0.connection : nil }
+        let connection = self.attachment(to: transfer.row.peerID)?.connection
         if connection == nil { transfer.row.state = .paused }
         self.transfers[id] = transfer
         self.keepRows { rows in

@@ -11,18 +11,16 @@ extension Node {
 
     /// Lets the callers that are queued on this actor add theirs first: a burst goes out as one write.
     func scheduleFlush(_ peer: PeerID) {
-        guard let record = self.records[peer], record.isAttached, !record.outbox.isFlushing else { return }
-        self.records[peer]?.outbox.isFlushing = true
+        guard self.traffic[peer]?.outbox.isFlushing == false, self.core.facts(of: peer)?.isAttached == true else { return }
+        self.traffic[peer]?.outbox.isFlushing = true
         self.input.yield(.flush(peer))
     }
 
     func flushOutbox(_ peer: PeerID) {
         self.expireMessagesIfDue()
-        self.records[peer]?.outbox.isFlushing = false
-        // No copy of the record is held: changing its outbox would then copy that.
-        guard self.records[peer]?.isAttached == true, let connection = self.records[peer]?.connection,
-            let session = self.records[peer]?.session?.id, let batch = self.records[peer]?.outbox.takeUnsent()
-        else { return }
+        self.traffic[peer]?.outbox.isFlushing = false
+        // No copy of the outbox is held: changing it would then copy that.
+        guard let (connection, session) = self.attachment(to: peer), let batch = self.traffic[peer]?.outbox.takeUnsent() else { return }
         var frames: [Frame] = []
         frames.reserveCapacity(batch.entries.count)
         for (index, entry) in batch.entries.enumerated() {
@@ -48,8 +46,8 @@ extension Node {
 
     /// Reads the bodies of queued messages that are next.
     private func load(_ ids: [MessageID], for peer: PeerID) {
-        guard self.records[peer]?.outbox.isLoading == false else { return }
-        self.records[peer]?.outbox.isLoading = true
+        guard self.traffic[peer]?.outbox.isLoading == false else { return }
+        self.traffic[peer]?.outbox.isLoading = true
         self.spawn { [weak self, store] in
             let result: Result<[MessageID: ByteBuffer], EarshotError>
             do throws(EarshotError) {
@@ -62,14 +60,14 @@ extension Node {
     }
 
     private func loaded(_ ids: [MessageID], _ result: Result<[MessageID: ByteBuffer], EarshotError>, for peer: PeerID) {
-        self.records[peer]?.outbox.isLoading = false
-        guard self.records[peer]?.isAttached == true else { return }
+        self.traffic[peer]?.outbox.isLoading = false
+        guard self.attachment(to: peer) != nil else { return }
         switch result {
         case .success(let bodies):
             for id in ids {
                 if let body = bodies[id] {
-                    self.records[peer]?.outbox.loaded(id, body)
-                } else if self.records[peer]?.outbox.remove(id) == true {
+                    self.traffic[peer]?.outbox.loaded(id, body)
+                } else if self.traffic[peer]?.outbox.remove(id) == true {
                     self.settle(id, peer, .failed, EarshotError(.storage, "the message is not in the outbox any more"))
                 }
             }
@@ -94,7 +92,7 @@ extension Node {
             case .delivered: delivered.append(receipt.id)
             case .read:
                 hasRead = true
-                _ = self.records[peer]?.outbox.acknowledged(receipt.id)
+                _ = self.traffic[peer]?.outbox.acknowledged(receipt.id)
                 if self.wasRead(receipt.id, peer) { toNote.append(receipt.id) }
             case .inboxFull:
                 self.refused(receipt.id, peer, EarshotError(.inboxFull, "the receiver's inbox is full; try again later"))
@@ -112,22 +110,22 @@ extension Node {
 
     /// A person reads there: there may be room again for what was refused. Tried once a second at most, whatever the peer says.
     private func resumeOutbox(_ peer: PeerID) {
-        guard let record = self.records[peer], record.outbox.isPaused else { return }
+        guard let traffic = self.traffic[peer], traffic.outbox.isPaused else { return }
         let now = self.transport.timers.now
-        guard let due = record.outboxResumed.map({ $0 + EarshotLimits.resumeInterval }), now < due else {
-            self.records[peer]?.outboxResumed = now
-            self.records[peer]?.outbox.resume()
+        guard let due = traffic.outboxResumed.map({ $0 + EarshotLimits.resumeInterval }), now < due else {
+            self.traffic[peer]?.outboxResumed = now
+            self.traffic[peer]?.outbox.resume()
             return
         }
-        guard !record.isResumingSoon else { return }
-        self.records[peer]?.isResumingSoon = true
-        record.outboxRetry?.cancel()
-        self.records[peer]?.outboxRetry = self.schedule(.outbox(peer), after: due - now)
+        guard !traffic.isResumingSoon else { return }
+        self.traffic[peer]?.isResumingSoon = true
+        traffic.outboxRetry?.cancel()
+        self.traffic[peer]?.outboxRetry = self.schedule(.outbox(peer), after: due - now)
     }
 
     private func delivered(_ ids: inout [MessageID], to peer: PeerID) {
         guard !ids.isEmpty else { return }
-        let acknowledged = self.records[peer]?.outbox.acknowledged(ids) ?? []
+        let acknowledged = self.traffic[peer]?.outbox.acknowledged(ids) ?? []
         let recipient = Message.Recipient(peerID: peer, status: .delivered)
         var decided: [(MessageID, Message.Recipient)] = []
         decided.reserveCapacity(ids.count)
@@ -145,14 +143,14 @@ extension Node {
     }
 
     private func refused(_ id: MessageID, _ peer: PeerID, _ error: EarshotError) {
-        guard let entry = self.records[peer]?.outbox.refused(id) else { return }
+        guard let entry = self.traffic[peer]?.outbox.refused(id) else { return }
         guard entry.isQueued else {
             self.settle(id, peer, .failed, error)
             return
         }
         // What somebody waits for is not held up by what waits on disk, and may not overtake it.
-        for waiting in self.records[peer]?.outbox.waitingIDs ?? [] {
-            guard self.records[peer]?.outbox.remove(waiting) == true else { continue }
+        for waiting in self.traffic[peer]?.outbox.waitingIDs ?? [] {
+            guard self.traffic[peer]?.outbox.remove(waiting) == true else { continue }
             self.settle(waiting, peer, .failed, error)
         }
         if let index = self.outgoing[id]?.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .sent }) {
@@ -162,19 +160,19 @@ extension Node {
     }
 
     private func scheduleRetry(_ peer: PeerID) {
-        guard let record = self.records[peer], record.outboxRetry == nil else { return }
+        guard let traffic = self.traffic[peer], traffic.outboxRetry == nil else { return }
         let delays = EarshotLimits.refusedDelays
-        let delay = delays[max(0, min(record.outbox.refusals, delays.count) - 1)]
-        self.records[peer]?.outboxRetry = self.schedule(.outbox(peer), after: delay)
+        let delay = delays[max(0, min(traffic.outbox.refusals, delays.count) - 1)]
+        self.traffic[peer]?.outboxRetry = self.schedule(.outbox(peer), after: delay)
     }
 
     func retryOutbox(_ peer: PeerID) {
-        self.records[peer]?.outboxRetry = nil
-        if self.records[peer]?.isResumingSoon == true {
-            self.records[peer]?.isResumingSoon = false
-            self.records[peer]?.outboxResumed = self.transport.timers.now
+        self.traffic[peer]?.outboxRetry = nil
+        if self.traffic[peer]?.isResumingSoon == true {
+            self.traffic[peer]?.isResumingSoon = false
+            self.traffic[peer]?.outboxResumed = self.transport.timers.now
         }
-        self.records[peer]?.outbox.resume()
+        self.traffic[peer]?.outbox.resume()
         self.scheduleFlush(peer)
     }
 
@@ -207,7 +205,7 @@ extension Node {
     }
 
     private func note(_ ids: [MessageID], to peer: PeerID) {
-        self.records[peer]?.connection?.send([.messageReceipts(ids.map { MessageReceipt(id: $0, outcome: .noted) })])
+        self.connection(to: peer)?.send([.messageReceipts(ids.map { MessageReceipt(id: $0, outcome: .noted) })])
     }
 
     /// The status is final, but whoever asks may know.
@@ -216,7 +214,7 @@ extension Node {
             let index = message.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .unconfirmed })
         else { return }
         self.outgoing[id]?.confirmedLate.insert(peer)
-        self.outgoing[id]?.recipients[index].errorMessage = "\(self.records[peer]?.name ?? "the peer") has it, and confirmed that too late"
+        self.outgoing[id]?.recipients[index].errorMessage = "\(self.core.facts(of: peer)?.name ?? "the peer") has it, and confirmed that too late"
         guard message.isQueued, let recipient = self.outgoing[id]?.recipients[index] else { return }
         self.enqueue(.outbox([.settle(id, recipient)]) { _ in })
     }
@@ -254,7 +252,7 @@ extension Node {
             self.keepFinished(decided)
             for waiter in decided.waiters { waiter.settle(.success(decided.result)) }
         }
-        self.tell(events)
+        self.publish(events)
     }
 
     /// Finished messages stay for a while, for whoever asks for their statuses.
@@ -273,16 +271,11 @@ extension Node {
 
     // MARK: Ends
 
-    /// A session has attached, or could not be had.
-    func resumeWaiters(of peer: PeerID) {
-        self.resumeTransfers(of: peer)
-        self.offerStreams(to: peer)
-    }
-
+    /// Fails what a peer has not got; of what is queued on disk where that ends too.
     func failOutbox(of peer: PeerID, _ error: EarshotError, queuedToo: Bool) {
-        guard let outbox = self.records[peer]?.outbox, !outbox.isEmpty else { return }
+        guard let outbox = self.traffic[peer]?.outbox, !outbox.isEmpty else { return }
         for id in queuedToo ? outbox.ids : outbox.unqueuedIDs {
-            guard self.records[peer]?.outbox.remove(id) == true else { continue }
+            guard self.traffic[peer]?.outbox.remove(id) == true else { continue }
             self.settle(id, peer, .failed, error)
         }
     }
@@ -290,16 +283,10 @@ extension Node {
     /// The two sides do not agree on a connection, and dialling again would end the same way: whoever waits is told why. Queued messages
     /// wait on, and what has gone out before may have arrived.
     func failUnsent(to peer: PeerID, _ error: EarshotError) {
-        for id in self.records[peer]?.outbox.waitingIDs ?? [] where self.isQueued(id, for: peer) {
-            guard self.records[peer]?.outbox.remove(id) == true else { continue }
+        for id in self.traffic[peer]?.outbox.waitingIDs ?? [] where self.isQueued(id, for: peer) {
+            guard self.traffic[peer]?.outbox.remove(id) == true else { continue }
             self.settle(id, peer, .failed, error)
         }
-    }
-
-    /// The invitation that messages or files waited for has not been accepted. Queued messages wait on, unless somebody said no.
-    func failWaitingForSession(of peer: PeerID, _ error: EarshotError) {
-        guard self.records[peer]?.session == nil else { return }
-        self.end(error.code == .declined ? .declinedInvitation : .invitation, of: peer, error)
     }
 
     /// Has `expireMessages` run at the deadline at the latest.
@@ -329,10 +316,9 @@ extension Node {
                 continue
             }
             for recipient in message.recipients where !recipient.status.isFinal {
-                let record = self.records[recipient.peerID]
-                let name = record?.name ?? "the peer"
-                let reason = record?.failure.map { "; \($0.message)" } ?? ""
-                _ = self.records[recipient.peerID]?.outbox.remove(message.id)
+                let name = self.core.facts(of: recipient.peerID)?.name ?? "the peer"
+                let reason = self.core.failure(of: recipient.peerID).map { "; \($0.message)" } ?? ""
+                _ = self.traffic[recipient.peerID]?.outbox.remove(message.id)
                 self.settle(
                     message.id, recipient.peerID, .unconfirmed,
                     EarshotError(.unconfirmed, "\(name) has not confirmed the message in time; it may or may not have it\(reason)"))

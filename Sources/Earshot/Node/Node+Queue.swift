@@ -25,8 +25,8 @@ extension Node {
             }
             self.queueUsage.add(message.cost)
             for recipient in message.recipients where recipient.status == .queued {
-                let record = self.records[recipient.peerID]
-                if let record, record.session != nil || record.trust == .trusted {
+                let facts = self.core.facts(of: recipient.peerID)
+                if let facts, facts.session != nil || facts.trust == .trusted {
                     self.append(message, for: recipient.peerID, body: nil)
                 } else {
                     self.settle(row.id, recipient.peerID, .failed, EarshotError(.notConnected, "the session has ended"))
@@ -37,16 +37,13 @@ extension Node {
 
     /// Invites a trusted peer that is within reach, where messages or files are queued for it and there is no session.
     func inviteForQueue(_ peer: PeerID) {
-        guard !self.isStopping, let record = self.records[peer], record.session == nil, record.trust == .trusted,
-            record.outbox.hasQueued || self.hasQueuedUploads(for: peer), record.isNearby || !record.configured.isEmpty,
-            !self.isInviting(peer)
-        else { return }
-        _ = self.beginInvitation(to: peer, context: [], timeout: nil)
+        guard self.traffic[peer]?.outbox.hasQueued == true || self.hasQueuedUploads(for: peer) else { return }
+        self.handle(.need(peer, .sessionForQueue))
     }
 
     /// Asks again from time to time: who did not answer may be there later.
     func inviteForQueues() {
-        for peer in self.records.keys { self.inviteForQueue(peer) }
+        for facts in self.core.allFacts { self.inviteForQueue(facts.id) }
         self.schedule(.queueInvitations, after: EarshotLimits.queueInvitationInterval)
     }
 
@@ -73,7 +70,7 @@ extension Node {
     }
 
     func send(read ids: [MessageID], to peer: PeerID) {
-        guard !ids.isEmpty, let record = self.records[peer], record.isAttached, let connection = record.connection else { return }
+        guard !ids.isEmpty, let (connection, _) = self.attachment(to: peer) else { return }
         connection.send(
             stride(from: 0, to: ids.count, by: WireLimits.receiptsPerFrame).map { start in
                 let end = min(start + WireLimits.receiptsPerFrame, ids.count)

@@ -141,7 +141,7 @@ extension Node {
 
     private func newRow(named name: String, _ kind: Resource.Kind, size: UInt64, path: String?, to peer: PeerID) -> Resource {
         Resource(
-            id: .random(), direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, name: name,
+            id: .random(), direction: .outgoing, peerID: peer, peerName: self.name(of: peer), name: name,
             kind: kind, size: size, state: .offered, path: path, createdAt: self.now)
     }
 
@@ -172,17 +172,18 @@ extension Node {
                 rows.put(stored)
             }
         }
-        if stored.isQueued, self.records[row.peerID]?.session == nil, self.records[row.peerID]?.trust != .trusted {
+        let facts = self.core.facts(of: row.peerID)
+        if stored.isQueued, facts?.session == nil, facts?.trust != .trusted {
             // What it was to wait for has ended while the disk was busy.
             self.finishTransfer(row.id, .failed, EarshotError(.notConnected, "the session has ended"))
             return self.transfers[row.id]?.row ?? row
         }
-        if self.records[row.peerID]?.isAttached != true { self.limit(row.id, to: stored.isQueued ? .absence : .reach) }
+        if facts?.isAttached != true { self.limit(row.id, to: stored.isQueued ? .absence : .reach) }
         self.startUploads(to: row.peerID)
         // What can be opened again is, when its turn comes: a thousand that wait do not need a thousand descriptors.
         if stored.isResumable { self.transfers[row.id]?.content = nil }
         self.inviteForQueue(row.peerID)
-        self.ensureConnection(row.peerID)
+        self.handle(.need(row.peerID, .connection(now: false)))
         return row
     }
 

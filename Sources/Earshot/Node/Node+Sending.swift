@@ -51,7 +51,7 @@ extension Node {
             }
             if burst.recipients != draft.recipients {
                 let peers = try self.peers(draft.recipients)
-                burst.use(draft.recipients, peers.map { SendingBurst.Way($0, self.records[$0]) })
+                burst.use(draft.recipients, peers.map { self.recipient($0) })
             }
             let id = draft.id ?? self.messageIDs.next(secondsSince1970: burst.now.timeIntervalSince1970)
             if draft.id != nil, try self.isKnown(id, draft, place, &burst) { return nil }
@@ -99,7 +99,7 @@ extension Node {
         case .peers(let names): return try self.namedPeers(names)
         case .all:
             guard !self.isStopping else { throw Self.stopping }
-            let all = self.records.values.filter { $0.session != nil && $0.trust != .blocked }.map(\.id)
+            let all = self.core.allFacts.filter { $0.session != nil && $0.trust != .blocked }.map(\.id)
             guard !all.isEmpty else { throw EarshotError(.notConnected, "there is no session with anybody; run earshot invite first") }
             return all
         }
@@ -113,13 +113,13 @@ extension Node {
         }
         var peers: OrderedSet<PeerID> = []
         for name in names {
-            let id = try self.resolve(name)
-            guard let record = self.records[id] else { throw EarshotError(.unknownPeer, "no peer with the id \(id) has been seen") }
-            guard record.trust != .blocked else {
-                throw EarshotError(.forbidden, "\(record.name) is blocked; run earshot unblock first")
+            let id = try self.core.resolve(name)
+            guard let facts = self.core.facts(of: id) else { throw EarshotError(.unknownPeer, "no peer with the id \(id) has been seen") }
+            guard facts.trust != .blocked else {
+                throw EarshotError(.forbidden, "\(facts.name) is blocked; run earshot unblock first")
             }
-            guard record.session != nil || record.trust == .trusted else {
-                throw EarshotError(.notConnected, "there is no session with \(record.name); run earshot invite first")
+            guard facts.session != nil || facts.trust == .trusted else {
+                throw EarshotError(.notConnected, "there is no session with \(facts.name); run earshot invite first")
             }
             peers.append(id)
         }
@@ -134,9 +134,7 @@ extension Node {
     }
 
     private func invite(_ peers: [PeerID]) {
-        for id in peers where self.records[id]?.session == nil && self.pendingInvitation(with: id, .outgoing) == nil {
-            _ = self.beginInvitation(to: id, context: [], timeout: nil)
-        }
+        for id in peers { self.handle(.need(id, .session)) }
     }
 
     // MARK: The same again
@@ -289,7 +287,7 @@ extension Node {
         self.expireMessages(at: message.deadline)
         var burst = SendingBurst(at: self.transport.timers.now)
         let peers = message.recipients.map(\.peerID).filter { self.isQueued(message.id, for: $0) }
-        burst.use(nil, peers.map { SendingBurst.Way($0, self.records[$0]) })
+        burst.use(nil, peers.map { self.recipient($0) })
         for index in burst.current { self.enqueue(message, body: body, on: index, &burst) }
         self.end(burst)
         place.settle(.success(self.outgoing[message.id]?.result ?? message.result))
@@ -298,7 +296,7 @@ extension Node {
     /// Puts a message at the end of what one peer is to get, once the burst ends.
     private func enqueue(_ message: OutgoingMessage, body: ByteBuffer, on index: Int, _ burst: inout SendingBurst) {
         let way = burst.ways[index]
-        guard way.session != nil || (message.isQueued ? way.isTrusted : self.isInviting(way.peer)) else {
+        guard way.session != nil || (message.isQueued ? way.isTrusted : self.core.hasInvited(way.peer)) else {
             self.settle(message.id, way.peer, .failed, EarshotError(.notConnected, "the session has ended"))
             return
         }
@@ -314,7 +312,7 @@ extension Node {
 
     func append(_ message: OutgoingMessage, for peer: PeerID, body: ByteBuffer?) {
         let entry = self.entry(message, body: body)
-        self.records[peer]?.outbox.append(entry)
+        self.traffic[peer, default: PeerTraffic()].outbox.append(entry)
     }
 
     /// Sends what a burst has gathered.
@@ -323,15 +321,20 @@ extension Node {
             if load.encodedCost > 0 { way.connection?.sendUnreliable(load.encoded, cost: load.encodedCost) }
             if !load.unreliable.isEmpty { way.connection?.sendUnreliable(load.unreliable, cost: load.unreliableCost) }
             guard let last = load.entries.last else { continue }
-            self.records[way.peer]?.outbox.append(contentsOf: load.entries)
+            self.traffic[way.peer, default: PeerTraffic()].outbox.append(contentsOf: load.entries)
             let isAwaited = load.entries.contains { !$0.isQueued }
-            // Whoever waits for it is told at once whether there is room again.
-            if isAwaited { self.records[way.peer]?.outbox.resume() }
+            // A caller that waits for it is told at once whether there is room again.
+            if isAwaited { self.traffic[way.peer]?.outbox.resume() }
             self.scheduleFlush(way.peer)
             if last.isQueued { self.inviteForQueue(way.peer) }
-            // Somebody waits for it, and not for the pause that earlier failures have earned.
-            self.ensureConnection(way.peer, now: isAwaited)
+            // A caller waits for it, and not for the pause that earlier failures have earned.
+            self.handle(.need(way.peer, .connection(now: isAwaited)))
         }
+    }
+
+    /// A recipient as it stands now.
+    private func recipient(_ peer: PeerID) -> SendingBurst.Way {
+        SendingBurst.Way(peer, self.core.facts(of: peer)) { self.links[$0] }
     }
 
     /// Whether it has not gone out to that peer yet.

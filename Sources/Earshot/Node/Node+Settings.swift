@@ -33,29 +33,20 @@ extension Node {
         new.timers = old.timers
         self.configuration = new
         self.transport.use(new)
-        if new.encryption != old.encryption { self.applyEncryption() }
-        self.useConfiguredPeers(new.configuredPeers)
+        self.handle(.settings(new.core))
         if restartsDiscovery || self.discoveryRequest(old) != self.discoveryRequest(new) { self.restartDiscovery(with: makeDiscovery()) }
         if new.displayName != old.displayName { self.renewConnections() }
         await self.store.use(InboxLimits(count: new.inboxLimit, bytes: new.inboxSize))
         if new.inboxAge < old.inboxAge { self.pruneInbox() }
         // When all of it counts.
-        self.tell(.settingsReloaded(changed: changed, needsRestart: needsRestart))
+        self.publish(.settingsReloaded(changed: changed, needsRestart: needsRestart))
     }
 
     /// A name is proven with each connection, and not said again on it. Members of a session with whom nothing is under way learn the new
     /// one at once, by a new connection; the others with their next one.
     private func renewConnections() {
         let busy = self.transfers.peers(.open).union(self.streams.peers(.open))
-        for record in self.records.values
-        where record.isAttached && record.comparison == nil && !busy.contains(record.id) {
-            record.connection?.close()
-        }
-    }
-
-    private func useConfiguredPeers(_ peers: [ConfiguredPeer]) {
-        for peer in Set(self.configuredDials.keys).subtracting(peers) { self.removeConfigured(peer) }
-        for peer in peers { self.addConfigured(peer) }
+        for link in self.core.renewableLinks(but: busy.contains) { self.links[link]?.close() }
     }
 
     // MARK: Discovery under way
@@ -122,7 +113,7 @@ extension Node {
         // One that ends of its own accord has nothing to follow it: it runs once.
         guard self.isDiscoveryReplaced else { return }
         self.isDiscoveryReplaced = false
-        self.instanceName = nil
+        self.handle(.discovery(.advertised(instanceName: nil)))
         for backend in DiscoveryStatus.Backend.allCases { self.handleDiscovery(.reset(backend)) }
         self.beginDiscovery()
     }

@@ -23,31 +23,6 @@ extension Node {
         try result.get()
     }
 
-    /// Takes a decision: `decision` says what it is once every one before it is on disk and in memory, so that of two at once neither
-    /// undoes the other.
-    /// - Throws: what `decision` gives, `storage`.
-    func decide(_ decision: @escaping () -> Result<StoreWork.Decision, EarshotError>) async throws(EarshotError) {
-        guard !self.isStopping else { throw Self.stopping }
-        let result = await withCheckedContinuation { continuation in
-            self.enqueue(.decide(decision) { continuation.resume(returning: $0) })
-        }
-        try result.get()
-    }
-
-    /// Has a peer, and where asked its session, written as memory has them when its turn comes: for what is noted in passing, beside the
-    /// decisions about it, and for what has begun or ended in memory already. What memory has not is on disk no longer either.
-    func keepPeer(_ id: PeerID, andSession: Bool = false, then: @escaping (Result<Void, EarshotError>) -> Void = { _ in }) {
-        let decision = {
-            let record = self.records[id]
-            var changes: [StoreChange] = []
-            if andSession, record?.session == nil { changes.append(.removeSession(with: id)) }
-            if let stored = record?.stored { changes.append(.putPeer(stored)) } else if andSession { changes.append(.removePeer(id)) }
-            if andSession, let session = record?.session { changes.append(.putSession(session)) }
-            return Result<_, EarshotError>.success(StoreWork.Decision(changes: changes))
-        }
-        self.enqueue(.decide(decision, then: then))
-    }
-
     func enqueue(_ work: StoreWork) {
         guard !self.isStoreClosed else { return work.fail(Self.stopping) }
         if work.maySettleRows { self.isRowBatchOpen = false }
@@ -159,9 +134,9 @@ extension Node {
             receipts[delivery.connection.peer.id, default: []] += own
             delivery.connection.processed(delivery.weight)
         }
-        self.tell(events, cost: Self.eventCost)
+        self.publish(events, cost: Self.eventCost)
         for (peer, receipts) in receipts {
-            guard let connection = self.records[peer]?.connection else { continue }
+            guard let connection = self.connection(to: peer) else { continue }
             self.send(receipts, on: connection)
         }
     }

@@ -8,18 +8,18 @@ extension Node {
     // MARK: Frames
 
     func received(_ open: StreamOpen, from peer: PeerID) {
-        guard let record = self.records[peer], let connection = record.connection else { return }
+        guard let facts = self.core.facts(of: peer), let connection = self.connection(to: peer) else { return }
         do throws(EarshotError) {
-            try self.check(open, from: record)
+            try self.check(open, from: facts)
         } catch {
             connection.send([.streamRefuse(StreamRefuse(id: open.id, refusal: Refusal(error)))])
             return
         }
         let row = ByteStream(
-            id: open.id, direction: .incoming, peerID: peer, peerName: record.name, name: open.name.description, openedAt: self.now)
+            id: open.id, direction: .incoming, peerID: peer, peerName: facts.name, name: open.name.description, openedAt: self.now)
         self.streams.removeValue(forKey: open.id)
         self.streams[open.id] = StreamRecord(row: row, flow: .incoming(nil), connection: connection)
-        self.tell(.streamOpened(row))
+        self.publish(.streamOpened(row))
         guard let index = self.streamAcceptors.firstIndex(where: { $0.takes(row) }) else {
             self.streams[open.id]?.expiry = self.schedule(.stream(open.id), after: EarshotLimits.streamWaitTime)
             return
@@ -33,14 +33,14 @@ extension Node {
         }
     }
 
-    private func check(_ open: StreamOpen, from record: PeerRecord) throws(EarshotError) {
-        guard record.session?.id == open.session else { throw EarshotError(.notConnected, "there is no such session") }
+    private func check(_ open: StreamOpen, from record: PeerFacts) throws(EarshotError) {
+        guard record.session == open.session else { throw EarshotError(.notConnected, "there is no such session") }
         guard !self.areStreamsOver else { throw Self.stopping }
         // One that was not accepted before its connection was lost is opened again under its id.
         guard self.streams[open.id].map({ $0.row.state == .closed && $0.row.peerID == record.id }) ?? true else {
             throw EarshotError(.conflict, "the stream's id is taken")
         }
-        guard self.records[record.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) != true else {
+        guard self.traffic[record.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) != true else {
             throw EarshotError(.busy, "too many streams came to nothing; open it again in a while")
         }
         guard self.streams.count(of: record.id, .waiting) < EarshotLimits.waitingStreams else {
@@ -84,7 +84,7 @@ extension Node {
 
     func receivedAbort(_ abort: StreamRefuse, from peer: PeerID) {
         guard let row = self.streams[abort.id]?.row, row.peerID == peer else { return }
-        if row.direction == .incoming, row.state != .closed { self.records[peer]?.vainOffers.count(at: self.transport.timers.now) }
+        if row.direction == .incoming, row.state != .closed { self.traffic[peer, default: PeerTraffic()].vainOffers.count(at: self.transport.timers.now) }
         let code = abort.refusal.code.earshotCode
         let words = abort.refusal.explanation.isEmpty ? "" : ": \(abort.refusal.explanation)"
         self.closeStream(abort.id, EarshotError(code, "\(row.peerName) aborted the stream\(words)"))
@@ -118,7 +118,7 @@ extension Node {
         case .outgoing(let flow): flow.close(row)
         case .incoming(let flow): if let error { flow?.fail(error) }
         }
-        self.tell(.streamClosed(row))
+        self.publish(.streamClosed(row))
         while let old = self.streams.surplus(beyond: EarshotLimits.closedStreams, endedBy: row.peerID) { self.streams[old] = nil }
         self.rerouteNext(to: row.peerID)
     }

@@ -43,18 +43,17 @@ extension Node {
     ) async throws(EarshotError) -> ByteStream {
         let name = try Self.streamName(name)
         guard !self.areStreamsOver, let peer = try self.recipients([peer]).first else { throw Self.stopping }
-        let record = self.records[peer]
+        let peerName = self.name(of: peer)
         guard self.streamCount(of: peer, .outgoing) < EarshotLimits.outgoingStreams else {
-            let other = record?.name ?? peer.description
-            throw EarshotError(.busy, "\(EarshotLimits.outgoingStreams) streams to \(other) are open already; try again later")
+            throw EarshotError(.busy, "\(EarshotLimits.outgoingStreams) streams to \(peerName) are open already; try again later")
         }
         let row = ByteStream(
-            id: .random(), direction: .outgoing, peerID: peer, peerName: record?.name ?? peer.description, name: name.description,
+            id: .random(), direction: .outgoing, peerID: peer, peerName: peerName, name: name.description,
             openedAt: self.now)
         let flow = OutgoingFlow(row.id, self.transport.timers) { [input] in input.yield(.streamIsLarge(row.id)) }
         self.streams[row.id] = StreamRecord(row: row, flow: .outgoing(flow))
         self.streams[row.id]?.expiry = self.schedule(.stream(row.id), after: EarshotLimits.streamOpenTime)
-        self.tell(.streamOpened(row))
+        self.publish(.streamOpened(row))
         self.offerStreams(to: peer)
         let final = await withTaskCancellationHandler {
             await self.pump(row.id, flow, body)
@@ -111,14 +110,12 @@ extension Node {
 
     /// Tells the peer of the streams that it has not heard of: when one is opened, and when its session has attached.
     func offerStreams(to peer: PeerID) {
-        guard let record = self.records[peer], record.isAttached, let connection = record.connection, let session = record.session else {
-            return
-        }
+        guard let (connection, session) = self.attachment(to: peer) else { return }
         for id in self.streams.ids(of: peer, .openOutgoing) {
             guard let stream = self.streams[id], stream.isOpeningHere, stream.connection == nil, let name = try? StreamName(stream.row.name)
             else { continue }
             self.streams[stream.row.id]?.connection = connection
-            connection.send([.streamOpen(StreamOpen(session: session.id, id: stream.row.id, name: name))])
+            connection.send([.streamOpen(StreamOpen(session: session, id: stream.row.id, name: name))])
         }
     }
 
@@ -144,7 +141,7 @@ extension Node {
         name: String? = nil, from peer: String? = nil, timeout: Duration? = nil
     ) async throws(EarshotError) -> StreamContent {
         let name = try name.map { text throws(EarshotError) in try Self.streamName(text).description }
-        let peer = try peer.map { text throws(EarshotError) in try self.resolve(text) }
+        let peer = try peer.map { text throws(EarshotError) in try self.core.resolve(text) }
         guard !self.areStreamsOver else { throw Self.stopping }
         guard self.streamAcceptors.count < EarshotLimits.streamAcceptors else {
             throw EarshotError(.busy, "\(EarshotLimits.streamAcceptors) callers wait for streams already; try again later")

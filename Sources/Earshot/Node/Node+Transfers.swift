@@ -36,7 +36,7 @@ extension Node {
         let isRecordDue = transfer.unrecordedSince.map { isLarge || now - $0 >= EarshotLimits.resourceRecordTime } ?? false
         if isRecordDue { transfer.unrecordedSince = nil }
         self.transfers[id] = transfer
-        if isDue { self.tell(.resourceProgress(transfer.row)) }
+        if isDue { self.publish(.resourceProgress(transfer.row)) }
         if isRecordDue { self.keepRows { $0.put(transfer.row) } }
     }
 
@@ -87,7 +87,7 @@ extension Node {
             rows.put(transfer.row)
             if !isUntold { rows.removeTransfer(id) }
         }
-        self.tell(.resourceFinished(transfer.row))
+        self.publish(.resourceFinished(transfer.row))
         ended?.settle(transfer.row)
         self.dropContent(of: transfer.row, stored)
         self.forgetFinishedTransfers(endedBy: transfer.row.peerID)
@@ -192,7 +192,7 @@ extension Node {
         let row = transfer.row
         if row.direction == .incoming, !row.state.isFinal {
             self.transfers[cancel.id]?.isEndedByPeer = true
-            self.records[peer]?.vainOffers.count(at: self.transport.timers.now)
+            self.traffic[peer, default: PeerTraffic()].vainOffers.count(at: self.transport.timers.now)
         }
         let code = cancel.refusal.code.earshotCode
         let words = cancel.refusal.explanation.isEmpty || code == .cancelled ? "" : ": \(cancel.refusal.explanation)"

@@ -12,7 +12,7 @@ extension Node {
 
     /// Has what waits for this peer begin or go on, as far as it is there and does not have its hands full.
     func startUploads(to peer: PeerID) {
-        guard !self.isStopping, self.records[peer]?.isAttached == true else { return }
+        guard !self.isStopping, self.attachment(to: peer) != nil else { return }
         var running = self.transfers.count(of: peer, .outgoingJob)
         for id in self.transfers.ids(of: peer, .openOutgoing) {
             guard let upload = self.transfers[id], !upload.hasJob, upload.signals == nil else { continue }
@@ -65,9 +65,9 @@ extension Node {
         on id: ResourceID, _ content: any OutgoingContent, over connection: Connection,
         _ signals: inout AsyncStream<Transfer.Signal>.Iterator
     ) async throws(EarshotError) -> (offset: UInt64, limit: UInt64)? {
-        guard let session = self.transfers[id].flatMap({ self.records[$0.row.peerID]?.session }) else { return nil }
+        guard let session = self.transfers[id].flatMap({ self.core.facts(of: $0.row.peerID)?.session }) else { return nil }
         let isChanged = self.lookAtSource(of: id, content)
-        guard let offer = self.transfers[id]?.offer(in: session.id) else { return nil }
+        guard let offer = self.transfers[id]?.offer(in: session) else { return nil }
         self.transfers[id]?.isOffered = true
         connection.send([.resourceOffer(offer)])
         self.limit(id, to: .answer)
@@ -114,7 +114,7 @@ extension Node {
         _ id: ResourceID, from source: any OutgoingContent, signals: AsyncStream<Transfer.Signal>
     ) async throws(EarshotError) {
         var signals = signals.makeAsyncIterator()
-        guard let connection = self.transfers[id].flatMap({ self.records[$0.row.peerID]?.connection }),
+        guard let connection = self.transfers[id].flatMap({ self.connection(to: $0.row.peerID) }),
             let accepted = try await self.agree(on: id, source, over: connection, &signals), let row = self.transfers[id]?.row,
             let algorithm = self.transfers[id]?.stored?.digest
         else { return }

@@ -38,18 +38,15 @@ public actor Node {
     let jobs: AsyncStream<@Sendable () async -> Void>
     nonisolated let job: AsyncStream<@Sendable () async -> Void>.Continuation
 
-    /// What decides, as far as it is moved there.
-    var core = NodeCore(random: KernelRandomness())
+    /// What decides about peers, sessions, invitations, comparisons and data connections.
+    var core: NodeCore
     var coreShell = CoreShell()
+    /// The peers' control connections, by the names that the core has for them.
+    var links: [LinkID: Connection] = [:]
+    /// What messages, transfers and streams remember of each peer.
+    var traffic: [PeerID: PeerTraffic] = [:]
 
-    // Peers
-    var records: OrderedDictionary<PeerID, PeerRecord> = [:]
-    /// Which peer a sighting was of, so that its loss finds the record.
-    var sightedPeers: [SightingKey: PeerID] = [:]
-    var discoveryStatus: DiscoveryStatus
-    /// Whether the last new peer of discovery found no room in the list.
-    var isDiscoveryFull = false
-    var instanceName: String?
+    // Discovery
     /// The one that runs, or is to run once the one before it has ended.
     var discovery: (any PeerDiscovery)? {
         get { self.currentDiscovery.value }
@@ -60,28 +57,8 @@ public actor Node {
     /// Ends the one that runs.
     var discoveryStopper: AsyncStream<Never>.Continuation?
     var listeningPort: UInt16 = 0
-    /// The peers' connections, by the names that the core has for them.
-    var links: [LinkID: Connection] = [:]
-    /// Blocked peers' connections: they hear only `declined`.
-    var mutedConnections: [LinkID: Connection] = [:]
-    var configuredDials: [ConfiguredPeer: ConfiguredDial] = [:]
     var isStopping = false
     private var hasRun = false
-
-    /// Which peers that somebody has dealt with go by a name, in lower case; checked where it is read.
-    var knownNames: [String: OrderedSet<PeerID>] = [:]
-    /// Who came last under the name of a known peer.
-    var impostors: [PeerID: PeerID] = [:]
-    var comparisonAttempts = ComparisonAttempts()
-    /// What strangers wait for a person here to decide.
-    var strangers = Strangers()
-    /// Peers that are listed for nothing but that discovery sees them.
-    var discoveredOnly: Set<PeerID> = []
-
-    // Agreement
-    var invitations: OrderedDictionary<InvitationID, InvitationRecord> = [:]
-    /// The pending ones of each peer, one of each direction.
-    var pendingInvitations = PendingInvitations()
 
     // Messages
     var outgoing: [MessageID: OutgoingMessage] = [:]
@@ -157,7 +134,8 @@ public actor Node {
         self.events = EventLog(epoch: WireID<SessionKind>.random().description)
         (self.inputs, self.input) = AsyncStream.makeStream()
         (self.jobs, self.job) = AsyncStream.makeStream()
-        self.discoveryStatus = DiscoveryStatus(backend: .none, state: discovery == nil ? .off : .starting)
+        self.core = NodeCore(
+            id: identity.id, settings: configuration.core, hasDiscovery: discovery != nil, random: KernelRandomness())
         // Rises over restarts too, as long as the clock does; only the order within a connection is relied upon.
         self.nextSequence = UInt64(max(0, Date().timeIntervalSince1970) * 1_000_000)
         self.group = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
@@ -188,30 +166,20 @@ public actor Node {
         // Of a key that this machine has no longer: the peers would not know who asks.
         let sessions = state.sessions.filter { $0.members.contains(self.id) }
         let members = Set(sessions.flatMap(\.members))
+        var peers: [StoredPeer] = []
         for peer in state.peers {
             guard peer.isDecided || members.contains(peer.id) else {
                 self.persist([.removePeer(peer.id)]) { _ in }
                 continue
             }
-            var record = PeerRecord(id: peer.id, now: peer.firstSeen)
-            record.lastSeen = peer.lastSeen
-            if peer.isProven { record.provenName = peer.name } else { record.advertisedName = peer.name }
-            record.stored = peer
+            peers.append(peer)
             if peer.spokenTLS { self.transport.spokenTLS.keep(peer.id) }
-            record.isAnnounced = true
-            self.records[peer.id] = record
         }
         for session in state.sessions where !session.members.contains(self.id) {
             self.persist(session.members.map { .removeSession(with: $0) }) { _ in }
         }
-        for session in sessions {
-            for member in session.members where member != self.id {
-                self.records[member, default: PeerRecord(id: member, now: session.createdAt)].session = session
-                self.records[member]?.isAnnounced = true
-            }
-        }
-        for id in self.records.keys { self.noteKnown(id) }
-        for ended in state.endedTransfers { self.records[ended.peerID]?.remember(ended) }
+        self.core.load(peers, sessions)
+        for ended in state.endedTransfers { self.remember(ended) }
         try await self.loadTransfers(state.resources, state.transfers)
         self.loadOutbox(try await self.store.outbox())
         self.unreadMessages = await self.store.unreadCount()
@@ -259,11 +227,7 @@ public actor Node {
     /// What runs by itself from the start.
     private func begin() {
         self.beginDiscovery()
-        for peer in self.configuration.configuredPeers { self.addConfigured(peer) }
-        for id in self.records.keys {
-            self.expireTrust(id)
-            self.ensureConnection(id)
-        }
+        self.handle(Input.start)
         self.expireMessages()
         self.limitLoadedTransfers()
         self.settleLeftParts()
@@ -275,7 +239,8 @@ public actor Node {
         self.isStopping = true
         await self.transport.stopListening()
         self.transport.stopDialling()
-        let connections = self.records.values.compactMap(\.connection) + self.mutedConnections.values
+        self.handle(Input.stop)
+        let connections = Array(self.links.values)
         self.endAllStreams()
         for connection in connections { connection.close() }
         self.stopTransfers()
@@ -290,16 +255,14 @@ public actor Node {
         self.job.finish()
     }
 
-    static var stopping: EarshotError { EarshotError(.unavailable, "the daemon is stopping") }
+    static var stopping: EarshotError { .stopping }
 
     /// Nobody waits for a node that has stopped.
     private func releaseWaiters() {
-        for id in self.records.keys { self.failOutbox(of: id, Self.stopping, queuedToo: false) }
-        for id in self.invitations.keys {
-            guard let record = self.invitations[id] else { continue }
-            self.invitations[id]?.waiters = []
-            for waiter in record.waiters { waiter.resume(returning: record.invitation) }
-        }
+        for peer in Array(self.traffic.keys) { self.failOutbox(of: peer, Self.stopping, queuedToo: false) }
+        self.handle(Input.stopped)
+        for (_, continuation) in self.coreShell.calls { continuation.resume(returning: .failure(Self.stopping)) }
+        self.coreShell.calls = [:]
     }
 
     private func handle(_ input: NodeInput) {
@@ -317,9 +280,7 @@ public actor Node {
             self.receivedUnreliable(messages, on: connection)
             connection.turnEnded(weight, isMember: self.isMember(connection))
         case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)
-        case .resolved(let peer, let addresses): self.configuredResolved(peer, addresses)
-        case .alreadyConnected(let peer, let id): self.configuredAnswered(peer, id)
-        case .dialled(let target, let error): self.dialFinished(target, error)
+        case .core(let input): self.handle(input)
         case .timer(let timer, _): self.timerFired(timer)
         case .dataAttached(let connection, let attempt): self.dataAttached(connection, attempt)
         case .dataDialFailed(let transfer, let attempt, let error): self.dataDialFailed(transfer, attempt, error)
@@ -334,12 +295,6 @@ public actor Node {
 
     private func timerFired(_ timer: NodeTimer) {
         switch timer {
-        case .lossGrace(let peer): self.lossGraceEnded(peer)
-        case .redial(let target): self.redial(target)
-        case .idle(let fading): if let connection = fading.connection { self.closeIfIdle(connection) }
-        case .invitation(let id): self.invitationExpired(id)
-        case .blockedAnswer(let id, let connection): self.answerBlocked(id, on: connection)
-        case .inviterAbsent(let id): self.inviterIsAbsent(id)
         case .messages: self.expireMessages()
         case .transfer(let id, let limit): self.transferExpired(id, limit)
         case .core: self.coreIsDue()
@@ -350,9 +305,6 @@ public actor Node {
         case .pruneInbox: self.pruneInbox()
         case .stream(let id): self.streamExpired(id)
         case .streamAcceptor(let id): self.dismissStreamAcceptor(id, EarshotError(.timedOut, "no stream came in time"))
-        case .comparison(let peer, let comparison): self.comparisonExpired(peer, comparison)
-        case .comparisonStep(let peer, let attempt): self.comparisonStepExpired(peer, attempt)
-        case .trustExpiry(let peer): self.expireTrust(peer)
         }
     }
 
@@ -377,18 +329,17 @@ public actor Node {
 
     /// What the node stands at.
     public func status() -> NodeStatus {
-        NodeStatus(
+        let (discovery, instanceName) = self.core.discovery
+        let counts = self.core.counts
+        return NodeStatus(
             name: self.configuration.displayName, id: self.id, serviceType: self.configuration.serviceType,
             encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
             port: self.listeningPort, wantedPort: self.configuration.port, stateDirectory: self.configuration.stateDirectory,
-            quota: self.configuration.quota, reserve: self.configuration.reserve, discovery: self.discoveryStatus,
-            instanceName: self.instanceName, startedAt: self.startedAt,
+            quota: self.configuration.quota, reserve: self.configuration.reserve, discovery: discovery, instanceName: instanceName,
+            startedAt: self.startedAt,
             counts: NodeStatus.Counts(
-                peers: self.records.values.count(where: \.isAnnounced),
-                sessions: self.records.values.count { $0.session != nil },
-                connections: self.records.values.count { $0.connection != nil },
-                pendingInvitations: self.invitations.values.count { $0.invitation.state == .pending },
-                unreadMessages: self.unreadMessages,
+                peers: counts.peers, sessions: counts.sessions, connections: counts.connections,
+                pendingInvitations: counts.pendingInvitations, unreadMessages: self.unreadMessages,
                 transfers: self.transfers.count(.open)))
     }
 }

@@ -8,12 +8,8 @@ enum NodeInput: Sendable {
     /// The discovery that ran has ended, and another may begin.
     case discoveryEnded
     case connection(ConnectionEvent)
-    /// Where the dial of a configured peer goes.
-    case resolved(ConfiguredPeer, [PeerAddress])
-    /// At a configured peer's address a peer has answered with which a connection stands.
-    case alreadyConnected(ConfiguredPeer, PeerID)
-    /// A dial ended; without an error its connection has been reported as proven before.
-    case dialled(DialTarget, EarshotError?)
+    /// What the core is to hear, such as how a dial goes.
+    case core(Input)
     case timer(NodeTimer, Charge?)
     /// A data connection stands, and has said or been told its token.
     case dataAttached(DataConnection, attempt: UInt64)
@@ -32,22 +28,8 @@ enum NodeInput: Sendable {
     case streamsOver
 }
 
-/// Whom a dial is for.
-enum DialTarget: Sendable, Hashable {
-    case peer(PeerID)
-    case configured(ConfiguredPeer)
-}
-
 /// What can come due.
 enum NodeTimer: Sendable {
-    case lossGrace(PeerID)
-    case redial(DialTarget)
-    case idle(FadingConnection)
-    case invitation(InvitationID)
-    /// A peer that must not notice that it is blocked hears `declined`.
-    case blockedAnswer(InvitationID?, Connection)
-    /// Whoever made an invitation has been away for too long.
-    case inviterAbsent(InvitationID)
     case messages
     case transfer(ResourceID, Transfer.Limit)
     /// Something that the core waits for is due.
@@ -63,17 +45,4 @@ enum NodeTimer: Sendable {
     case pruneInbox
     case stream(StreamID)
     case streamAcceptor(UInt64)
-    /// The time of a comparison's state is over.
-    case comparison(PeerID, VerificationID)
-    /// A peer that has asked for a comparison has not revealed in time.
-    case comparisonStep(PeerID, VerificationID)
-    case trustExpiry(PeerID)
-}
-
-/// A connection that a timer is about: one that has ended meanwhile is not held for it. Strangers that come and go with fresh keys would
-/// cost what they had for as long as the timer lasts.
-struct FadingConnection: Sendable {
-    weak let connection: Connection?
-
-    init(_ connection: Connection) { self.connection = connection }
 }

@@ -91,14 +91,14 @@ extension Node {
     /// Figures for a monitoring system.
     public func metrics() async -> NodeMetrics {
         let spoolBytes = await self.spool.heldBytes()
-        let connections = self.records.values.compactMap(\.connection)
-        let pending = self.invitations.values.map(\.invitation).filter { $0.state == .pending }
+        let connections = self.core.allFacts.compactMap { $0.link.flatMap { self.links[$0] } }
+        let pending = self.core.invitations(all: false)
         let running = [Direction.incoming: self.transfers.count(.openIncoming), .outgoing: self.transfers.count(.openOutgoing)]
         return NodeMetrics(
             counts: self.status().counts, connections: Self.tally(connections.map(\.protection)),
             pendingInvitations: Self.tally(pending.map(\.direction)), transfers: running.filter { $0.value > 0 },
-            queuedMessages: self.records.values.reduce(0) { $0 + $1.outbox.ids.count },
-            queuedBytes: self.records.values.reduce(0) { $0 + $1.outbox.bytes }, queuedStoreWork: self.storeQueue.count,
+            queuedMessages: self.traffic.values.reduce(0) { $0 + $1.outbox.ids.count },
+            queuedBytes: self.traffic.values.reduce(0) { $0 + $1.outbox.bytes }, queuedStoreWork: self.storeQueue.count,
             spoolBytes: spoolBytes, spoolQuota: self.configuration.quota, handshakeFailures: self.transport.handshakeFailures.byCode,
             counters: self.counters)
     }

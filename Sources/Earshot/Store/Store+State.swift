@@ -47,9 +47,9 @@ extension Store {
             [
                 .blob(peer.id.bytes), .text(peer.name), .text(peer.trust.rawValue), .integer(peer.spokenTLS ? 1 : 0),
                 .integer(peer.isProven ? 1 : 0), .integer(peer.isDecided ? 1 : 0),
-                peer.trustedUntil.map { .integer(Self.milliseconds($0)) } ?? .null,
+                peer.trustedUntil.map { .integer($0.milliseconds) } ?? .null,
                 Self.optional(peer.verified?.rawValue),
-                .integer(Self.milliseconds(peer.firstSeen)), .integer(Self.milliseconds(peer.lastSeen)),
+                .integer(peer.firstSeen.milliseconds), .integer(peer.lastSeen.milliseconds),
             ])
     }
 
@@ -57,7 +57,7 @@ extension Store {
         let id = SQLiteValue.blob(session.id.bytes)
         for peer in session.members.dropFirst() { try self.removeSession(with: peer, but: session.id) }
         try self.database.run(
-            "INSERT INTO sessions (id, created_at) VALUES (?, ?)", [id, .integer(Self.milliseconds(session.createdAt))])
+            "INSERT INTO sessions (id, created_at) VALUES (?, ?)", [id, .integer(session.createdAt.milliseconds)])
         for (place, member) in session.members.enumerated() {
             try self.database.run(
                 "INSERT INTO members (session_id, place, peer_id) VALUES (?, ?, ?)", [id, .integer(Int64(place)), .blob(member.bytes)])
@@ -84,14 +84,14 @@ extension Store {
             StoredPeer(
                 id: try Self.peerID(row, 0), name: row.text(1), trust: try Self.value(row, 2), spokenTLS: row.integer(3) != 0,
                 isProven: row.integer(8) != 0, isDecided: row.integer(9) != 0,
-                trustedUntil: row.isNull(6) ? nil : Self.date(row.integer(6)), verified: row.isNull(7) ? nil : try Self.value(row, 7),
-                firstSeen: Self.date(row.integer(4)), lastSeen: Self.date(row.integer(5)))
+                trustedUntil: row.isNull(6) ? nil : Self.time(row.integer(6)), verified: row.isNull(7) ? nil : try Self.value(row, 7),
+                firstSeen: Self.time(row.integer(4)), lastSeen: Self.time(row.integer(5)))
         }
     }
 
     private func loadSessions() throws(SQLiteError) -> [StoredSession] {
         var sessions = try self.database.query("SELECT id, created_at FROM sessions ORDER BY created_at, id") { row throws(SQLiteError) in
-            StoredSession(id: try Self.wireID(row, 0), members: [], createdAt: Self.date(row.integer(1)))
+            StoredSession(id: try Self.wireID(row, 0), members: [], createdAt: Self.time(row.integer(1)))
         }
         for index in sessions.indices {
             sessions[index].members = try self.database.query(

@@ -151,4 +151,7 @@ package actor Store {
 
     /// A column's time; older versions have stored what a peer said, whatever that was.
     static func date(_ milliseconds: Int64) -> Date { Date(boundedMilliseconds: milliseconds) }
+
+    /// The same for the core.
+    static func time(_ milliseconds: Int64) -> WallTime { WallTime(Self.date(milliseconds)) }
 }

@@ -2,61 +2,6 @@ package import EarshotWire
 package import FoundationEssentials
 package import NIOCore
 
-/// A peer that a person or the settings acted upon, as it is kept.
-package struct StoredPeer: Sendable, Hashable, Identifiable {
-    package let id: PeerID
-    package var name: String
-    package var trust: Trust
-    /// Whether it has spoken TLS with us: it is not accepted in plaintext until a person resets that.
-    package var spokenTLS: Bool
-    /// Whether it has ever proven its key to this machine: one that was decided about by its full id may never have been here.
-    package var isProven: Bool
-    /// Whether a person has decided about it: one that only the settings let in goes with its session.
-    package var isDecided: Bool
-    /// When its trust ends by itself.
-    package var trustedUntil: Date?
-    /// What came of the last comparison of digits with it.
-    package var verified: Verified?
-    package var firstSeen: Date
-    package var lastSeen: Date
-
-    package init(
-        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, isProven: Bool = true, isDecided: Bool = true,
-        trustedUntil: Date? = nil, verified: Verified? = nil, firstSeen: Date, lastSeen: Date
-    ) {
-        self.id = id
-        self.name = name
-        self.trust = trust
-        self.spokenTLS = spokenTLS
-        self.isProven = isProven
-        self.isDecided = isDecided
-        self.trustedUntil = trustedUntil
-        self.verified = verified
-        self.firstSeen = firstSeen
-        self.lastSeen = lastSeen
-    }
-
-    /// As a person says; a key whose digits differed is not trusted by habit.
-    mutating func trustForGood() {
-        guard self.verified != .mismatched else { return }
-        self.trust = .trusted
-        self.trustedUntil = nil
-    }
-}
-
-/// A session as it is kept: by its members' keys, our own first.
-package struct StoredSession: Sendable, Hashable, Identifiable {
-    package let id: SessionID
-    package var members: [PeerID]
-    package var createdAt: Date
-
-    package init(id: SessionID, members: [PeerID], createdAt: Date) {
-        self.id = id
-        self.members = members
-        self.createdAt = createdAt
-    }
-}
-
 /// What the node takes up again when it starts; messages stay on disk.
 package struct StoredState: Sendable, Hashable {
     package var peers: [StoredPeer]

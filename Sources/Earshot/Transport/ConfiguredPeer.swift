@@ -1,32 +1,23 @@
+public import EarshotCore
 internal import EarshotSafety
-public import EarshotWire
+internal import EarshotWire
 
-/// `[PEERID@]host:port`: a peer that is reached without discovery, by the administrator's decision.
-public struct ConfiguredPeer: Sendable, Hashable, CustomStringConvertible {
-    /// The peer that must answer there; any where `nil`.
-    public let id: PeerID?
-    /// A name or a numeric address, without brackets.
-    public let host: String
-    /// 1 to 65535.
-    public let port: UInt16
-
+extension ConfiguredPeer {
     /// Reads the written form.
     /// - Throws: `invalid-parameter` with what would be right.
     public init(_ text: String) throws(EarshotError) {
         var rest = text[...]
+        var peer: PeerID?
         if let at = rest.firstIndex(of: "@") {
             guard let id = PeerID(String(rest[..<at])) else {
                 throw Self.error(text, "what stands before @ is a peer id of \(PeerID.textLength) characters")
             }
-            self.id = id
+            peer = id
             rest = rest[rest.index(after: at)...]
-        } else {
-            self.id = nil
         }
         guard let colon = rest.lastIndex(of: ":"), let port = UInt16(rest[rest.index(after: colon)...]), port > 0 else {
             throw Self.error(text, "it ends in a colon and a port from 1 to 65535")
         }
-        self.port = port
         var host = String(rest[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = String(host.dropFirst().dropLast())
@@ -36,18 +27,12 @@ public struct ConfiguredPeer: Sendable, Hashable, CustomStringConvertible {
         guard (1...253).contains(host.utf8.count), host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") }) else {
             throw Self.error(text, "the host is a name or an address")
         }
-        self.host = host
+        self.init(id: peer, host: host, port: port)
     }
 
     private static func error(_ text: String, _ rule: String) -> EarshotError {
-        // The administrator recognises it by its beginning, whatever it was.
+        // Its author sees enough of it, whatever it was.
         let shown = String(text.prefix(80)).escapedForDisplay + (text.count > 80 ? "..." : "")
         return EarshotError(.invalidParameter, "\"\(shown)\" is not a peer's address [PEERID@]host:port: \(rule)")
-    }
-
-    /// The written form.
-    public var description: String {
-        let host = self.host.contains(":") ? "[\(self.host)]" : self.host
-        return "\(self.id.map { "\($0)@" } ?? "")\(host):\(self.port)"
     }
 }

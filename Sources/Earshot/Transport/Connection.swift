@@ -119,28 +119,7 @@ package enum ConnectionEvent: Sendable {
     case received(Connection, [Frame], weight: Int)
     /// The same of unreliable messages, whose bodies have storage of about their own size.
     case receivedUnreliable(Connection, [MessageFrame], weight: Int)
-    case closed(Connection, ConnectionEnd)
-}
-
-/// Why a proven connection ended.
-package enum ConnectionEnd: Sendable, Hashable, CustomStringConvertible {
-    /// By a `goodbye` of either side.
-    case inOrder
-    /// Reset, or the stream ended.
-    case lost
-    /// Silence for `EarshotLimits.deadAfter`.
-    case dead
-    /// We refused what the peer sent, or it refused what we sent.
-    case refused(Refusal)
-
-    package var description: String {
-        switch self {
-        case .inOrder: "closed in order"
-        case .lost: "lost"
-        case .dead: "no sign of life"
-        case .refused(let refusal): "refused (\(refusal.code.name)) \(refusal.explanation)"
-        }
-    }
+    case closed(Connection, LinkEnd)
 }
 
 extension Frame {

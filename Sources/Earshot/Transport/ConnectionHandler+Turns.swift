@@ -32,7 +32,7 @@ extension ConnectionHandler {
     }
 
     /// The connection is over, once what was answered before is written.
-    func finish(_ end: ConnectionEnd, behind replies: inout [Frame], context: ChannelHandlerContext) {
+    func finish(_ end: LinkEnd, behind replies: inout [Frame], context: ChannelHandlerContext) {
         self.answer(&replies, context: context)
         self.finish(end, context: context)
     }

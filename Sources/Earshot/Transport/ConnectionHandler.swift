@@ -42,7 +42,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var signsOfLife = SignsOfLife()
     private var heartbeatTask: RepeatedTask?
     var deadline: Scheduled<Void>?
-    private var end: ConnectionEnd?
+    private var end: LinkEnd?
     var isClosing = false
     /// What has arrived and is not decoded, as the accounts know it.
     var undecoded = 0
@@ -272,7 +272,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case .sendUnreliable(let messages)?: self.writeUnreliable(messages, context: context, promise: promise)
         case .close(let refusal)?:
             self.write([refusal.map(Frame.refusal) ?? .goodbye], context: context)
-            self.finish(refusal.map(ConnectionEnd.refused) ?? .inOrder, context: context)
+            self.finish(refusal.map(LinkEnd.refused) ?? .inOrder, context: context)
             promise?.succeed()
         case nil:
             context.triggerUserOutboundEvent(event, promise: promise)
@@ -333,7 +333,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         if case .proven(let connection) = self.state { connection.peer.id.description } else { "-" }
     }
 
-    func finish(_ end: ConnectionEnd, context: ChannelHandlerContext) {
+    func finish(_ end: LinkEnd, context: ChannelHandlerContext) {
         if self.end == nil { self.end = end }
         self.close(context: context)
     }

@@ -1,23 +1,12 @@
+package import EarshotCore
 package import NIOCore
 
-/// A numeric address at which a peer may listen, such as `10.0.0.7:47110` or `[fe80::1%eth0]:47110`.
-package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
-    package let host: String
-    /// The interface of a link-local IPv6 address (RFC 4007).
-    package let zone: String?
-    package let port: UInt16
-
+extension PeerAddress {
     /// An address from the numeric form; the zone is kept only where it means something.
     package init?(host: String, interface: String, port: UInt16) {
         guard port > 0, let address = try? SocketAddress(ipAddress: host, port: Int(port)) else { return nil }
-        self.host = host
-        self.port = port
-        self.zone = LocalLinks.bytes(address).map(Self.isLinkLocal) == true ? interface : nil
-    }
-
-    package var description: String {
-        guard self.host.utf8.contains(UInt8(ascii: ":")) else { return "\(self.host):\(self.port)" }
-        return "[\(self.host)\(self.zone.map { "%" + $0 } ?? "")]:\(self.port)"
+        let isLinkLocal = LocalLinks.bytes(address).map(Self.isLinkLocal) == true
+        self.init(host: host, zone: isLinkLocal ? interface : nil, port: port)
     }
 
     /// What `connect` takes; `nil` when the zone's interface is gone.

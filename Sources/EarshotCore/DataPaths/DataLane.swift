@@ -1,7 +1,7 @@
 package import EarshotWire
 
 /// How the two sides of a session come to a data connection for one transfer: first the side dials that opened the control connection,
-/// whose direction is known to work, then the other one. A value; the node performs its actions.
+/// whose direction is known to work, then the other one. ``DataPaths`` performs its actions.
 package struct DataLane: Sendable {
     /// What the node has to do.
     package enum Action: Hashable {

@@ -15,9 +15,7 @@ struct DataPaths: Sendable {
 
     private var paths: OrderedDictionary<TransferID, Path> = [:]
     /// Makes tokens.
-    private var random: any RandomNumberGenerator & Sendable
-
-    init(random: any RandomNumberGenerator & Sendable) { self.random = random }
+    typealias Randomness = any RandomNumberGenerator & Sendable
 
     /// Data connections, and attempts at them.
     var count: Int { self.paths.count }
@@ -28,29 +26,31 @@ struct DataPaths: Sendable {
     /// The attempt of a transfer that is under way, and must not take for ever.
     func waiting(_ transfer: TransferID) -> UInt64? { self.paths[transfer].flatMap { $0.isSettled ? nil : $0.attempt } }
 
-    mutating func handle(_ event: DataPathEvent, of transfer: TransferID, into effects: inout [Effect]) {
+    mutating func handle(
+        _ event: DataPathEvent, of transfer: TransferID, using random: inout Randomness, into effects: inout [Effect]
+    ) {
         switch event {
         case .wanted(let peer, let link, let isInitiator, let attempt):
             self.close(transfer, into: &effects)
             let (lane, action) = DataLane.begin(isInitiator: isInitiator)
             self.paths[transfer] = Path(peer: peer, link: link, attempt: attempt, lane: lane)
-            self.perform(action, for: transfer, into: &effects)
+            self.perform(action, for: transfer, using: &random, into: &effects)
         case .over: self.close(transfer, into: &effects)
         case .ticket(let token, let peer):
             guard self.paths[transfer]?.peer == peer else { return }
-            self.step(transfer, into: &effects) { $0.receivedTicket(token) }
+            self.step(transfer, using: &random, into: &effects) { $0.receivedTicket(token) }
         case .unavailable(let peer):
             guard self.paths[transfer]?.peer == peer else { return }
-            self.step(transfer, into: &effects) { $0.receivedUnavailable() }
+            self.step(transfer, using: &random, into: &effects) { $0.receivedUnavailable() }
         case .dialFailed(let attempt):
             guard self.paths[transfer]?.attempt == attempt else { return }
-            self.step(transfer, into: &effects) { $0.dialFailed() }
+            self.step(transfer, using: &random, into: &effects) { $0.dialFailed() }
         case .expired(let attempt):
             guard self.paths[transfer]?.attempt == attempt else { return }
-            self.step(transfer, into: &effects) { $0.expired() }
+            self.step(transfer, using: &random, into: &effects) { $0.expired() }
         case .attached(let attempt):
             guard self.paths[transfer]?.attempt == attempt else { return effects.append(.dataPath(transfer, .drop)) }
-            self.step(transfer, into: &effects) { $0.attached() }
+            self.step(transfer, using: &random, into: &effects) { $0.attached() }
         }
     }
 
@@ -60,22 +60,27 @@ struct DataPaths: Sendable {
         effects.append(.dataPath(transfer, .close(attempt: path.attempt)))
     }
 
-    private mutating func step(_ transfer: TransferID, into effects: inout [Effect], _ event: (inout DataLane) -> DataLane.Action) {
+    private mutating func step(
+        _ transfer: TransferID, using random: inout Randomness, into effects: inout [Effect],
+        _ event: (inout DataLane) -> DataLane.Action
+    ) {
         guard let index = self.paths.index(forKey: transfer) else { return }
         let action = event(&self.paths.values[index].lane)
-        self.perform(action, for: transfer, into: &effects)
+        self.perform(action, for: transfer, using: &random, into: &effects)
     }
 
-    private mutating func perform(_ action: DataLane.Action, for transfer: TransferID, into effects: inout [Effect]) {
+    private mutating func perform(
+        _ action: DataLane.Action, for transfer: TransferID, using random: inout Randomness, into effects: inout [Effect]
+    ) {
         guard let path = self.paths[transfer] else { return }
         switch action {
         case .wait: break
         case .issueTicket:
-            let ticket = self.ticket(transfer, path, into: &effects)
+            let ticket = self.ticket(transfer, path, using: &random, into: &effects)
             effects.append(.send(path.link, [.dataTicket(ticket)]))
         case .dial(let token): effects.append(.dataPath(transfer, .dial(token, path.peer, over: path.link, attempt: path.attempt)))
         case .swapSides:
-            let ticket = self.ticket(transfer, path, into: &effects)
+            let ticket = self.ticket(transfer, path, using: &random, into: &effects)
             effects.append(.send(path.link, [.dataUnavailable(transfer), .dataTicket(ticket)]))
         case .giveUpAndSay:
             effects.append(.send(path.link, [.dataUnavailable(transfer)]))
@@ -93,8 +98,10 @@ struct DataPaths: Sendable {
     }
 
     /// A new ticket, by which the peer may dial from now on.
-    private mutating func ticket(_ transfer: TransferID, _ path: Path, into effects: inout [Effect]) -> DataTicket {
-        let token = DataToken(using: &self.random)
+    private func ticket(
+        _ transfer: TransferID, _ path: Path, using random: inout Randomness, into effects: inout [Effect]
+    ) -> DataTicket {
+        let token = DataToken(using: &random)
         effects.append(.dataPath(transfer, .expect(token, from: path.peer, over: path.link, attempt: path.attempt)))
         return DataTicket(transfer: transfer, token: token)
     }

@@ -1,7 +1,6 @@
 package import EarshotWire
 
-/// The advertisement's TXT record: our own pairs, then the user's, within the limits (RFC 6763 section 6,
-/// `EarshotLimits.discoveryPairBytes` and `EarshotLimits.discoveryInfoBytes`).
+/// The advertisement's TXT record: our own pairs, then the user's, within the limits (RFC 6763 section 6).
 package enum DiscoveryInfo {
     /// Keys of ours, which a user may not set.
     package static let ownKeys: Set<String> = ["v", "id", "name"]
@@ -11,7 +10,7 @@ package enum DiscoveryInfo {
     package static func validate(_ pairs: [String: String]) throws(EarshotError) {
         var seen: Set<String> = []
         var total = 0
-        for (key, value) in pairs.sorted(by: { $0.key < $1.key }) {
+        for (key, value) in pairs.sorted(by: { $0.key < $1.key }) {  // order does not show: sorted at once
             guard !key.isEmpty, key.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") }) else {
                 throw EarshotError(.invalidParameter, "a discovery key is printable ASCII without =, which \(key.debugDescription) is not")
             }
@@ -37,7 +36,8 @@ package enum DiscoveryInfo {
     /// The whole record.
     package static func record(id: PeerID, name: DisplayName, pairs: [String: String]) -> [TXTPair] {
         let own = [("v", "1"), ("id", id.description), ("name", name.description)]
-        return (own + pairs.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }).map { TXTPair(key: $0.0, value: Array($0.1.utf8)) }
+        let others = pairs.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }  // order does not show: sorted at once
+        return (own + others).map { TXTPair(key: $0.0, value: Array($0.1.utf8)) }
     }
 
     /// What a peer says of itself, as far as it can be used; `nil` where it is no peer of this protocol.
@@ -49,7 +49,7 @@ package enum DiscoveryInfo {
             let key = pair.key.lowercased()
             if self.ownKeys.contains(key) {
                 own[key] = own[key] ?? value
-            } else if pairs.count < 64 {
+            } else if pairs.count < EarshotLimits.discoveryPairs {
                 pairs[pair.key] = pairs[pair.key] ?? value
             }
         }

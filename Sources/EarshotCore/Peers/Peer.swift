@@ -1,5 +1,4 @@
 public import EarshotWire
-public import FoundationEssentials
 
 /// Multipeer Connectivity's states of a member of a session.
 public enum MemberState: String, Sendable, Hashable, Codable, CaseIterable {
@@ -43,6 +42,11 @@ public struct Peer: Sendable, Identifiable {
         public let code: EarshotError.Code
         /// One sentence.
         public let message: String
+
+        package init(code: EarshotError.Code, message: String) {
+            self.code = code
+            self.message = message
+        }
     }
 
     /// The digest of its public key.
@@ -67,26 +71,25 @@ public struct Peer: Sendable, Identifiable {
     public let sources: [Source]
     /// Why it could not be reached when that was last tried; `nil` where nothing is amiss, or nobody asked for it to be reached.
     public let error: Failure?
-    /// Who trusts or blocks it; `nil` where nobody does.
+    /// Who trusts or blocks it; `nil` where its trust is unknown.
     public let trustSource: TrustSource?
     /// When its trust ends by itself.
-    public let trustExpiresAt: Date?
+    package let trustEnd: WallTime?
     /// What came of the last comparison of digits with it.
     public let verified: Verified?
     /// Another peer that goes by the same name: one that is known here too, so that the name means neither, else a stranger beside a known
     /// one.
     public let nameConflict: PeerID?
     /// When it was first seen, by this machine's clock.
-    public let firstSeen: Date
+    package let firstSighting: WallTime
     /// When it was last heard of.
-    public let lastSeen: Date
+    package let lastSign: WallTime
 
     package init(
         id: PeerID, name: String, presence: Presence, state: MemberState, trust: Trust, protection: Protection?, proven: Bool,
         addresses: [String], discoveryInfo: [String: String], sources: [Source], error: Failure? = nil,
-        trustSource: TrustSource? = nil, trustExpiresAt: Date? = nil, verified: Verified? = nil, nameConflict: PeerID? = nil,
-        firstSeen: Date,
-        lastSeen: Date
+        trustSource: TrustSource? = nil, trustEnd: WallTime? = nil, verified: Verified? = nil, nameConflict: PeerID? = nil,
+        firstSighting: WallTime, lastSign: WallTime
     ) {
         self.id = id
         self.name = name
@@ -100,17 +103,15 @@ public struct Peer: Sendable, Identifiable {
         self.sources = sources
         self.error = error
         self.trustSource = trustSource
-        self.trustExpiresAt = trustExpiresAt
+        self.trustEnd = trustEnd
         self.verified = verified
         self.nameConflict = nameConflict
-        self.firstSeen = firstSeen
-        self.lastSeen = lastSeen
+        self.firstSighting = firstSighting
+        self.lastSign = lastSign
     }
 }
 
-extension Peer: Hashable {
+extension Peer: Equatable {
     /// Peers are the same when their ids are.
     public static func == (lhs: Peer, rhs: Peer) -> Bool { lhs.id == rhs.id }
-    /// Hashes the id alone.
-    public func hash(into hasher: inout Hasher) { hasher.combine(self.id) }
 }

@@ -1,8 +1,5 @@
 package import EarshotWire
 
-internal import EarshotSafety
-internal import EarshotTree
-
 extension WireErrorCode {
     /// The library's code for a reason on the wire; an unknown one is a violation of the version that was agreed.
     package var earshotCode: EarshotError.Code {
@@ -61,16 +58,5 @@ extension WireErrorCode {
             case .protocolViolation, .invalidParameter: .protocolViolation
             case .unavailable, .storage, .unknownPeer, .ambiguousPeer, .notFound, .invalidSource: .unavailable
             }
-    }
-}
-
-extension Refusal {
-    /// What the other side is told of a failure of ours, cut to what a frame takes: a message may quote a long path.
-    init(_ error: EarshotError) {
-        // Where this side keeps its files is not the other side's affair.
-        let text = (error.underlying as? FileError)?.reason ?? (error.underlying as? TreeError)?.told ?? error.message
-        var words = text.unicodeScalars
-        while String(words).utf8.count > WireLimits.explanation { words.removeLast() }
-        self.init(code: WireErrorCode(error.code), explanation: String(words))
     }
 }

@@ -1,15 +1,14 @@
 public import EarshotWire
-public import FoundationEssentials
 
-/// How two persons' comparison of digits with one peer stands (design section 3).
+/// How two persons' comparison of digits with one peer stands.
 public struct Verification: Sendable, Hashable {
     /// How far it has come.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         /// There is none.
         case none
-        /// The peer's person has asked for it, nobody here has.
+        /// The peer's person has asked for it, and none here has.
         case requested
-        /// Somebody here has asked for it, and the peer's person is waited for.
+        /// A person here has asked for it, and the peer's person is waited for.
         case waiting
         /// The digits are there, and both persons compare them.
         case ready
@@ -36,5 +35,5 @@ public struct Verification: Sendable, Hashable {
     /// The same in words, which may quote the peer.
     public let errorMessage: String?
     /// Until when it is waited for, or the digits are shown.
-    public let expiresAt: Date?
+    package let end: WallTime?
 }

@@ -1,5 +1,4 @@
 public import EarshotWire
-public import FoundationEssentials
 
 /// Which way something went, seen from this machine.
 public enum Direction: String, Sendable, Hashable, Codable, CaseIterable {
@@ -38,9 +37,24 @@ public struct Invitation: Sendable, Hashable, Identifiable {
     /// The same in words.
     public internal(set) var errorMessage: String?
     /// When it was made, or came.
-    public let createdAt: Date
+    package let created: WallTime
     /// When it times out.
-    public let expiresAt: Date
+    package let end: WallTime
     /// The session that an accepted one has led to.
     public internal(set) var sessionID: SessionID?
+
+    package init(
+        id: InvitationID, direction: Direction, peerID: PeerID, peerName: String, context: [UInt8], state: State, created: WallTime,
+        end: WallTime, sessionID: SessionID? = nil
+    ) {
+        self.id = id
+        self.direction = direction
+        self.peerID = peerID
+        self.peerName = peerName
+        self.context = context
+        self.state = state
+        self.created = created
+        self.end = end
+        self.sessionID = sessionID
+    }
 }

@@ -1,5 +1,4 @@
 public import EarshotWire
-public import FoundationEssentials
 
 /// Peers that have agreed to talk. Belongs to their keys, not to a connection.
 public struct Session: Sendable, Hashable, Identifiable {
@@ -20,5 +19,5 @@ public struct Session: Sendable, Hashable, Identifiable {
     /// The members but for ourselves.
     public let members: [Member]
     /// When it was agreed, by this machine's clock.
-    public let createdAt: Date
+    package let created: WallTime
 }

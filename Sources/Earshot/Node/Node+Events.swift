@@ -1,0 +1,41 @@
+import EarshotWire
+import FoundationEssentials
+
+/// What readers of events hear, and what discovery says.
+extension Node {
+    /// The time by this machine's clock.
+    var now: Date { self.configuration.now?() ?? Date() }
+
+    func publish(_ kind: NodeEvent.Kind, cost: Int? = nil, isLive: Bool = false) {
+        self.counters.count(kind)
+        self.events.append(kind, at: self.now, cost: cost ?? Self.eventCost(kind), isLive: isLive)
+    }
+
+    /// The same for many things that happened together.
+    func publish(_ kinds: [NodeEvent.Kind], cost: (NodeEvent.Kind) -> Int = Node.eventCost, isLive: Bool = false) {
+        guard !kinds.isEmpty else { return }
+        for kind in kinds { self.counters.count(kind) }
+        self.events.append(kinds, at: self.now, cost: cost, isLive: isLive)
+    }
+
+    /// What a peer takes in memory while an event has it, about: it says of itself what it likes.
+    static func eventCost(of peer: Peer) -> Int {
+        512 + peer.addresses.reduce(0) { $0 + 64 + $1.utf8.count }
+            + peer.discoveryInfo.reduce(0) { $0 + 64 + $1.key.utf8.count + $1.value.utf8.count }
+    }
+
+    /// Discovery's news, with the addresses read.
+    func handleDiscovery(_ event: DiscoveryEvent) {
+        switch event {
+        case .found(let backend, let sighting):
+            let addresses = sighting.addresses.compactMap {
+                PeerAddress(host: $0, interface: sighting.interfaceName, port: sighting.port)
+            }
+            self.handle(.discovery(.found(backend, SeenAddresses(sighting: sighting, addresses: addresses))))
+        case .lost(let backend, let key): self.handle(.discovery(.lost(backend, key)))
+        case .reset(let backend): self.handle(.discovery(.reset(backend)))
+        case .status(let status): self.handle(.discovery(.status(status)))
+        case .advertised(let instanceName): self.handle(.discovery(.advertised(instanceName: instanceName)))
+        }
+    }
+}

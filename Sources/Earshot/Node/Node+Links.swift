@@ -1,0 +1,136 @@
+import EarshotCore
+import EarshotWire
+import NIOCore
+
+/// The peers' control connections: what comes on them goes to the core, or to the part of the node that deals with it.
+extension Node {
+    /// The control connection to a peer.
+    func connection(to peer: PeerID) -> Connection? { self.core.facts(of: peer)?.link.flatMap { self.links[$0] } }
+
+    /// The control connection to a peer and the session that it carries, where it does.
+    func attachment(to peer: PeerID) -> (connection: Connection, session: SessionID)? {
+        guard let facts = self.core.facts(of: peer), facts.isAttached, let session = facts.session,
+            let connection = facts.link.flatMap({ self.links[$0] })
+        else { return nil }
+        return (connection, session)
+    }
+
+    /// The name of a peer, as people know it.
+    func name(of peer: PeerID) -> String { self.core.facts(of: peer)?.name ?? peer.description }
+
+    func connectionProven(_ connection: Connection) {
+        let isOtherDead = self.connection(to: connection.peer.id).map { !$0.channel.isActive } ?? false
+        self.links[connection.id] = connection
+        self.handle(.link(connection.id, .proven(connection.facts, isOtherDead: isOtherDead)))
+    }
+
+    func connectionClosed(_ connection: Connection, _ end: LinkEnd) {
+        self.handle(.link(connection.id, .closed(end)))
+        self.links[connection.id] = nil
+    }
+
+    /// Whether the peer is in a session with this one, and this is its connection.
+    func isMember(_ connection: Connection) -> Bool { self.core.isMember(connection.id, connection.peer.id) }
+
+    func received(_ frames: [Frame], weight: Int, on connection: Connection) {
+        let (link, id) = (connection.id, connection.peer.id)
+        guard !self.core.isMuted(link) else {
+            for frame in frames { self.handle(.link(link, .frame(frame))) }
+            return connection.turnEnded(weight, isMember: false)
+        }
+        // A connection that another has superseded has nothing to say any more.
+        guard self.core.isStanding(link, of: id) else { return connection.turnEnded(weight, isMember: false) }
+        self.core.heard(from: id, at: WallTime(self.now))
+        let hasSession = self.core.isMember(link, id)
+        var handedOn = 0
+        var messages: [MessageFrame] = []
+        for frame in frames {
+            // As many messages together as follow each other.
+            if case .message(let message) = frame {
+                messages.append(message)
+                continue
+            }
+            if !messages.isEmpty {
+                handedOn += self.received(messages, on: connection)
+                messages = []
+            }
+            switch frame {
+            case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable:
+                self.handle(.link(link, .frame(frame)))
+            // What is sent in a session that has ended meanwhile is on its way for a moment: it is passed over.
+            case .messageReceipts(let receipts): if hasSession { self.received(receipts, from: id) }
+            case .resourceOffer(let offer): self.received(offer, from: id)
+            case .resourceAccept(let accept): self.received(accept, from: id)
+            case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
+            case .resourceChunk(let chunk):
+                let signal = Transfer.Signal.chunk(offset: chunk.offset, chunk.data.compacted, weight: frame.weight)
+                if self.signal(chunk.id, from: id, .incoming, signal) { handedOn += frame.weight }
+            case .resourceEnd(let end): self.signal(end.id, from: id, .incoming, .end(end.algorithm, end.digest))
+            case .resourceDone(let resource): self.signal(resource, from: id, .outgoing, .done)
+            case .resourceCancel(let cancel): self.receivedCancel(cancel, from: id)
+            case .resourceHave(let have):
+                self.signal(have.id, from: id, .outgoing, .have(offset: have.offset, digest: have.digest))
+            case .resourceFrom(let from): self.signal(from.id, from: id, .incoming, .from(offset: from.offset))
+            case .streamOpen(let open): self.received(open, from: id)
+            case .streamAccept(let accept): self.received(accept, from: id)
+            case .streamRefuse(let refuse): self.receivedRefusal(refuse, from: id)
+            // Its window bounds what waits for a reader, so that one that pauses holds nothing else up.
+            case .streamData(let data): self.received(data, from: id)
+            case .streamEnd(let end): self.received(end, from: id)
+            case .streamDone(let stream): self.receivedDone(stream, from: id)
+            case .streamAbort(let abort): self.receivedAbort(abort, from: id)
+            case .streamReroute(let reroute): self.received(reroute, from: id)
+            case .streamRerouted(let rerouted): self.receivedRerouted(rerouted, from: id)
+            case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
+            }
+        }
+        if !messages.isEmpty { handedOn += self.received(messages, on: connection) }
+        connection.turnEnded(weight - handedOn, isMember: self.isMember(connection))
+    }
+
+    // MARK: Dialling
+
+    /// Dials a peer where it may be reached from here.
+    func dial(_ peer: PeerID, _ plan: DialPlan) {
+        let links = LocalLinks.current()
+        let addresses = plan.addresses { links.permit($0.address, fromLoopback: $0.isLoopback) }
+        guard !addresses.isEmpty else { return self.handle(.dial(peer, .nowhere)) }
+        self.handle(.dial(peer, .began(addresses)))
+        let transport = self.transport
+        self.spawn { [input] in
+            do throws(EarshotError) {
+                try await transport.dial(addresses, expecting: peer)
+                input.yield(.core(.dial(peer, .ended(nil))))
+            } catch {
+                input.yield(.core(.dial(peer, .ended(error))))
+            }
+        }
+    }
+
+    /// Dials a peer where the settings say.
+    func dialConfigured(_ peer: ConfiguredPeer) {
+        let transport = self.transport
+        self.spawn { [input] in
+            do throws(EarshotError) {
+                let addresses = try await transport.lookup.addresses(of: peer)
+                // Before the connection is proven, so that it is known whose it is.
+                input.yield(.core(.configuredDial(peer, .began(addresses))))
+                if let id = try await transport.dial(addresses, expecting: peer.id) {
+                    input.yield(.core(.configuredDial(peer, .answered(id))))
+                }
+                input.yield(.core(.configuredDial(peer, .ended(nil))))
+            } catch {
+                input.yield(.core(.configuredDial(peer, .ended(error))))
+            }
+        }
+    }
+}
+
+extension Connection {
+    /// What the core has to know of it.
+    var facts: LinkFacts {
+        LinkFacts(
+            peer: self.peer, origin: self.origin, isInitiator: self.isInitiator, dialledAddress: self.dialledAddress,
+            vouchedUntil: self.vouchedUntil.map { WallTime($0) })
+    }
+}

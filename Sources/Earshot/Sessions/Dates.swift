@@ -1,0 +1,32 @@
+public import FoundationEssentials
+
+// The core's models tell the time in a way that needs no library; here it is as programs know it.
+
+extension Peer: Hashable {
+    /// Hashes the id alone.
+    public func hash(into hasher: inout Hasher) { hasher.combine(self.id) }
+
+    /// When its trust ends by itself.
+    public var trustExpiresAt: Date? { self.trustEnd?.date }
+    /// When it was first seen, by this machine's clock.
+    public var firstSeen: Date { self.firstSighting.date }
+    /// When it was last heard of.
+    public var lastSeen: Date { self.lastSign.date }
+}
+
+extension Invitation {
+    /// When it was made, or came.
+    public var createdAt: Date { self.created.date }
+    /// When it times out.
+    public var expiresAt: Date { self.end.date }
+}
+
+extension Session {
+    /// When it was agreed, by this machine's clock.
+    public var createdAt: Date { self.created.date }
+}
+
+extension Verification {
+    /// Until when it is waited for, or the digits are shown.
+    public var expiresAt: Date? { self.end?.date }
+}

@@ -1,0 +1,12 @@
+/// What readers of events hear of peers and sessions.
+package enum CoreEvent: Sendable, Equatable {
+    case peerFound(Peer)
+    case peerChanged(Peer)
+    case peerLost(Peer)
+    case invitationReceived(Invitation)
+    case invitationResolved(Invitation)
+    case verificationChanged(Verification)
+    /// Made, attached, detached or ended; the members of an ended session are listed as not connected.
+    case sessionChanged(Session, ended: Bool)
+    case discoveryChanged(DiscoveryStatus)
+}

@@ -1,0 +1,19 @@
+import EarshotWire
+
+/// The settings that decisions go by.
+package struct CoreSettings: Sendable, Hashable {
+    package var policy: PolicyEngine.Settings
+    /// How long an invitation is tried, unless its caller says.
+    package var invitationTimeout: Duration
+    /// Peers that are reached without discovery, in the settings' order.
+    package var configuredPeers: [ConfiguredPeer]
+
+    package init(policy: PolicyEngine.Settings, invitationTimeout: Duration, configuredPeers: [ConfiguredPeer]) {
+        self.policy = policy
+        self.invitationTimeout = invitationTimeout
+        self.configuredPeers = configuredPeers
+    }
+
+    var encryption: EncryptionPreference { self.policy.encryption }
+    var pairedOnly: Bool { self.policy.pairedOnly }
+}

@@ -1,0 +1,20 @@
+import EarshotWire
+
+extension NodeCore {
+    /// Data connections, and attempts at them.
+    package var dataPathCount: Int { self.dataPaths.count }
+
+    mutating func dataPathChanged(_ transfer: TransferID, _ event: DataPathEvent) {
+        let before = self.dataPaths.waiting(transfer)
+        self.withEffects { core, effects in core.dataPaths.handle(event, of: transfer, using: &core.random, into: &effects) }
+        let after = self.dataPaths.waiting(transfer)
+        guard before != after else { return }
+        if let before { self.deadlines.cancel(.dataPath(transfer, attempt: before)) }
+        if let after { self.set(.dataPath(transfer, attempt: after), after: EarshotLimits.dataDialTime) }
+    }
+
+    /// The control connection to a peer is lost, or the session with it has ended.
+    mutating func endDataPaths(of peer: PeerID) {
+        for transfer in self.dataPaths.transfers(of: peer) { self.dataPathChanged(transfer, .over) }
+    }
+}

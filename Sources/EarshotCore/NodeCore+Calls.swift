@@ -1,0 +1,137 @@
+package import EarshotWire
+import OrderedCollections
+
+/// What persons and programs ask, and what they are told.
+extension NodeCore {
+    mutating func take(_ command: Command, _ call: CallID) {
+        switch command {
+        case .invite(let name, let context, let timeout): self.invite(name, context: context, timeout: timeout, call)
+        case .withdraw(let id): self.withdraw(id, call)
+        case .respond(let id, let decision, let always): self.respond(to: id, decision, always: always, call)
+        case .awaitInvitation(let id): self.awaitInvitation(id, call)
+        case .setTrust(let trust, let name, let until): self.setTrust(trust, name, until: until, call)
+        case .leave(let session):
+            guard !self.isStopping else { return self.answer(call, .failure(.stopping)) }
+            self.decide(.leave(session, call))
+        case .verify(let name, let timeout): self.verify(name, timeout: timeout, call)
+        case .endVerification(let name, let mismatch): self.endVerification(name, mismatch: mismatch, call)
+        }
+    }
+
+    mutating func answer(_ call: CallID, _ answer: Answer) { self.emit(.answer(call, answer)) }
+
+    mutating func answer(_ caller: Decision.Caller, _ decision: Decision, _ result: Result<DecisionOutcome, EarshotError>) {
+        guard case .trust(let request, _) = decision else { return }
+        switch (caller, result) {
+        case (.peer(let call), .failure(let error)): self.answer(call, .failure(error))
+        case (.peer(let call), .success):
+            let record = self.records[request.peer] ?? PeerRecord(id: request.peer, at: self.now.wall)
+            self.answer(call, .peer(self.snapshot(record)))
+        case (.invitation(let id, let call), .failure(let error)):
+            self.invitations.setDeciding(id, false)
+            self.answer(call, .failure(error))
+        case (.invitation(let id, let call), .success):
+            self.invitations.setDeciding(id, false)
+            guard let invitation = self.invitations[id]?.invitation else {
+                return self.answer(call, .failure(EarshotError(.notFound, "there is no invitation \(id)")))
+            }
+            self.answer(call, .invitation(invitation))
+        }
+    }
+
+    /// Nothing is decided any more: calls that wait for an invitation hear how it stands.
+    mutating func dismissCallers() {
+        for (call, invitation) in self.invitations.dismissWaiters() { self.answer(call, .invitation(invitation)) }
+    }
+
+    // MARK: What there is
+
+    /// Every peer that is listed, in the order in which they came.
+    package var peers: [Peer] { self.records.values.filter(\.presence.isAnnounced).map(self.snapshot) }
+
+    /// - Throws: as ``resolve(_:)``, and `unknown-peer` for a full id that was never seen.
+    package func peer(_ name: String) throws(EarshotError) -> Peer {
+        let id = try self.resolve(name)
+        guard let record = self.records[id] else { throw .unknown(name) }
+        return self.snapshot(record)
+    }
+
+    /// Every session, whether its member is connected or not.
+    package var sessions: [Session] {
+        self.records.values.compactMap { record in record.session.session.map(record.session) }
+    }
+
+    /// What others may know of every peer, in the order in which they came.
+    package var allFacts: [PeerFacts] { self.records.values.map(\.facts) }
+
+    /// Invitations in the order in which they were made; the pending ones alone unless `all`.
+    package func invitations(all: Bool) -> [Invitation] { self.invitations.list(all: all) }
+
+    /// - Throws: `not-found`.
+    package func invitation(_ id: InvitationID) throws(EarshotError) -> Invitation {
+        guard let entry = self.invitations[id] else { throw EarshotError(.notFound, "there is no invitation \(id)") }
+        return entry.invitation
+    }
+
+    /// Whether a peer is asked to join a session just now.
+    package func hasInvited(_ peer: PeerID) -> Bool { self.isInviting(peer) }
+
+    /// Why a peer could not be reached.
+    package func failure(of peer: PeerID) -> Peer.Failure? { self.records[peer]?.failure }
+
+    /// Where a peer may be dialled for data: where discovery sees it, and where it was last.
+    package func places(of peer: PeerID) -> (seen: [SightedAddress], lastGood: PeerAddress?) {
+        guard let record = self.records[peer] else { return ([], nil) }
+        return (record.presence.sightedAddresses, record.reach.lastGoodAddress)
+    }
+
+    /// Closes what members of sessions would not miss, so that they learn this side's new name at once; the others do with their next
+    /// connection. A name is proven with each connection, and not said again on it.
+    package func renewableLinks(but busy: (PeerID) -> Bool) -> [LinkID] {
+        self.records.values.filter { $0.isAttached && $0.comparing.shown == nil && !busy($0.id) }.compactMap(\.connection)
+    }
+
+    /// How discovery stands, and under which name this machine is advertised.
+    package var discovery: (status: DiscoveryStatus, instanceName: String?) { (self.discoveryStatus, self.instanceName) }
+
+    /// How many there are.
+    package var counts: (peers: Int, sessions: Int, connections: Int, pendingInvitations: Int) {
+        (
+            self.records.values.count(where: \.presence.isAnnounced), self.records.values.count { $0.sessionID != nil },
+            self.records.values.count { $0.connection != nil }, self.invitations.pendingCount
+        )
+    }
+
+    // MARK: Beginning
+
+    /// Takes up what was kept, before anything else.
+    package mutating func load(_ kept: [StoredPeer], _ sessions: [StoredSession]) {
+        for peer in kept {
+            self.records[peer.id] = PeerRecord(peer)
+            if peer.spokenTLS { self.pins.apply(.keep, to: peer.id) }
+        }
+        for session in sessions {
+            for member in session.members where member != self.id {
+                if self.records[member] == nil { self.records[member] = PeerRecord(id: member, at: session.createdAt) }
+                self.records[member]?.session.load(session)
+                self.records[member]?.presence.announce()
+            }
+        }
+        for record in self.records.values where record.standing.stored != nil { _ = self.names.add(record.id, named: record.name) }
+    }
+
+    mutating func start() {
+        self.useConfiguredPeers(self.settings.configuredPeers)
+        for id in self.records.keys {
+            self.expireTrust(id)
+            self.ensureConnection(id)
+        }
+    }
+
+    mutating func use(_ settings: CoreSettings) {
+        let old = self.settings
+        self.settings = settings
+        if settings.encryption != old.encryption { self.closeDisagreeingLinks() }
+        self.useConfiguredPeers(settings.configuredPeers)
+    }
+}

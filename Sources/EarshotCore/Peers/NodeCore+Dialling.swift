@@ -1,0 +1,146 @@
+import EarshotWire
+import OrderedCollections
+
+/// Reaching peers: those that are wanted and not connected are dialled, with pauses that their failures have earned.
+extension NodeCore {
+    /// Whether this peer should be connected now: a person has decided so.
+    func isWanted(_ record: PeerRecord) -> Bool {
+        guard record.trust != .blocked else { return false }
+        return record.sessionID != nil || self.isInviting(record.id) || record.comparing.state == .waiting
+    }
+
+    mutating func needed(_ need: PeerNeed, of peer: PeerID) {
+        switch need {
+        case .session: self.inviteUnlessUnderWay(peer)
+        case .sessionForQueue: self.inviteForQueue(peer)
+        case .connection(let now): self.ensureConnection(peer, now: now)
+        }
+    }
+
+    /// Dials a peer that is wanted and not connected, at once or after the pause that its failures have earned.
+    mutating func ensureConnection(_ id: PeerID, now: Bool = false) {
+        guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !self.isDialling(record)
+        else { return }
+        guard !now, record.reach.attempts > 0 else { return self.dial(id) }
+        self.scheduleDial(id, after: record.reach.pause)
+    }
+
+    /// Has a peer dialled then, and not before.
+    func isDialScheduled(_ id: PeerID) -> Bool { self.records[id]?.reach.isScheduled ?? false }
+
+    mutating func scheduleDial(_ id: PeerID, after pause: Duration) {
+        self.records[id]?.reach.schedule(true)
+        self.set(.redial(id), after: pause)
+    }
+
+    mutating func cancelDial(_ id: PeerID) {
+        self.records[id]?.reach.schedule(false)
+        self.deadlines.cancel(.redial(id))
+    }
+
+    mutating func redialDue(_ id: PeerID) {
+        self.records[id]?.reach.schedule(false)
+        self.ensureConnection(id, now: true)
+    }
+
+    /// Whether a connection to it is being made from here: it may supersede the one that stands.
+    func isDialling(_ record: PeerRecord) -> Bool {
+        record.reach.isBusy || record.reach.configured.contains { self.configuredDials[$0]?.reach.isBusy == true }
+    }
+
+    private mutating func dial(_ id: PeerID) {
+        self.cancelDial(id)
+        guard let record = self.records[id] else { return }
+        let seen = record.presence.sightedAddresses
+        // One that is only configured is dialled by that schedule of its own, which asks for its addresses anew.
+        guard !seen.isEmpty || record.reach.configured.isEmpty else { return }
+        guard !seen.isEmpty || record.reach.lastGoodAddress != nil else {
+            self.records[id]?.reach.foundNowhere()
+            return
+        }
+        guard let plan = self.records[id]?.reach.plan(seen) else { return }
+        self.records[id]?.reach.asked()
+        self.emit(.dial(id, plan))
+    }
+
+    mutating func dialReported(_ id: PeerID, _ event: DialEvent) {
+        guard let record = self.records[id], record.reach.isBusy else { return }
+        switch event {
+        case .began:
+            self.records[id]?.reach.began()
+            self.publishPeer(id)
+        case .nowhere:
+            self.records[id]?.reach.foundNowhere()
+            self.beginComparison(id)
+        case .answered: break
+        case .ended(let error): self.dialEnded(id, error)
+        }
+    }
+
+    private mutating func dialEnded(_ id: PeerID, _ error: EarshotError?) {
+        guard let record = self.records[id] else { return }
+        guard let error else {
+            self.records[id]?.reach.dialSucceeded()
+            self.beginComparison(id)
+            return self.publishPeer(id)
+        }
+        let explained = error.explained(name: record.name, ours: self.settings.encryption)
+        let isNews = record.reach.lastError?.code != explained.code
+        self.records[id]?.reach.dialFailed(explained)
+        self.beginComparison(id)
+        if explained.isFinalForDial {
+            self.log(Notice(isNews ? .warning : .debug, "cannot agree with a peer", ["peer": id, "error": explained]))
+            self.disagreed(with: id, explained)
+        } else {
+            self.log(Notice(.debug, "cannot reach a peer", ["peer": id, "error": explained]))
+        }
+        self.ensureConnection(id)
+        self.publishPeer(id)
+    }
+
+    /// The two sides do not agree on a connection, and dialling again would end the same way: what waits for one is told why.
+    mutating func disagreed(with id: PeerID, _ error: EarshotError) {
+        if let pending = self.invitations.pending(with: id, .outgoing) { self.resolveInvitation(pending, .failed, error) }
+        self.failComparison(with: id, error)
+        self.spread(.unreachable(error), of: id)
+    }
+}
+
+extension EarshotError {
+    /// Whether dialling again would end the same way.
+    package var isFinalForDial: Bool {
+        switch self.code {
+        case .identityMismatch, .encryptionMismatch, .versionUnsupported, .serviceMismatch, .downgradeDetected, .unsupported: true
+        default: false
+        }
+    }
+
+    /// The error of a dial in words for a person who has to do something about it: which setting, or which command.
+    func explained(name: String, ours: EncryptionPreference) -> EarshotError {
+        let words: String
+        switch (self.code, ours) {
+        case (.encryptionMismatch, .required):
+            words =
+                "\(name) speaks plaintext only, and this machine requires encryption; "
+                + "set encryption = optional in [peer] there, or here to talk unprotected"
+        case (.encryptionMismatch, .none):
+            words = "\(name) requires encryption, and this machine has it off; set encryption = optional in [peer] here"
+        case (.encryptionMismatch, .optional):
+            words = "\(name) agrees to neither TLS nor plaintext; look at encryption in [peer] there"
+        case (.downgradeDetected, .optional) where self.underlying as? WireError == .spokenTLSBefore:
+            words =
+                "\(name) has spoken TLS with this machine before, and now speaks plaintext only; "
+                + "if that is meant, run earshot distrust \(name)"
+        case (.downgradeDetected, .none) where !(self.underlying is WireError):
+            words =
+                "\(name) does not take plaintext from this machine, which has spoken TLS with it before; "
+                + "set encryption = optional in [peer] here, or run earshot distrust there"
+        case (.downgradeDetected, _):
+            words =
+                "somebody between this machine and \(name) takes the encryption away, and nothing was sent; "
+                + "set encryption = required in [peer] on both"
+        default: return self
+        }
+        return EarshotError(self.code, words, underlying: self)
+    }
+}

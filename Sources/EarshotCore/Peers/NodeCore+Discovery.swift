@@ -1,0 +1,133 @@
+import EarshotWire
+import OrderedCollections
+
+/// Discovery's news become rows: one a peer, over all interfaces, protocols and backends.
+extension NodeCore {
+    mutating func discoveryReported(_ event: DiscoveryInput) {
+        switch event {
+        case .found(let backend, let seen): self.sighted(seen, by: backend)
+        case .lost(let backend, let key): self.sightingLost(SightingKey(backend: backend, key: key))
+        case .reset(let backend):
+            let keys = self.records.values.flatMap { $0.presence.sightings.keys.filter { $0.backend == backend } }
+            for key in keys { self.sightingLost(key) }
+        case .status(let status):
+            guard status != self.discoveryStatus else { return }
+            self.discoveryStatus = status
+            self.publish(.discoveryChanged(status))
+        case .advertised(let instanceName): self.instanceName = instanceName
+        }
+    }
+
+    private mutating func sighted(_ seen: SeenAddresses, by backend: DiscoveryStatus.Backend) {
+        let sighting = seen.sighting
+        let key = SightingKey(backend: backend, key: sighting.key)
+        guard let info = DiscoveryInfo.read(sighting.txt, instanceName: sighting.key.instanceName) else {
+            return self.sightingLost(key)
+        }
+        if let previous = self.sightedPeers[key], previous != info.id { self.sightingLost(key) }
+        guard info.id != self.id else { return }
+        guard self.records[info.id] != nil || self.hasRoomForDiscovered() else { return }
+        self.makeRecord(info.id)
+        if let oldest = self.records[info.id]?.presence.note(seen, key, name: info.name, at: self.now.wall) {
+            self.sightedPeers[oldest] = nil
+        }
+        self.deadlines.cancel(.grace(info.id))
+        self.records[info.id]?.reach.forgetFailures()
+        self.sightedPeers[key] = info.id
+        self.publishPeer(info.id)
+        self.spread(.withinReach, of: info.id)
+        self.ensureConnection(info.id, now: true)
+    }
+
+    /// Whether one more peer that nothing here has to do with may be listed; those that are dealt with are listed in any case.
+    private mutating func hasRoomForDiscovered() -> Bool {
+        let isFull = self.discoveredOnly.count >= EarshotLimits.discoveredPeers
+        // Once, until there is room again: a forger of thousands shall not fill the log too.
+        if isFull, !self.isDiscoveryFull {
+            self.log(Notice(.warning, "too many peers are advertised; more are not listed", ["limit": EarshotLimits.discoveredPeers]))
+        }
+        self.isDiscoveryFull = isFull
+        return !isFull
+    }
+
+    private mutating func sightingLost(_ key: SightingKey) {
+        guard let id = self.sightedPeers.removeValue(forKey: key), self.records[id] != nil else { return }
+        self.records[id]?.presence.lose(key)
+        guard let record = self.records[id] else { return }
+        if record.presence.sightings.isEmpty { self.beginGrace(id) }
+        if let before = record.presence.published, before.name != record.name { self.publishPeer(id) }
+    }
+
+    /// A peer that is not seen any more stays listed for a while.
+    mutating func beginGrace(_ id: PeerID) {
+        guard self.records[id]?.presence.isInGrace == false else { return }
+        self.records[id]?.presence.beginGrace()
+        self.set(.grace(id), after: EarshotLimits.lossGrace)
+    }
+
+    mutating func graceEnded(_ id: PeerID) {
+        guard self.records[id]?.presence.isInGrace == true else { return }
+        self.records[id]?.presence.endGrace()
+        self.publishPeer(id)
+    }
+
+    // MARK: Rows
+
+    /// A peer's row, where it has none yet.
+    mutating func makeRecord(_ id: PeerID) {
+        if self.records[id] == nil { self.records[id] = PeerRecord(id: id, at: self.now.wall) }
+    }
+
+    /// A peer as others see it.
+    func snapshot(_ record: PeerRecord) -> Peer {
+        record.peer(isInviting: self.isInviting(record.id), nameConflict: self.namesake(of: record))
+    }
+
+    /// Publishes what has become of a peer since it was last published, and forgets one that is gone and that was never dealt with.
+    mutating func publishPeer(_ id: PeerID) {
+        guard let record = self.records[id] else { return }
+        // One that has asked may be answered, though it is away meanwhile; and one that a person waits for may come back.
+        let isAsking = self.invitations.pending(with: id, .incoming) != nil || record.comparing.state == .waiting
+        guard record.isNearby || record.isKept || isAsking else { return self.forgetPeer(record) }
+        if record.isDiscoveredOnly { self.discoveredOnly.insert(id) } else { self.discoveredOnly.remove(id) }
+        self.noteNames(record)
+        let peer = self.snapshot(record)
+        let before = record.presence.published
+        guard before.map({ !$0.showsSame(as: peer) }) ?? true else { return }
+        self.records[id]?.presence.publish(peer)
+        self.publishNamesakes(before: before, after: peer)
+        // A blocked peer makes no events: it would see to it that there are many.
+        guard record.trust != .blocked || before?.trust != .blocked else { return }
+        switch (before?.presence, peer.presence) {
+        case (.nearby, .away): self.publish(.peerLost(peer))
+        case (nil, .nearby), (.away, .nearby): self.publish(.peerFound(peer))
+        case (nil, .away): if !record.presence.isAnnounced { self.publish(.peerChanged(peer)) }
+        case (.nearby, .nearby), (.away, .away): self.publish(.peerChanged(peer))
+        }
+    }
+
+    private mutating func forgetPeer(_ record: PeerRecord) {
+        let id = record.id
+        self.records.removeValue(forKey: id)
+        for key in record.presence.sightings.keys { self.sightedPeers[key] = nil }
+        for deadline in [Deadline.grace(id), .redial(id), .comparison(id), .trust(id)] { self.deadlines.cancel(deadline) }
+        self.names.forgetStranger(besides: id)
+        if let name = record.presence.published?.name { self.names.remove(id, named: name) }
+        self.discoveredOnly.remove(id)
+        if record.presence.isAnnounced { self.publish(.peerLost(self.snapshot(record))) }
+        self.publishNamesakes(before: record.presence.published, after: nil)
+        self.spread(.forgotten, of: id)
+    }
+
+    /// Of two known peers with one name both are published anew when that begins and when it ends.
+    private mutating func publishNamesakes(before: Peer?, after: Peer?) {
+        guard before?.nameConflict != after?.nameConflict,
+            before?.sources.contains(.store) == true || after?.sources.contains(.store) == true
+        else { return }
+        for other in [before?.nameConflict, after?.nameConflict] {
+            if let other { self.publishPeer(other) }
+        }
+    }
+
+    func isInviting(_ id: PeerID) -> Bool { self.invitations.pending(with: id, .outgoing) != nil }
+}

@@ -1,0 +1,106 @@
+package import EarshotWire
+import OrderedCollections
+
+/// What people call peers, and names that come back with another key.
+extension NodeCore {
+    /// The peer that a person means by `name`: a full id, which resolves although no such peer has been seen; else see ``PeerNaming``.
+    ///
+    /// - Throws: `invalid-parameter` for what is no name, or this machine itself; `unknown-peer`; `ambiguous-peer`, whose message lists the
+    ///   candidates.
+    package func resolve(_ name: String) throws(EarshotError) -> PeerID {
+        if let id = PeerID(name) {
+            guard id != self.id else { throw EarshotError(.invalidParameter, "\"\(name)\" is this machine itself") }
+            return id
+        }
+        guard (1...PeerID.textLength * 8).contains(name.utf8.count) else {
+            throw EarshotError(.invalidParameter, "a peer is named by its id, 8 or more characters of it, or its display name")
+        }
+        let entries = self.records.values.filter(\.presence.isAnnounced).map(\.namingEntry)
+        let candidates = PeerNaming.candidates(for: name, among: entries)
+        guard let first = candidates.first else {
+            throw .unknown(name, onlyAdvertised: PeerNaming.onlyAdvertised(name, among: entries).map(\.id))
+        }
+        guard candidates.count == 1 else { throw .ambiguous(name, candidates.map { ($0.id, $0.name) }) }
+        return first.id
+    }
+
+    /// Another peer that goes by this one's name, where one of the two is kept: another kept peer, so that the name means neither, else a new
+    /// key, which may be an impostor's.
+    func namesake(of record: PeerRecord) -> PeerID? {
+        let name = record.name.lowercased()
+        let namesakes = self.names.bearers(of: name)
+        guard !namesakes.isEmpty else { return nil }
+        let known = namesakes.first { id in
+            guard id != record.id, let other = self.records[id], other.standing.stored != nil, other.name.lowercased() == name else {
+                return false
+            }
+            // A name never means a blocked peer beside one that is not.
+            return record.standing.stored == nil || (record.trust == .blocked) == (other.trust == .blocked)
+        }
+        guard known == nil, record.standing.stored != nil else { return known }
+        guard let other = self.names.stranger(besides: record.id), let their = self.records[other], their.isNearby,
+            their.standing.stored == nil, their.name.lowercased() == name
+        else { return nil }
+        return other
+    }
+
+    /// Keeps the index of names up, and publishes a kept peer anew whose name has come back with another key.
+    mutating func noteNames(_ record: PeerRecord) {
+        // One that renames itself again and again leaves nothing behind, nor does one whose row goes.
+        if let before = record.presence.published?.name.lowercased(),
+            before != record.name.lowercased() || record.standing.stored == nil
+        {
+            self.names.remove(record.id, named: before)
+        }
+        if record.standing.stored != nil {
+            let isNew = self.names.add(record.id, named: record.name)
+            if isNew, record.presence.isAnnounced, let other = self.namesake(of: record), self.records[other]?.standing.stored != nil {
+                self.log(
+                    Notice(
+                        .warning, "two peers that are known go by one name", ["name": record.name, "peer": record.id, "other": other]))
+            }
+            return
+        }
+        // The first one stays the one that is spoken of: two that take turns are not to be published again and again.
+        guard let known = self.namesake(of: record), let theirs = self.records[known], self.namesake(of: theirs) == nil else { return }
+        self.names.note(stranger: record.id, besides: known)
+        self.log(
+            Notice(
+                .warning, "a name that is known has come with another key", ["name": record.name, "known": known, "new": record.id]))
+        self.publishPeer(known)
+    }
+
+    /// A peer is not kept any more.
+    mutating func forgetName(of record: PeerRecord) {
+        for name in [record.name, record.presence.published?.name].compactMap({ $0 }) { self.names.remove(record.id, named: name) }
+        self.names.forgetStranger(besides: record.id)
+    }
+}
+
+extension EarshotError {
+    /// No peer answers to the name; ids that begin so and are only advertised are listed, a few of them.
+    package static func unknown(_ name: String, onlyAdvertised advertised: [PeerID] = []) -> Self {
+        let words = "no peer is called \"\(name)\""
+        guard !advertised.isEmpty else { return Self(.unknownPeer, words) }
+        let list = advertised.prefix(EarshotLimits.advertisedIDsNamed).map(\.description).joined(separator: ", ")
+        return Self(
+            .unknownPeer, "\(words); an id that begins so is advertised, but not proven: to mean that peer, give the whole of it, \(list)")
+    }
+
+    /// More than one peer answers to a name; the candidates are listed in ``candidates`` and in the message.
+    package static func ambiguous(_ name: String, _ candidates: [(id: PeerID, name: String)]) -> Self {
+        Self(
+            .ambiguousPeer,
+            "\"\(name)\" could be any of \(candidates.count) peers: "
+                + candidates.map { "\($0.name) (\($0.id))" }.joined(separator: ", "),
+            candidates: candidates.map { Candidate(id: $0.id, name: $0.name) })
+    }
+
+    /// Its full id names no peer that was ever seen.
+    static func unseen(_ id: PeerID) -> Self { Self(.unknownPeer, "no peer with the id \(id) has been seen") }
+
+    static func blocked(_ name: String) -> Self { Self(.forbidden, "\(name) is blocked; run earshot unblock first") }
+
+    /// No call begins any more.
+    package static var stopping: Self { Self(.unavailable, "the daemon is stopping") }
+}

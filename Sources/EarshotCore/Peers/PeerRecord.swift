@@ -1,0 +1,160 @@
+import EarshotWire
+import OrderedCollections
+
+/// All that the core knows of one peer: what each concern has of it, which that concern alone changes.
+struct PeerRecord: Sendable {
+    let id: PeerID
+    var presence: Presence
+    var reach = Reachability()
+    var standing = TrustState()
+    var link = StandingLink()
+    var session = SessionState()
+    var comparing = ComparisonState()
+
+    init(id: PeerID, at now: WallTime) {
+        self.id = id
+        self.presence = Presence(at: now)
+    }
+
+    /// As it was kept.
+    init(_ stored: StoredPeer) {
+        self.id = stored.id
+        self.presence = Presence(stored)
+        self.standing.keep(stored)
+        if stored.isProven { self.link.load(name: stored.name) }
+    }
+
+    var trust: Trust { self.standing.trust }
+    var connection: LinkID? { self.link.current?.id }
+    var sessionID: SessionID? { self.session.session?.id }
+    var isAttached: Bool { self.session.isAttached }
+
+    /// Once a peer has proven its key, the name that it gave there replaces the advertised one.
+    var name: String { self.link.provenName ?? self.presence.advertisedName ?? self.id.description }
+
+    /// Whether its key has ever been proven to this machine, in this run or by what was kept.
+    var hasEverProven: Bool { self.link.isProven || self.standing.stored?.isProven == true }
+
+    var facts: PeerFacts {
+        PeerFacts(
+            id: self.id, name: self.name, trust: self.trust, session: self.sessionID, link: self.connection, isAttached: self.isAttached)
+    }
+
+    /// What it can be called by.
+    var namingEntry: PeerNaming.Entry {
+        let isKnown = self.standing.stored != nil || self.sessionID != nil || self.trust == .trusted
+        return PeerNaming.Entry(
+            id: self.id, name: self.name, isConnected: self.connection != nil, isProven: self.link.isProven, isKnown: isKnown,
+            hasSureID: isKnown || self.hasEverProven || !self.reach.configured.isEmpty, trust: self.trust)
+    }
+
+    var isNearby: Bool { !self.presence.sightings.isEmpty || self.connection != nil || self.presence.isInGrace || self.link.isBeingReplaced }
+
+    /// Whether anything but a passing connection speaks for keeping the row.
+    var isKept: Bool { self.standing.stored != nil || self.sessionID != nil || !self.reach.configured.isEmpty }
+
+    /// Whether it is listed for nothing but that discovery sees it, or has just seen it.
+    var isDiscoveredOnly: Bool {
+        !self.isKept && self.connection == nil && (!self.presence.sightings.isEmpty || self.presence.isInGrace)
+    }
+
+    /// That a peer of discovery's is away needs no words; that one is which the settings name does, and that another peer answers for it.
+    var failure: Peer.Failure? {
+        guard self.connection == nil, let error = self.reach.lastError, error.isFinalForDial || !self.reach.configured.isEmpty else {
+            return nil
+        }
+        return Peer.Failure(code: error.code, message: error.message)
+    }
+
+    func peer(isInviting: Bool, nameConflict: PeerID?) -> Peer {
+        let state: MemberState =
+            if self.sessionID != nil, self.isAttached { .connected } else if self.reach.isDialling && (self.sessionID != nil || isInviting)
+            { .connecting } else { .notConnected }
+        var addresses = self.presence.sightedAddresses.map(\.address.description)
+        if addresses.isEmpty, let address = self.reach.lastGoodAddress { addresses.append(address.description) }
+        for configured in self.reach.configured where !addresses.contains(configured.address) { addresses.append(configured.address) }
+        return Peer(
+            id: self.id, name: self.name, presence: self.isNearby ? .nearby : .away, state: state, trust: self.trust,
+            protection: self.link.current?.facts.protection, proven: self.hasEverProven, addresses: addresses,
+            discoveryInfo: self.presence.discoveryInfo, sources: self.sources, error: self.failure, trustSource: self.standing.source,
+            trustEnd: self.standing.end, verified: self.standing.stored?.verified, nameConflict: nameConflict,
+            firstSighting: self.presence.firstSeen, lastSign: self.presence.lastSeen)
+    }
+
+    private var sources: [Peer.Source] {
+        var sources: OrderedSet<Peer.Source> = []
+        for key in self.presence.sightings.keys {
+            switch key.backend {
+            case .avahi: sources.append(.avahi)
+            case .embedded: sources.append(.embedded)
+            case .none: sources.append(.configured)
+            }
+        }
+        if !self.reach.configured.isEmpty { sources.append(.configured) }
+        if self.link.current?.facts.isInitiator == false { sources.append(.incoming) }
+        if self.standing.stored != nil { sources.append(.store) }
+        return sources.sorted()
+    }
+
+    /// A session with this peer as others see it.
+    func session(_ session: StoredSession) -> Session {
+        let state: MemberState = self.isAttached ? .connected : self.reach.isDialling ? .connecting : .notConnected
+        return self.session(session, state, self.link.current?.facts.protection)
+    }
+
+    /// The session once it is over: which peer it was with, not connected, whatever else the connection is still good for.
+    func endedSession(_ session: StoredSession) -> Session { self.session(session, .notConnected, nil) }
+
+    private func session(_ session: StoredSession, _ state: MemberState, _ protection: Protection?) -> Session {
+        Session(
+            id: session.id, members: [Session.Member(peerID: self.id, name: self.name, state: state, protection: protection)],
+            created: session.createdAt)
+    }
+}
+
+/// The control connection to a peer, and what was proven on one.
+struct StandingLink: Sendable {
+    struct Current: Sendable {
+        let id: LinkID
+        let facts: LinkFacts
+        let provenAt: MonotonicInstant
+    }
+
+    private(set) var current: Current?
+    private(set) var provenName: String?
+    /// Whether this run has had a proof of its key.
+    private(set) var isProven = false
+    /// Whether a newer connection is about to stand in the place of the one that has just gone.
+    private(set) var isBeingReplaced = false
+
+    mutating func load(name: String) { self.provenName = name }
+    mutating func proven() { self.isProven = true }
+
+    mutating func stand(_ current: Current) {
+        self.current = current
+        self.isBeingReplaced = false
+        self.isProven = true
+    }
+
+    mutating func drop(isBeingReplaced: Bool) {
+        self.current = nil
+        self.isBeingReplaced = isBeingReplaced
+    }
+
+    /// `false` where that is its name already.
+    mutating func rename(_ name: String) -> Bool {
+        defer { self.provenName = name }
+        return self.provenName != name
+    }
+}
+
+extension Peer {
+    /// Whether a person would see no difference: `peer.changed` is not published for a later `lastSeen` alone.
+    func showsSame(as other: Peer) -> Bool {
+        self.name == other.name && self.presence == other.presence && self.state == other.state && self.trust == other.trust
+            && self.protection == other.protection && self.proven == other.proven && self.addresses == other.addresses
+            && self.discoveryInfo == other.discoveryInfo && self.sources == other.sources && self.error == other.error
+            && self.trustSource == other.trustSource && self.trustEnd == other.trustEnd && self.verified == other.verified
+            && self.nameConflict == other.nameConflict
+    }
+}

@@ -1,0 +1,109 @@
+import EarshotWire
+import OrderedCollections
+
+/// Invitations of both directions, in the order in which they were made: the pending ones, and the last that were decided.
+struct InvitationTable: Sendable {
+    struct Entry: Sendable {
+        fileprivate(set) var invitation: Invitation
+        /// The connection on which an outgoing one was last sent.
+        fileprivate(set) var sentOn: LinkID?
+        /// Whether the peer that made it is away, and has a while to come back.
+        fileprivate(set) var isInviterAbsent = false
+        /// Whether it is over because its inviter had gone, and not by any person's word: sent again, it counts as a new one.
+        fileprivate(set) var hasLapsed = false
+        /// Whether a decision about it is on its way to the disk: another one comes too late.
+        fileprivate(set) var isDeciding = false
+        /// Calls that wait for its end.
+        fileprivate(set) var waiters: [CallID] = []
+    }
+
+    private var entries: OrderedDictionary<InvitationID, Entry> = [:]
+    private var incoming: [PeerID: InvitationID] = [:]
+    private var outgoing: [PeerID: InvitationID] = [:]
+    private var decided = 0
+
+    subscript(id: InvitationID) -> Entry? { self.entries[id] }
+
+    /// In the order in which they were made; the pending ones alone unless `all`.
+    func list(all: Bool) -> [Invitation] { self.entries.values.map(\.invitation).filter { all || $0.state == .pending } }
+
+    var pendingCount: Int { self.entries.count - self.decided }
+
+    /// A peer has one pending invitation of each direction at most.
+    func pending(with peer: PeerID, _ direction: Direction) -> InvitationID? {
+        switch direction {
+        case .incoming: self.incoming[peer]
+        case .outgoing: self.outgoing[peer]
+        }
+    }
+
+    /// Adds one in the place of another of its id; of the decided ones only the last stay.
+    mutating func add(_ invitation: Invitation) {
+        if let old = self.entries.removeValue(forKey: invitation.id), old.invitation.state != .pending { self.decided -= 1 }
+        self.entries[invitation.id] = Entry(invitation: invitation)
+        guard invitation.state == .pending else {
+            self.decided += 1
+            return self.forgetDecided()
+        }
+        switch invitation.direction {
+        case .incoming: self.incoming[invitation.peerID] = invitation.id
+        case .outgoing: self.outgoing[invitation.peerID] = invitation.id
+        }
+    }
+
+    mutating func sent(_ id: InvitationID, on link: LinkID) { self.entries[id]?.sentOn = link }
+    mutating func setDeciding(_ id: InvitationID, _ isDeciding: Bool) { self.entries[id]?.isDeciding = isDeciding }
+    mutating func setInviterAbsent(_ id: InvitationID, _ isAbsent: Bool) { self.entries[id]?.isInviterAbsent = isAbsent }
+    mutating func lapse(_ id: InvitationID) { self.entries[id]?.hasLapsed = true }
+    mutating func wait(for id: InvitationID, _ call: CallID) { self.entries[id]?.waiters.append(call) }
+
+    /// Gives a pending one its end; the calls that have waited for it.
+    mutating func resolve(
+        _ id: InvitationID, _ state: Invitation.State, session: SessionID?, _ error: EarshotError?
+    ) -> (invitation: Invitation, waiters: [CallID])? {
+        guard var entry = self.entries[id], entry.invitation.state == .pending else { return nil }
+        entry.invitation.decide(state, session: session, error)
+        entry.isInviterAbsent = false
+        entry.isDeciding = false
+        let waiters = entry.waiters
+        entry.waiters = []
+        self.entries[id] = entry
+        self.decided += 1
+        let peer = entry.invitation.peerID
+        switch entry.invitation.direction {
+        case .incoming: if self.incoming[peer] == id { self.incoming[peer] = nil }
+        case .outgoing: if self.outgoing[peer] == id { self.outgoing[peer] = nil }
+        }
+        return (entry.invitation, waiters)
+    }
+
+    /// To be called when what its end leads to has been seen to: the entry may be needed until then.
+    mutating func forgetDecided() {
+        while self.decided > EarshotLimits.decidedInvitations,
+            let oldest = self.entries.elements.firstIndex(where: { $0.value.invitation.state != .pending })
+        {
+            self.entries.remove(at: oldest)
+            self.decided -= 1
+        }
+    }
+
+    /// Nothing will be decided any more: the calls that wait, with what they wait for.
+    mutating func dismissWaiters() -> [(call: CallID, invitation: Invitation)] {
+        var dismissed: [(CallID, Invitation)] = []
+        for index in self.entries.values.indices {
+            let entry = self.entries.values[index]
+            dismissed += entry.waiters.map { ($0, entry.invitation) }
+            self.entries.values[index].waiters = []
+        }
+        return dismissed
+    }
+}
+
+extension Invitation {
+    fileprivate mutating func decide(_ state: State, session: SessionID?, _ error: EarshotError?) {
+        self.state = state
+        self.sessionID = session
+        self.error = error?.code
+        self.errorMessage = error?.message
+    }
+}

@@ -1,0 +1,169 @@
+import EarshotWire
+import OrderedCollections
+
+/// Accepting an invitation, and having one accepted: how a session begins.
+///
+/// A peer has one session, in memory and on disk. What is accepted is decided when its turn at the store comes, by what is there then, and
+/// taken up when its commit comes: while it is on its way to the disk (``SessionState/agreement``) no other session with that peer begins.
+extension NodeCore {
+    /// What a person's acceptance of an invitation comes to now.
+    func isOver(_ invitation: Invitation) -> EarshotError {
+        EarshotError(.conflict, "the invitation of \(invitation.peerName) was over meanwhile; see earshot invitations")
+    }
+
+    /// What accepting an invitation comes to now. It stands as the peer's agreement until it is on disk, or is not to be.
+    mutating func agree(
+        to invitation: Invitation, isPerson: Bool, always: Bool
+    ) throws(EarshotError) -> [StoreOperation] {
+        let peer = invitation.peerID
+        guard let record = self.records[peer] else { throw EarshotError(.notConnected, "\(invitation.peerName) is gone") }
+        if always, let mismatch = self.mismatch(of: record) { throw mismatch }
+        let session: StoredSession =
+            if let session = record.session.session { session } else {
+                StoredSession(id: self.fresh(), members: [self.id, peer], createdAt: self.now.wall)
+            }
+        // A person's, also where it crosses one that a person here has made.
+        let agreement = Agreement(session: session, isDecided: isPerson || self.isInviting(peer), isAlways: always)
+        self.records[peer]?.session.begin(agreement)
+        var stored = self.storedPeer(record)
+        stored.note(agreement)
+        // One transaction: a session without its peer's trust would be half of what was decided.
+        return [.putPeer(stored), .putSession(agreement.session)]
+    }
+
+    /// It is on disk. `nil` where the invitation is over meanwhile.
+    mutating func adopt(_ agreement: Agreement, acceptedBy id: InvitationID, with peer: PeerID) -> Invitation? {
+        guard let record = self.records[peer], self.invitations[id]?.invitation.state == .pending else { return nil }
+        // What was noted of the peer while the disk was busy stays.
+        var stored = self.storedPeer(record)
+        stored.note(agreement)
+        self.records[peer]?.standing.keep(stored)
+        if stored.spokenTLS { self.pin(peer, .keep) }
+        let session = agreement.session
+        let decided = self.resolveInvitation(id, .accepted, session: session.id, answering: .accepted(session.id))
+        if record.sessionID != session.id || !record.isAttached { self.takeUp(session, with: peer) }
+        self.ensureConnection(peer, now: true)
+        return decided
+    }
+
+    // MARK: By settings
+
+    /// Has the settings accept what the peer asks when its turn comes. One turn a peer waits, however often it invites and withdraws.
+    mutating func acceptBySettings(_ peer: PeerID) {
+        guard self.records[peer]?.session.isAcceptanceDue == false else { return }
+        self.records[peer]?.session.makeAcceptanceDue()
+        self.decide(.acceptBySettings(peer))
+    }
+
+    /// Its turn has come.
+    mutating func agreeBySettings(with peer: PeerID) throws(EarshotError) -> (Invitation, [StoreOperation]) {
+        self.records[peer]?.session.acceptanceHasTurn()
+        guard let invitation = self.undecidedInvitation(of: peer), let record = self.records[peer],
+            self.policy(of: record).invitation().outcome == .accept
+        else { throw EarshotError(.conflict, "the settings accept nothing of it any more") }
+        let operations = try self.agree(to: invitation, isPerson: false, always: false)
+        self.invitations.setDeciding(invitation.id, true)
+        return (invitation, operations)
+    }
+
+    /// The peer's invitation that no person is answering.
+    private func undecidedInvitation(of peer: PeerID) -> Invitation? {
+        guard let id = self.invitations.pending(with: peer, .incoming), let entry = self.invitations[id], !entry.isDeciding else {
+            return nil
+        }
+        return entry.invitation
+    }
+
+    /// What the settings did not accept, where it still waits: the settings may say something else meanwhile.
+    mutating func followSettings(of peer: PeerID, _ error: EarshotError) {
+        guard let invitation = self.undecidedInvitation(of: peer), let record = self.records[peer] else { return }
+        switch self.policy(of: record).invitation().outcome {
+        case .ask:
+            guard !self.hasRoom(forInvitationOf: record) else { return }
+            self.resolveInvitation(invitation.id, .failed, Self.tooMany, answering: .busy)
+        case .reject, .hide: self.resolveInvitation(invitation.id, .declined, answering: .declined)
+        case .accept:
+            guard !record.session.isAcceptanceDue else { return }
+            self.log(Notice(.error, "cannot accept an invitation", ["peer": peer, "error": error]))
+            self.resolveInvitation(invitation.id, .failed, error, answering: .declined)
+        }
+    }
+
+    /// Whether settings alone do not let one more peer in that no person trusts.
+    mutating func isFull(forStranger record: PeerRecord) -> Bool {
+        guard record.trust != .trusted else { return false }
+        // Those on their way to the disk count too: many may come at once.
+        let strangers = self.records.values.count { $0.trust != .trusted && ($0.sessionID != nil || self.isBeingAccepted($0)) }
+        guard strangers >= EarshotLimits.strangersSessions else { return false }
+        self.log(
+            Notice(
+                .warning, "too many sessions with peers that nobody trusts; a person has to accept the next",
+                ["peer": record.id, "name": record.name, "limit": EarshotLimits.strangersSessions]))
+        return true
+    }
+
+    private func isBeingAccepted(_ record: PeerRecord) -> Bool {
+        guard let pending = self.invitations.pending(with: record.id, .incoming) else { return false }
+        return record.session.isAcceptanceDue || self.invitations[pending]?.isDeciding == true
+    }
+
+    // MARK: By the other side
+
+    /// An invitation of this side's was accepted: messages may come in the session at once, and the invitation's end is published once it is on
+    /// disk here too.
+    mutating func invitationAccepted(_ id: InvitationID, session sessionID: SessionID) {
+        guard let pending = self.invitations[id], !pending.isDeciding else { return }
+        let peer = pending.invitation.peerID
+        guard let record = self.records[peer] else { return }
+        guard record.sessionID == nil, record.session.agreement == nil else {
+            // Another one begins, or has begun, and this invitation ends with it.
+            if record.sessionID != sessionID { self.send(.sessionEnd(sessionID), on: record.connection) }
+            if let session = record.sessionID { self.resolveInvitation(id, .accepted, session: session) }
+            return
+        }
+        guard !self.records.values.contains(where: { $0.sessionID == sessionID }) else {
+            self.log(Notice(.warning, "a peer has named another peer's session as its own", ["peer": peer]))
+            self.send(.sessionEnd(sessionID), on: record.connection)
+            let words = "\(record.name) has answered with a session that is another peer's"
+            self.resolveInvitation(id, .failed, EarshotError(.protocolViolation, words))
+            return
+        }
+        let wasDecided = record.standing.stored?.isDecided == true
+        var stored = self.storedPeer(record)
+        // A person here has asked for it.
+        stored.isDecided = true
+        self.invitations.setDeciding(id, true)
+        self.records[peer]?.standing.keep(stored)
+        if stored.spokenTLS { self.pin(peer, .keep) }
+        self.takeUp(StoredSession(id: sessionID, members: [self.id, peer], createdAt: self.now.wall), with: peer)
+        self.decide(.keep(peer, andSession: true, .joined(id, sessionID, wasDecided: wasDecided)))
+    }
+
+    /// The session that a peer has accepted is on disk, or could not be put there.
+    mutating func joined(_ id: InvitationID, _ session: SessionID, with peer: PeerID, wasDecided: Bool, _ error: EarshotError?) {
+        self.invitations.setDeciding(id, false)
+        let isStanding = self.records[peer]?.sessionID == session
+        guard let error else {
+            guard isStanding else {
+                self.resolveInvitation(id, .failed, EarshotError(.notConnected, "the session has ended already"))
+                return
+            }
+            self.resolveInvitation(id, .accepted, session: session)
+            return
+        }
+        if isStanding {
+            if !wasDecided { self.records[peer]?.standing.undecide() }
+            self.endSession(with: peer, tellPeer: true)
+            self.keepPeer(peer, andSession: true)
+        }
+        self.resolveInvitation(id, .failed, error)
+    }
+}
+
+extension StoredPeer {
+    /// What accepting its invitation says of a peer.
+    fileprivate mutating func note(_ agreement: Agreement) {
+        if agreement.isDecided { self.isDecided = true }
+        if agreement.isAlways { self.trustForGood() }
+    }
+}

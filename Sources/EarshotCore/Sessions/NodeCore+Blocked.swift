@@ -1,0 +1,95 @@
+import EarshotWire
+import OrderedCollections
+
+/// Answers that a peer hears after a while, as if a person had given them.
+struct LateAnswers: Sendable {
+    struct Answer: Sendable {
+        let link: LinkID
+        let invitation: InvitationID
+        let hold: HoldID?
+    }
+
+    private var answers: OrderedDictionary<UInt64, Answer> = [:]
+    private var total: UInt64 = 0
+
+    var count: Int { self.answers.count }
+
+    /// Under which number it is due.
+    mutating func add(_ answer: Answer) -> UInt64 {
+        self.total += 1
+        self.answers[self.total] = answer
+        return self.total
+    }
+
+    mutating func take(_ number: UInt64) -> Answer? { self.answers.removeValue(forKey: number) }
+}
+
+/// Blocked peers: they hear what a rejected peer hears, and are not spoken of.
+extension NodeCore {
+    mutating func mute(_ current: StandingLink.Current) {
+        let id = current.facts.peer.id
+        self.records[id]?.link.proven()
+        if self.records[id]?.standing.noteProven() == true { self.keepPeer(id) }
+        self.closeMutedLinks(of: id)
+        self.mutedLinks[current.id] = current
+        self.set(.idle(current.id), after: EarshotLimits.idleConnectionTime)
+        self.closeExcessLinks()
+    }
+
+    /// The peer is blocked from now on: its connection stays, and it hears nothing of it.
+    mutating func muteLink(of id: PeerID) {
+        guard let current = self.records[id]?.link.current else { return }
+        self.records[id]?.link.drop(isBeingReplaced: false)
+        self.records[id]?.session.detach()
+        self.mutedLinks[current.id] = current
+    }
+
+    /// Closes the connections of a peer that was blocked; it dials again when it has something to say.
+    mutating func closeMutedLinks(of id: PeerID) {
+        for (link, muted) in self.mutedLinks where muted.facts.peer.id == id {
+            self.mutedLinks.removeValue(forKey: link)
+            self.emit(.close(link, nil))
+        }
+    }
+
+    /// What a blocked peer sends: invitations are declined after a while, as by a person; a session is over; the rest is silence.
+    mutating func frameCame(_ frame: Frame, onMuted link: LinkID, _ facts: LinkFacts) {
+        switch frame {
+        case .invite(let invite):
+            // It hears what others do also where it invites too often.
+            guard self.strangers.invitations.rate.admit(facts.peer.id, from: facts.origin, at: self.now.monotonic) else {
+                return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link)
+            }
+            self.declineLater(invite.id, on: link)
+        case .sessionResume(let session): self.send(.sessionEnd(session), on: link)
+        case .message(let message):
+            guard message.mode != .unreliable else { return }
+            self.send(.messageReceipts([MessageReceipt(id: message.id, outcome: .refused)]), on: link)
+        case .resourceOffer(let offer):
+            let refusal = Refusal(code: .notConnected, explanation: "")
+            self.send(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal)), on: link)
+        case .streamOpen(let open):
+            let refusal = Refusal(code: .notConnected, explanation: "")
+            self.send(.streamRefuse(StreamRefuse(id: open.id, refusal: refusal)), on: link)
+        case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
+            .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
+            .resourceFrom, .dataTicket, .dataUnavailable, .dataAttach, .streamAccept, .streamRefuse, .streamData, .streamEnd,
+            .streamDone, .streamAbort, .streamReroute, .streamRerouted, .verification:
+            break
+        }
+    }
+
+    /// As a blocked peer is answered: it hears what a person's rejection sounds like, and nobody here hears of it.
+    mutating func declineLater(_ id: InvitationID, on link: LinkID) {
+        let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds, using: &self.random)
+        let hold = self.hold(EarshotLimits.blockedAnswerCharge)
+        let number = self.lateAnswers.add(LateAnswers.Answer(link: link, invitation: id, hold: hold))
+        self.set(.lateAnswer(number), after: .milliseconds(delay))
+    }
+
+    mutating func giveLateAnswer(_ number: UInt64) {
+        guard let answer = self.lateAnswers.take(number) else { return }
+        self.send(.inviteAnswer(InviteAnswer(id: answer.invitation, decision: .declined)), on: answer.link)
+        self.release(answer.hold)
+    }
+}

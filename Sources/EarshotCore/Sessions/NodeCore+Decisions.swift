@@ -1,0 +1,148 @@
+import EarshotWire
+import OrderedCollections
+
+/// Decisions on their way to the disk: each is made when its turn comes, and memory follows when it is there.
+extension NodeCore {
+    /// Queues a decision; whoever has caused it is charged until it is on disk.
+    mutating func decide(_ decision: Decision) {
+        self.decisions.append(decision, hold: self.hold(EarshotLimits.storeWorkCharge))
+    }
+
+    /// Has a peer, and where asked its session, written as memory has them when its turn comes. What waits already to be written so need not
+    /// be written twice.
+    mutating func keepPeer(_ id: PeerID, andSession: Bool = false) {
+        let decision = Decision.keep(id, andSession: andSession, .none)
+        guard !self.decisions.contains(decision) else { return }
+        self.decide(decision)
+    }
+
+    /// Makes the next decisions, up to the first one that has to be written.
+    mutating func advanceDecisions() {
+        while let entry = self.decisions.next() {
+            let (outcome, operations): (DecisionOutcome, [StoreOperation])
+            do throws(EarshotError) {
+                (outcome, operations) = try self.make(entry.decision)
+            } catch {
+                self.conclude(entry.decision, .failure(error))
+                self.release(entry.hold)
+                continue
+            }
+            let id = self.decisions.begin(entry, outcome)
+            guard operations.isEmpty else { return self.emit(.commit(id, operations)) }
+            self.committed(id, nil)
+        }
+    }
+
+    mutating func committed(_ id: CommitID, _ error: EarshotError?) {
+        guard let ended = self.decisions.end(id) else { return }
+        self.conclude(ended.entry.decision, error.map { .failure($0) } ?? .success(ended.outcome))
+        self.release(ended.entry.hold)
+    }
+
+    /// What a decision comes to now.
+    private mutating func make(_ decision: Decision) throws(EarshotError) -> (DecisionOutcome, [StoreOperation]) {
+        switch decision {
+        case .trust(let request, _):
+            let (change, operations) = try self.change(request)
+            return (.trust(change), operations)
+        case .leave(let session, _):
+            guard let peer = self.records.values.first(where: { $0.sessionID == session })?.id else {
+                throw EarshotError(.notFound, "there is no session \(session)")
+            }
+            return (.leave(peer), [.removeSession(with: peer)])
+        case .mismatch(let peer, _):
+            guard let record = self.records[peer] else { return (.mismatch(peer), []) }
+            var stored = self.storedPeer(record)
+            stored.noteMismatch()
+            return (.mismatch(peer), [.putPeer(stored), .removeSession(with: peer)])
+        case .accept(let id, let always, _):
+            guard let invitation = self.invitations[id]?.invitation else {
+                throw EarshotError(.notFound, "there is no invitation \(id)")
+            }
+            guard invitation.state == .pending else { throw self.isOver(invitation) }
+            return (.agreement(invitation), try self.agree(to: invitation, isPerson: true, always: always))
+        case .acceptBySettings(let peer):
+            let (invitation, operations) = try self.agreeBySettings(with: peer)
+            return (.agreement(invitation), operations)
+        case .keep(let peer, let andSession, _): return (.kept, self.operations(toKeep: peer, andSession: andSession))
+        }
+    }
+
+    /// A peer, and where asked its session, as memory has them: what it has not is on disk no longer either.
+    private func operations(toKeep id: PeerID, andSession: Bool) -> [StoreOperation] {
+        let record = self.records[id]
+        var operations: [StoreOperation] = []
+        let session = record?.session.session
+        if andSession, session == nil { operations.append(.removeSession(with: id)) }
+        if let stored = record?.standing.stored {
+            operations.append(.putPeer(stored))
+        } else if andSession {
+            operations.append(.removePeer(id))
+        }
+        if andSession, let session { operations.append(.putSession(session)) }
+        return operations
+    }
+
+    /// A decision is on disk, or is not to be: then nothing has changed.
+    private mutating func conclude(_ decision: Decision, _ result: Result<DecisionOutcome, EarshotError>) {
+        switch decision {
+        case .trust(_, let caller):
+            if case .success(.trust(let change)) = result { self.adopt(change) }
+            self.answer(caller, decision, result)
+        case .leave(let session, let call):
+            if case .success(.leave(let peer)) = result, self.records[peer]?.sessionID == session {
+                self.endSession(with: peer, tellPeer: true)
+            }
+            self.answer(call, result.answer(.done))
+        case .mismatch(let peer, let call):
+            if case .success = result { self.digitsDiffer(from: peer) }
+            self.answer(call, result.answer(.verification(self.verification(of: peer))))
+        case .accept(let id, _, let call):
+            self.invitations.setDeciding(id, false)
+            self.conclude(result, call)
+        case .acceptBySettings(let peer):
+            guard case .success(.agreement(let invitation)) = result else {
+                // The one that was to be accepted, or none.
+                if let accepted = self.records[peer]?.session.endAcceptance() { self.invitations.setDeciding(accepted.id, false) }
+                _ = self.records[peer]?.session.endAgreement()
+                if case .failure(let error) = result { self.followSettings(of: peer, error) }
+                return
+            }
+            self.invitations.setDeciding(invitation.id, false)
+            self.conclude(result, nil)
+        case .keep(let peer, _, .joined(let id, let session, let wasDecided)):
+            self.joined(id, session, with: peer, wasDecided: wasDecided, result.error)
+        case .keep(_, _, .undo(let invitation, let call)):
+            let error = result.error ?? self.isOver(invitation)
+            if let call { self.answer(call, .failure(error)) } else { self.followSettings(of: invitation.peerID, error) }
+        case .keep(_, _, .none): break
+        }
+    }
+
+    /// An acceptance is on disk, or is not to be; without a call it was by the settings.
+    private mutating func conclude(_ result: Result<DecisionOutcome, EarshotError>, _ call: CallID?) {
+        switch result {
+        case .failure(let error): if let call { self.answer(call, .failure(error)) }
+        case .success(.agreement(let invitation)):
+            let peer = invitation.peerID
+            if let agreement = self.records[peer]?.session.endAgreement(),
+                let decided = self.adopt(agreement, acceptedBy: invitation.id, with: peer)
+            {
+                if let call { self.answer(call, .invitation(decided)) }
+                return
+            }
+            // It was over while the disk was busy, and what is told to have failed has changed nothing: neither session nor trust.
+            self.decide(.keep(peer, andSession: true, .undo(invitation, call)))
+        case .success: break
+        }
+    }
+}
+
+extension Result where Success == DecisionOutcome, Failure == EarshotError {
+    fileprivate var error: EarshotError? {
+        if case .failure(let error) = self { return error }
+        return nil
+    }
+
+    fileprivate func answer(_ answer: Answer) -> Answer { self.error.map { .failure($0) } ?? answer }
+}

@@ -1,0 +1,142 @@
+import EarshotWire
+import OrderedCollections
+
+/// What peers say of invitations: the settings decide first, and only what waits for a person here is counted.
+extension NodeCore {
+    /// Why a stranger's invitation ends when others need its place.
+    static var tooMany: EarshotError { EarshotError(.busy, "too many strangers wait for an answer, and another one has its place") }
+
+    mutating func invitationCame(_ invite: Invite, from id: PeerID, on link: LinkID) {
+        guard let record = self.records[id] else { return }
+        if let known = self.invitations[invite.id] {
+            guard known.hasLapsed, known.invitation.peerID == id else { return self.invitationCameAgain(known, from: id, on: link) }
+            // Its inviter is back; no person has decided about it.
+        }
+        if let session = record.sessionID {
+            return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .accepted(session))), on: link)
+        }
+        if let own = self.invitations.pending(with: id, .outgoing) {
+            // Crossing: of the two the lower id's stands. Where that is this side's and it is out, the peer will answer it.
+            let isSent = self.invitations[own]?.sentOn == link
+            guard !(isSent && self.id < id) else { return }
+        }
+        let isBusy = self.invitations.pending(with: id, .incoming) != nil || !self.mayInvite(record)
+        guard !isBusy else { return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link) }
+        self.expireTrust(id)
+        guard let record = self.records[id] else { return }
+        var outcome = self.policy(of: record).invitation().outcome
+        switch outcome {
+        case .hide: return self.declineLater(invite.id, on: link)
+        case .accept: if self.isFull(forStranger: record) { outcome = .ask }
+        case .ask, .reject: break
+        }
+        guard outcome != .ask || self.hasRoom(forInvitationOf: record) else {
+            return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link)
+        }
+        let timeout = Duration.milliseconds(Int64(invite.timeoutMilliseconds))
+        let invitation = self.makeInvitation(.incoming, id: invite.id, peer: id, context: invite.context, timeout: timeout)
+        self.invitations.add(invitation)
+        self.set(.invitation(invite.id), after: timeout)
+        self.publish(.invitationReceived(invitation))
+        switch outcome {
+        case .ask, .hide: break
+        case .reject: self.resolveInvitation(invite.id, .declined, answering: .declined)
+        case .accept: self.acceptBySettings(id)
+        }
+    }
+
+    /// Whether a peer has not invited too often lately. Trusted peers, and one that a person here has invited, may as often as they like.
+    private mutating func mayInvite(_ record: PeerRecord) -> Bool {
+        if record.trust == .trusted || self.isInviting(record.id) { return true }
+        let origin = record.link.current?.facts.origin
+        return self.strangers.invitations.rate.admit(record.id, from: origin, at: self.now.monotonic)
+    }
+
+    /// Whether the invitation of a peer may wait for a person: trusted peers' always; a stranger may need another stranger's place.
+    mutating func hasRoom(forInvitationOf record: PeerRecord) -> Bool {
+        guard record.trust != .trusted, !self.strangers.invitations.places.contains(record.id) else { return true }
+        switch self.strangers.invitations.places.admit(record.id, from: record.link.current?.facts.origin ?? []) {
+        case .admitted: return true
+        case .busy: return false
+        case .replaced(let other, let hadGone):
+            guard let displaced = self.invitations.pending(with: other, .incoming) else { return true }
+            if hadGone {
+                self.lapse(displaced, "it has gone, and another stranger has its place")
+            } else {
+                self.resolveInvitation(displaced, .failed, Self.tooMany, answering: .busy)
+            }
+            return true
+        }
+    }
+
+    // MARK: Inviters that go
+
+    /// The connection of a peer is gone: its invitation waits a while for it to come back.
+    mutating func inviterLeft(_ id: PeerID) {
+        self.strangers.invitations.places.left(id)
+        guard let pending = self.invitations.pending(with: id, .incoming) else { return }
+        self.invitations.setInviterAbsent(pending, true)
+        self.set(.inviterAbsent(pending), after: EarshotLimits.absentInviterTime)
+    }
+
+    mutating func inviterReturned(_ id: PeerID) {
+        self.strangers.invitations.places.returned(id)
+        guard let pending = self.invitations.pending(with: id, .incoming) else { return }
+        self.invitations.setInviterAbsent(pending, false)
+        self.deadlines.cancel(.inviterAbsent(pending))
+    }
+
+    mutating func inviterStaysAway(_ id: InvitationID) {
+        guard self.invitations[id]?.isInviterAbsent == true else { return }
+        self.lapse(id, "it has gone, and was not back within \(EarshotLimits.absentInviterTime.components.seconds) s")
+    }
+
+    /// No peer waits for an answer to it any more, as far as can be seen from here.
+    private mutating func lapse(_ id: InvitationID, _ why: String) {
+        self.resolveInvitation(id, .cancelled, EarshotError(.notConnected, why))
+        self.invitations.lapse(id)
+    }
+
+    // MARK: Answers
+
+    /// The same invitation on a new connection: the inviter has not heard what became of it.
+    private mutating func invitationCameAgain(_ known: InvitationTable.Entry, from id: PeerID, on link: LinkID) {
+        let invitation = known.invitation
+        // Another peer's: what it asks for is nothing that can be answered.
+        guard invitation.direction == .incoming, invitation.peerID == id else { return }
+        var decision = InviteAnswer.Decision.declined
+        switch invitation.state {
+        case .pending: return
+        case .accepted: if let session = invitation.sessionID, self.records[id]?.sessionID == session { decision = .accepted(session) }
+        case .declined, .timedOut, .cancelled, .failed: break
+        }
+        self.send(.inviteAnswer(InviteAnswer(id: invitation.id, decision: decision)), on: link)
+    }
+
+    /// A peer's pending invitation in that direction, where it is that one.
+    private func pending(_ id: InvitationID, of peer: PeerID, _ direction: Direction) -> Invitation? {
+        guard let invitation = self.invitations[id]?.invitation, invitation.peerID == peer, invitation.direction == direction,
+            invitation.state == .pending
+        else { return nil }
+        return invitation
+    }
+
+    mutating func answerCame(_ answer: InviteAnswer, from id: PeerID) {
+        guard let invitation = self.pending(answer.id, of: id, .outgoing) else { return }
+        switch answer.decision {
+        case .accepted(let session): self.invitationAccepted(answer.id, session: session)
+        case .declined: self.resolveInvitation(answer.id, .declined)
+        case .busy:
+            self.resolveInvitation(
+                answer.id, .failed, EarshotError(.busy, "\(invitation.peerName) has too many invitations waiting; try again later"))
+        }
+    }
+
+    mutating func withdrawalCame(_ withdraw: InviteWithdraw, from id: PeerID) {
+        guard self.pending(withdraw.id, of: id, .incoming) != nil else { return }
+        switch withdraw.reason {
+        case .withdrawn: self.resolveInvitation(withdraw.id, .cancelled)
+        case .timedOut: self.resolveInvitation(withdraw.id, .timedOut)
+        }
+    }
+}

@@ -1,0 +1,197 @@
+import EarshotWire
+import OrderedCollections
+
+/// Asking a peer to join a session, and what persons decide about invitations.
+extension NodeCore {
+    // MARK: Asking
+
+    mutating func invite(_ name: String, context: [UInt8], timeout: Duration?, _ call: CallID) {
+        do throws(EarshotError) {
+            guard context.count <= WireLimits.invitationContext else {
+                throw EarshotError(
+                    .invalidParameter, "an invitation's context has at most \(WireLimits.invitationContext) bytes, not \(context.count)")
+            }
+            guard !self.isStopping else { throw .stopping }
+            let id = try self.resolve(name)
+            guard let record = self.records[id] else { throw .unseen(id) }
+            guard record.trust != .blocked else { throw .blocked(record.name) }
+            if let session = record.sessionID {
+                let invitation = self.makeInvitation(.outgoing, id: self.fresh(), peer: id, context: context, timeout: .zero, session)
+                self.invitations.add(invitation)
+                return self.answer(call, .invitation(invitation))
+            }
+            if let incoming = self.invitations.pending(with: id, .incoming) {
+                return self.respond(to: incoming, .accept, always: false, call)
+            }
+            if self.invitations.pending(with: id, .outgoing) == nil { self.beginInvitation(to: id, context: context, timeout: timeout) }
+            guard let pending = self.invitations.pending(with: id, .outgoing), let entry = self.invitations[pending] else { return }
+            self.answer(call, .invitation(entry.invitation))
+        } catch {
+            self.answer(call, .failure(error))
+        }
+    }
+
+    private mutating func beginInvitation(to id: PeerID, context: [UInt8], timeout: Duration?) {
+        var timeout = timeout ?? self.settings.invitationTimeout
+        if timeout <= .zero { timeout = self.settings.invitationTimeout }
+        timeout = min(timeout, EarshotLimits.invitationTimeout)
+        let invitation = self.makeInvitation(.outgoing, id: self.fresh(), peer: id, context: context, timeout: timeout)
+        self.invitations.add(invitation)
+        self.set(.invitation(invitation.id), after: timeout)
+        self.sendInvitation(to: id)
+        self.records[id]?.reach.forgetFailures()
+        self.ensureConnection(id, now: true)
+        self.redialConfigured(id, after: .zero)
+    }
+
+    /// Something is sent to a peer by a caller's wish.
+    mutating func inviteUnlessUnderWay(_ id: PeerID) {
+        guard !self.isStopping, let record = self.records[id], record.sessionID == nil, !self.isInviting(id) else { return }
+        self.beginInvitation(to: id, context: [], timeout: nil)
+    }
+
+    /// Something waits on disk for a peer: it is invited where it is trusted and within reach.
+    mutating func inviteForQueue(_ id: PeerID) {
+        guard !self.isStopping, let record = self.records[id], record.sessionID == nil, record.trust == .trusted,
+            record.isNearby || !record.reach.configured.isEmpty, !self.isInviting(id)
+        else { return }
+        self.beginInvitation(to: id, context: [], timeout: nil)
+    }
+
+    /// Sends what is pending for a peer on its present connection, once a connection.
+    mutating func sendInvitation(to id: PeerID) {
+        guard let link = self.records[id]?.connection, let pending = self.invitations.pending(with: id, .outgoing),
+            let entry = self.invitations[pending], entry.sentOn != link
+        else { return }
+        let left = max(1, (entry.invitation.end - self.now.wall).wholeMilliseconds)
+        self.invitations.sent(pending, on: link)
+        let timeout = UInt32(clamping: min(left, Int64(WireLimits.invitationTimeoutMilliseconds)))
+        self.send(.invite(Invite(id: pending, timeoutMilliseconds: timeout, context: entry.invitation.context)), on: link)
+    }
+
+    mutating func withdraw(_ id: InvitationID, _ call: CallID) {
+        do throws(EarshotError) {
+            let invitation = try self.invitation(id)
+            guard invitation.direction == .outgoing else {
+                throw EarshotError(.conflict, "the invitation \(id) is another peer's; reject it instead")
+            }
+            guard invitation.state == .pending else { throw .decided(invitation) }
+            let end = self.resolveInvitation(id, .cancelled, withdrawing: .withdrawn)
+            self.answer(call, .invitation(end ?? invitation))
+        } catch {
+            self.answer(call, .failure(error))
+        }
+    }
+
+    // MARK: Deciding
+
+    mutating func respond(to id: InvitationID, _ decision: Invitation.Decision, always: Bool, _ call: CallID) {
+        do throws(EarshotError) {
+            let invitation = try self.invitation(id)
+            guard invitation.direction == .incoming else {
+                throw EarshotError(.conflict, "the invitation \(id) is this machine's own; withdraw it instead")
+            }
+            guard invitation.state == .pending else { throw .decided(invitation) }
+            guard self.invitations[id]?.isDeciding == false else {
+                throw EarshotError(.conflict, "the invitation \(id) is being answered already")
+            }
+            switch decision {
+            case .reject:
+                let end = self.resolveInvitation(id, .declined, answering: .declined)
+                return self.answer(call, .invitation(end ?? invitation))
+            case .accept:
+                guard !self.isStopping else { throw .stopping }
+                self.decide(.accept(id, always: always, call))
+            case .block:
+                guard !self.isStopping else { throw .stopping }
+                let request = TrustRequest(
+                    peer: invitation.peerID, trust: .blocked, until: nil, name: invitation.peerID.description)
+                self.decide(.trust(request, .invitation(id, call)))
+            }
+            self.invitations.setDeciding(id, true)
+        } catch {
+            self.answer(call, .failure(error))
+        }
+    }
+
+    mutating func awaitInvitation(_ id: InvitationID, _ call: CallID) {
+        do throws(EarshotError) {
+            let invitation = try self.invitation(id)
+            guard invitation.state == .pending, !self.isStopping else { return self.answer(call, .invitation(invitation)) }
+            self.invitations.wait(for: id, call)
+        } catch {
+            self.answer(call, .failure(error))
+        }
+    }
+
+    /// Blocking a peer declines what it asked.
+    mutating func declineInvitations(of id: PeerID) {
+        if let incoming = self.invitations.pending(with: id, .incoming) {
+            self.resolveInvitation(incoming, .declined, answering: .declined)
+        }
+        if let outgoing = self.invitations.pending(with: id, .outgoing) {
+            self.resolveInvitation(outgoing, .cancelled, withdrawing: .withdrawn)
+        }
+    }
+
+    // MARK: Ends
+
+    mutating func invitationExpired(_ id: InvitationID) {
+        guard let entry = self.invitations[id], entry.invitation.state == .pending else { return }
+        // Its answer waits for the disk: where that fails, it is over.
+        guard !entry.isDeciding else { return self.set(.invitation(id), after: .seconds(1)) }
+        let invitation = entry.invitation
+        let why = self.records[invitation.peerID].flatMap { $0.connection == nil ? $0.reach.lastError : nil }
+        self.resolveInvitation(
+            id, .timedOut, why.map { EarshotError(.timedOut, "\(invitation.peerName) could not be reached: \($0.message)") },
+            withdrawing: invitation.direction == .outgoing ? .timedOut : nil)
+    }
+
+    /// Gives an invitation its final state and tells everyone: the peer (by an answer or a withdrawal), callers that wait, readers of events.
+    @discardableResult
+    mutating func resolveInvitation(
+        _ id: InvitationID, _ state: Invitation.State, session: SessionID? = nil, _ error: EarshotError? = nil,
+        answering answer: InviteAnswer.Decision? = nil, withdrawing reason: InviteWithdraw.Reason? = nil
+    ) -> Invitation? {
+        guard let (invitation, waiters) = self.invitations.resolve(id, state, session: session, error) else { return nil }
+        let peer = invitation.peerID
+        self.deadlines.cancel(.invitation(id))
+        self.deadlines.cancel(.inviterAbsent(id))
+        if invitation.direction == .incoming { self.strangers.invitations.places.release(peer) }
+        let link = self.records[peer]?.connection
+        if let answer { self.send(.inviteAnswer(InviteAnswer(id: id, decision: answer)), on: link) }
+        if let reason { self.send(.inviteWithdraw(InviteWithdraw(id: id, reason: reason)), on: link) }
+        self.publish(.invitationResolved(invitation))
+        for call in waiters { self.answer(call, .invitation(invitation)) }
+        if invitation.direction == .outgoing, state != .accepted { self.invitationFailed(invitation, error) }
+        // An own invitation that crossed the accepted one has the same end.
+        if invitation.direction == .incoming, state == .accepted, let own = self.invitations.pending(with: peer, .outgoing) {
+            self.resolveInvitation(own, .accepted, session: session)
+        }
+        self.publishPeer(peer)
+        self.invitations.forgetDecided()
+        return invitation
+    }
+
+    /// What waited for it ends, or waits for the next one, unless a person said no.
+    private mutating func invitationFailed(_ invitation: Invitation, _ error: EarshotError?) {
+        guard self.records[invitation.peerID]?.sessionID == nil else { return }
+        let code: EarshotError.Code = invitation.state == .declined ? .declined : .notConnected
+        let error = error ?? EarshotError(code, "\(invitation.peerName) has not accepted the invitation")
+        self.spread(.ended(error.code == .declined ? .declinedInvitation : .invitation, error), of: invitation.peerID)
+    }
+
+    func makeInvitation(
+        _ direction: Direction, id: InvitationID, peer: PeerID, context: [UInt8], timeout: Duration, _ session: SessionID? = nil
+    ) -> Invitation {
+        Invitation(
+            id: id, direction: direction, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, context: context,
+            state: session == nil ? .pending : .accepted, created: self.now.wall, end: self.now.wall + timeout, sessionID: session)
+    }
+}
+
+extension EarshotError {
+    fileprivate static func decided(_ invitation: Invitation) -> Self {
+        Self(.conflict, "the invitation \(invitation.id) is \(invitation.state.rawValue) already")
+    }
+}

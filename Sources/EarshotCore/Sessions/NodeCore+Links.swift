@@ -1,0 +1,203 @@
+package import EarshotWire
+import OrderedCollections
+
+/// Control connections: which one of a peer's stands, what comes on it, and what its end leads to.
+extension NodeCore {
+    // MARK: What others may know
+
+    /// What other parts of the node may know of a peer.
+    package func facts(of peer: PeerID) -> PeerFacts? { self.records[peer]?.facts }
+
+    /// Whether this connection stands: one that another has superseded has nothing to say any more.
+    package func isStanding(_ link: LinkID, of peer: PeerID) -> Bool { self.records[peer]?.connection == link }
+
+    /// Whether it is a blocked peer's, which hears only `declined`.
+    package func isMuted(_ link: LinkID) -> Bool { self.mutedLinks[link] != nil }
+
+    /// Whether the peer is in a session with this one, and this is its connection.
+    package func isMember(_ link: LinkID, _ peer: PeerID) -> Bool {
+        guard let record = self.records[peer] else { return false }
+        return record.sessionID != nil && record.connection == link
+    }
+
+    /// A peer has sent something that the core does not deal with.
+    package mutating func heard(from peer: PeerID, at now: WallTime) { self.records[peer]?.presence.heard(at: now) }
+
+    /// What comes on a control connection.
+    mutating func frameCame(_ frame: Frame, on link: LinkID) {
+        if let muted = self.mutedLinks[link] { return self.frameCame(frame, onMuted: link, muted.facts) }
+        // One that another has superseded has nothing to say any more.
+        guard let id = self.linkPeers[link], self.records[id]?.connection == link else { return }
+        self.records[id]?.presence.heard(at: self.now.wall)
+        switch frame {
+        case .invite(let invite): self.invitationCame(invite, from: id, on: link)
+        case .inviteAnswer(let answer): self.answerCame(answer, from: id)
+        case .inviteWithdraw(let withdraw): self.withdrawalCame(withdraw, from: id)
+        case .sessionResume(let session): self.sessionNamed(session, by: id)
+        case .sessionEnd(let session): self.sessionEndCame(session, from: id)
+        case .verification(let verification): self.verificationCame(verification, from: id)
+        case .dataTicket(let ticket): self.dataPathChanged(ticket.transfer, .ticket(ticket.token, from: id))
+        case .dataUnavailable(let transfer): self.dataPathChanged(transfer, .unavailable(from: id))
+        case .message, .messageReceipts, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone,
+            .resourceCancel, .resourceHave, .resourceFrom, .streamOpen, .streamAccept, .streamRefuse, .streamData, .streamEnd,
+            .streamDone, .streamAbort, .streamReroute, .streamRerouted, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach:
+            break
+        }
+    }
+
+    // MARK: Beginning
+
+    mutating func linkProven(_ link: LinkID, _ facts: LinkFacts, isOtherDead: Bool) {
+        let id = facts.peer.id
+        self.linkPeers[link] = id
+        // Where the preference has changed during the handshake, the next one will say so.
+        guard !self.isStopping, self.preferencesYield(facts.peer) else { return self.emit(.close(link, nil)) }
+        if facts.protection == .encrypted { self.pins.insert(id) }
+        self.makeRecord(id)
+        guard let record = self.records[id] else { return }
+        let current = StandingLink.Current(id: link, facts: facts, provenAt: self.now.monotonic)
+        if record.trust == .blocked { return self.mute(current) }
+        if let standing = record.link.current {
+            guard isOtherDead || self.stands(current, against: standing) else {
+                return self.emit(.close(link, Refusal(code: .superseded, explanation: "another connection stands")))
+            }
+            self.drop(standing, of: id, isBeingReplaced: true)
+            self.emit(.close(standing.id, Refusal(code: .superseded, explanation: "a newer connection stands")))
+        }
+        self.stand(current)
+    }
+
+    private mutating func stand(_ current: StandingLink.Current) {
+        let (link, facts) = (current.id, current.facts)
+        let id = facts.peer.id
+        self.records[id]?.link.stand(current)
+        self.records[id]?.presence.heard(at: self.now.wall)
+        self.records[id]?.reach.connected(at: facts.dialledAddress)
+        self.cancelDial(id)
+        self.records[id]?.session.connected()
+        self.spread(.connected, of: id)
+        self.noteProven(id)
+        self.noteName(facts.peer.displayName.description, of: id)
+        self.noteTLS(of: id, facts)
+        self.records[id]?.standing.vouch(until: facts.vouchedUntil)
+        self.scheduleTrustExpiry(id)
+        self.noteConfigured(id, facts)
+        if let session = self.records[id]?.sessionID { self.send(.sessionResume(session), on: link) }
+        self.spread(.withinReach, of: id)
+        self.sendInvitation(to: id)
+        self.inviterReturned(id)
+        self.resumeComparison(id, on: facts)
+        self.publishPeer(id)
+        self.set(.idle(link), after: EarshotLimits.idleConnectionTime)
+        self.closeExcessLinks()
+    }
+
+    /// Keeps the connections of strangers few: the one that has been unneeded longest goes first.
+    mutating func closeExcessLinks() {
+        let connected = self.records.values.filter { $0.connection != nil && !self.isNeeded($0) }.compactMap(\.link.current)
+        guard connected.count + self.mutedLinks.count > EarshotLimits.idleConnections else { return }
+        let oldest = (connected + self.mutedLinks.values).min { $0.provenAt < $1.provenAt }
+        if let oldest { self.emit(.close(oldest.id, nil)) }
+    }
+
+    /// Whether a session, an invitation, a comparison or the settings need the peer's connection.
+    private func isNeeded(_ record: PeerRecord) -> Bool {
+        record.sessionID != nil || !record.reach.configured.isEmpty || record.comparing.state == .waiting
+            || record.comparing.state == .requested
+            || Direction.allCases.contains { self.invitations.pending(with: record.id, $0) != nil }
+    }
+
+    /// Of two connections between the same pair the newest proven one stands; when both dialled at once, the lower id's.
+    private func stands(_ new: StandingLink.Current, against standing: StandingLink.Current) -> Bool {
+        // One in TLS and one in plaintext were not: a preference has changed in between.
+        let isSimultaneous =
+            new.facts.isInitiator != standing.facts.isInitiator && new.facts.protection == standing.facts.protection
+            && new.provenAt - standing.provenAt < EarshotLimits.simultaneousDialTime
+        guard isSimultaneous else { return true }
+        return new.facts.isInitiator == (self.id < new.facts.peer.id)
+    }
+
+    // MARK: Notes
+
+    /// A peer that was decided about by its id alone is here for the first time: that is kept.
+    private mutating func noteProven(_ id: PeerID) {
+        if self.records[id]?.standing.noteProven() == true { self.keepPeer(id) }
+    }
+
+    private mutating func noteName(_ name: String, of id: PeerID) {
+        guard self.records[id]?.link.rename(name) == true else { return }
+        if self.records[id]?.standing.noteName(name) == true { self.keepPeer(id) }
+    }
+
+    /// A peer that is kept has spoken TLS: that is on disk from now on. Of strangers it is remembered in memory alone.
+    private mutating func noteTLS(of id: PeerID, _ facts: LinkFacts) {
+        guard facts.protection == .encrypted, self.records[id]?.standing.noteTLS() == true else { return }
+        self.pin(id, .keep)
+        self.keepPeer(id)
+    }
+
+    mutating func pin(_ id: PeerID, _ pin: TLSPin) {
+        self.pins.apply(pin, to: id)
+        self.emit(.pin(id, pin))
+    }
+
+    // MARK: Ending
+
+    mutating func linkClosed(_ link: LinkID, _ end: LinkEnd) {
+        self.deadlines.cancel(.idle(link))
+        let peer = self.linkPeers.removeValue(forKey: link)
+        if self.mutedLinks.removeValue(forKey: link) != nil { return }
+        guard let id = peer, let standing = self.records[id]?.link.current, standing.id == link else { return }
+        self.log(Notice(.debug, "a connection ended", ["peer": id, "end": end]))
+        self.records[id]?.presence.heard(at: self.now.wall)
+        if case .refused(let refusal) = end, refusal.code == .protocolViolation {
+            self.spread(.refusedConnection(explanation: refusal.explanation), of: id)
+        }
+        self.drop(standing, of: id, isBeingReplaced: false)
+        guard !self.isStopping, let left = self.records[id] else { return }
+        // A peer that is dealt with has the same grace as one whose advertisement went; a stranger is gone.
+        if left.isKept, left.presence.sightings.isEmpty { self.beginGrace(id) }
+        self.publishPeer(id)
+        guard let left = self.records[id], left.trust != .blocked else { return }
+        // The lower id dials first, so that the two seldom dial at once; and one that was superseded waits for the one that did it.
+        var pause: Duration = self.id < id ? .zero : EarshotLimits.higherPeerDialDelay
+        if case .refused(let refusal) = end, refusal.code == .superseded { pause = EarshotLimits.supersededDialDelay }
+        self.redialConfigured(id, after: pause)
+        guard self.isWanted(left), !left.reach.isBusy else { return }
+        self.cancelDial(id)
+        guard pause > .zero else { return self.ensureConnection(id) }
+        self.scheduleDial(id, after: pause)
+    }
+
+    /// The connection of a peer stands no longer: what was on its way waits for the next one, or ends.
+    private mutating func drop(_ standing: StandingLink.Current, of id: PeerID, isBeingReplaced: Bool) {
+        self.records[id]?.link.drop(isBeingReplaced: isBeingReplaced)
+        self.records[id]?.session.detach()
+        self.deadlines.cancel(.idle(standing.id))
+        self.inviterLeft(id)
+        self.spread(.ended(.connection, EarshotError(.unavailable, "the connection was lost")), of: id)
+        self.publishSession(with: id)
+    }
+
+    /// A connection that neither a session, an invitation nor the settings need goes.
+    mutating func closeIfIdle(_ link: LinkID) {
+        if self.mutedLinks[link] != nil { return self.emit(.close(link, nil)) }
+        guard let record = self.linkPeers[link].flatMap({ self.records[$0] }), record.connection == link else { return }
+        guard self.isNeeded(record) else { return self.emit(.close(link, nil)) }
+        self.set(.idle(link), after: EarshotLimits.idleConnectionTime)
+    }
+
+    // MARK: Preferences
+
+    /// Whether both preferences, this side's as it is now, give the transport of a connection.
+    private func preferencesYield(_ peer: ProvenPeer) -> Bool {
+        TransportKind.agreed(self.settings.encryption, peer.encryption) == peer.transport
+    }
+
+    /// The preference has changed: connections that it and the peer's do not yield any more end, and their sessions come back over the other
+    /// transport, or say why not.
+    mutating func closeDisagreeingLinks() {
+        for link in self.records.values.compactMap(\.link.current) + self.mutedLinks.values
+        where !self.preferencesYield(link.facts.peer) { self.emit(.close(link.id, nil)) }
+    }
+}

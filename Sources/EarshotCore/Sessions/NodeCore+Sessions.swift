@@ -1,0 +1,103 @@
+import EarshotWire
+import OrderedCollections
+
+/// Sessions belong to keys: they are kept on disk, and attach to whichever connection both sides name them on.
+extension NodeCore {
+    /// Takes up a session in memory, which is on disk, or about to be.
+    mutating func takeUp(_ session: StoredSession, with id: PeerID) {
+        guard let record = self.records[id] else { return }
+        let isNew = record.sessionID != session.id
+        let isConnected = record.connection != nil
+        self.records[id]?.session.take(up: session, isAttached: isConnected)
+        if isNew { self.spread(.sessionReplaced, of: id) }
+        self.publishSession(with: id)
+        self.publishPeer(id)
+        self.attached(id)
+    }
+
+    /// The session is gone from the store, or is about to go; everything that depended on it ends.
+    mutating func endSession(with id: PeerID, tellPeer: Bool) {
+        guard let record = self.records[id], let session = record.session.session else { return }
+        self.records[id]?.session.end()
+        self.spread(.sessionReplaced, of: id)
+        self.forgetUndecided(id)
+        if tellPeer { self.send(.sessionEnd(session.id), on: record.connection) }
+        self.spread(.ended(.session, EarshotError(.notConnected, "the session with \(record.name) has ended")), of: id)
+        if let left = self.records[id] { self.publish(.sessionChanged(left.endedSession(session), ended: true)) }
+        self.publishPeer(id)
+    }
+
+    /// A peer that only the settings let in is kept no longer than its session: fresh keys cost a stranger nothing.
+    private mutating func forgetUndecided(_ id: PeerID) {
+        guard let record = self.records[id], record.standing.stored?.isDecided == false else { return }
+        self.records[id]?.standing.forget()
+        self.pin(id, .release)
+        self.forgetName(of: record)
+    }
+
+    mutating func publishSession(with id: PeerID) {
+        guard let record = self.records[id], let session = record.session.session else { return }
+        self.publish(.sessionChanged(record.session(session), ended: false))
+    }
+
+    /// The session is carried by a connection.
+    private mutating func attached(_ id: PeerID) {
+        if let record = self.records[id], let current = record.link.current {
+            let details: KeyValuePairs<String, any CustomStringConvertible> = [
+                "peer": id, "name": record.name, "protection": current.facts.protection.rawValue,
+            ]
+            switch current.facts.protection {
+            case .encrypted: self.log(Notice(.info, "a session stands", details))
+            case .unprotected:
+                self.log(Notice(.warning, "a session stands unprotected: anyone on the network can read it", details))
+            }
+        }
+        self.spread(.attached, of: id)
+    }
+
+    /// The peer holds a session.
+    mutating func sessionNamed(_ session: SessionID, by id: PeerID) {
+        guard let record = self.records[id] else { return }
+        if record.sessionID == session {
+            self.nameSession(to: id)
+            guard !record.isAttached else { return }
+            self.records[id]?.session.attach()
+            self.publishSession(with: id)
+            self.publishPeer(id)
+            self.attached(id)
+        } else if record.sessionID == nil, record.session.agreement == nil,
+            let invitation = self.invitations.pending(with: id, .outgoing)
+        {
+            // It accepted while the connection was away: holding the session is its answer.
+            self.invitationAccepted(invitation, session: session)
+            self.nameSession(to: id)
+        } else {
+            self.send(.sessionEnd(session), on: record.connection)
+        }
+    }
+
+    /// Says once on a connection that this side holds the session. One that was agreed upon after the connection was proven, while its answer
+    /// came over the connection before, has not been named on this one, and the other side waits for it.
+    private mutating func nameSession(to id: PeerID) {
+        guard let record = self.records[id], let session = record.sessionID, !record.session.hasBeenNamed else { return }
+        self.records[id]?.session.named()
+        self.send(.sessionResume(session), on: record.connection)
+    }
+
+    mutating func sessionEndCame(_ session: SessionID, from id: PeerID) {
+        guard self.records[id]?.sessionID == session else { return }
+        self.endSession(with: id, tellPeer: false)
+        self.keepPeer(id, andSession: true)
+    }
+
+    /// Has everything hear of a change that depends on it: first what is outside the core, and then here, in this order.
+    mutating func spread(_ change: PeerChange, of id: PeerID) {
+        self.emit(.changed(id, change))
+        switch change {
+        case .ended(let ending, _):
+            if ending.fate(of: .dataConnections) == .ends { self.endDataPaths(of: id) }
+            if ending.fate(of: .comparison) == .ends { self.interruptComparison(id) }
+        case .connected, .attached, .sessionReplaced, .refusedConnection, .unreachable, .withinReach, .forgotten: break
+        }
+    }
+}

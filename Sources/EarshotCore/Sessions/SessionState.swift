@@ -1,0 +1,61 @@
+import EarshotWire
+
+/// What accepting an invitation comes to, while it is on its way to the disk.
+struct Agreement: Sendable, Hashable {
+    let session: StoredSession
+    /// Whether a person has decided about the peer.
+    let isDecided: Bool
+    /// Whether it is trusted from now on.
+    let isAlways: Bool
+}
+
+/// The session with a peer: it belongs to the two keys, and attaches to the connection on which both sides name it.
+struct SessionState: Sendable {
+    private(set) var session: StoredSession?
+    /// The session that is on its way to the disk: no other may begin meanwhile.
+    private(set) var agreement: Agreement?
+    /// Whether both sides have said, on the connection that stands, that they hold the session.
+    private(set) var isAttached = false
+    /// Whether this side has named the session on the connection that stands: the other side waits for that.
+    private(set) var hasBeenNamed = false
+    /// Whether what the peer asks is to be accepted by the settings when its turn at the store comes, and what was, until it is on disk.
+    private(set) var isAcceptanceDue = false
+    private(set) var acceptedInvitation: Invitation?
+
+    mutating func load(_ session: StoredSession) { self.session = session }
+
+    mutating func take(up session: StoredSession, isAttached: Bool) {
+        self.session = session
+        self.hasBeenNamed = false
+        self.isAttached = isAttached
+    }
+
+    mutating func end() {
+        self.session = nil
+        self.isAttached = false
+    }
+
+    mutating func attach() { self.isAttached = true }
+    mutating func detach() { self.isAttached = false }
+    mutating func connected() {
+        self.isAttached = false
+        self.hasBeenNamed = self.session != nil
+    }
+    mutating func named() { self.hasBeenNamed = true }
+
+    mutating func begin(_ agreement: Agreement) { self.agreement = agreement }
+
+    /// Its agreement is on disk, or is not to be.
+    mutating func endAgreement() -> Agreement? {
+        defer { self.agreement = nil }
+        return self.agreement
+    }
+
+    mutating func makeAcceptanceDue() { self.isAcceptanceDue = true }
+    mutating func acceptanceHasTurn() { self.isAcceptanceDue = false }
+    mutating func accepting(_ invitation: Invitation) { self.acceptedInvitation = invitation }
+    mutating func endAcceptance() -> Invitation? {
+        defer { self.acceptedInvitation = nil }
+        return self.acceptedInvitation
+    }
+}
