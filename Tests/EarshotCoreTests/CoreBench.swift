@@ -31,7 +31,8 @@ extension Now {
 extension LinkFacts {
     /// Of a connection with a peer of that number, proven over TLS.
     static func of(
-        _ peer: PeerID, name: String = "peer", isInitiator: Bool = false, transport: TransportKind = .tls, origin: [UInt8] = [10, 77, 0, 2],
+        _ peer: PeerID, name: String = "peer", isInitiator: Bool = false, transport: TransportKind = .tls,
+        origin: [UInt8] = [10, 77, 0, 2],
         preference: EncryptionPreference = .optional, vouchedUntil: WallTime? = nil
     ) throws -> LinkFacts {
         let proven = ProvenPeer(

@@ -18,7 +18,9 @@ extension Node {
         }
     }
 
-    fileprivate var knownCounts: [Int] { [self.core.records.count, self.core.names.count, self.core.discoveredOnly.count, self.traffic.count] }
+    fileprivate var knownCounts: [Int] {
+        [self.core.records.count, self.core.names.count, self.core.discoveredOnly.count, self.traffic.count]
+    }
 }
 
 /// Peers that only the settings let in leave nothing behind, and those that we know take no room from those that are discovered.

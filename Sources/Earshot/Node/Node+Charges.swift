@@ -41,7 +41,8 @@ extension NodeInput {
         case .connection(.received(let connection, _, _)), .connection(.receivedUnreliable(let connection, _, _)): connection.account
         case .timer(_, let charge): charge?.account
         // Handshakes have their own limits, and what waits for a connection that stands waits after it has gone as well.
-        case .connection(.proven), .connection(.closed), .discovery, .heartbeat, .discoveryEnded, .core, .dataAttached, .dataDialFailed, .flush, .streamAbandoned, .streamIsLarge, .streamDataEnded, .streamAcceptorGone, .streamsOver:
+        case .connection(.proven), .connection(.closed), .discovery, .heartbeat, .discoveryEnded, .core, .dataAttached, .dataDialFailed,
+            .flush, .streamAbandoned, .streamIsLarge, .streamDataEnded, .streamAcceptorGone, .streamsOver:
             nil
         }
     }

@@ -66,7 +66,8 @@ extension Node {
         var bytes = 0
         for frame in frames where frame.session == session {
             let message = Message(
-                id: frame.id, direction: .incoming, senderID: peer, senderName: facts.name, contentType: frame.contentType, body: frame.body,
+                id: frame.id, direction: .incoming, senderID: peer, senderName: facts.name, contentType: frame.contentType,
+                body: frame.body,
                 mode: .unreliable, sentAt: Date(boundedMilliseconds: frame.sentAtMilliseconds), receivedAt: now,
                 readState: .unread, recipients: [])
             events.append(EventLog.Live(kind: .messageReceived(message), cost: frame.body.readableBytes + Self.eventOverhead))

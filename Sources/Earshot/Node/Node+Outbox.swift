@@ -214,7 +214,8 @@ extension Node {
             let index = message.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .unconfirmed })
         else { return }
         self.outgoing[id]?.confirmedLate.insert(peer)
-        self.outgoing[id]?.recipients[index].errorMessage = "\(self.core.facts(of: peer)?.name ?? "the peer") has it, and confirmed that too late"
+        self.outgoing[id]?.recipients[index].errorMessage =
+            "\(self.core.facts(of: peer)?.name ?? "the peer") has it, and confirmed that too late"
         guard message.isQueued, let recipient = self.outgoing[id]?.recipients[index] else { return }
         self.enqueue(.outbox([.settle(id, recipient)]) { _ in })
     }

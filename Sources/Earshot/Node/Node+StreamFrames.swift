@@ -84,7 +84,9 @@ extension Node {
 
     func receivedAbort(_ abort: StreamRefuse, from peer: PeerID) {
         guard let row = self.streams[abort.id]?.row, row.peerID == peer else { return }
-        if row.direction == .incoming, row.state != .closed { self.traffic[peer, default: PeerTraffic()].vainOffers.count(at: self.transport.timers.now) }
+        if row.direction == .incoming, row.state != .closed {
+            self.traffic[peer, default: PeerTraffic()].vainOffers.count(at: self.transport.timers.now)
+        }
         let code = abort.refusal.code.earshotCode
         let words = abort.refusal.explanation.isEmpty ? "" : ": \(abort.refusal.explanation)"
         self.closeStream(abort.id, EarshotError(code, "\(row.peerName) aborted the stream\(words)"))

@@ -48,7 +48,9 @@ struct PeerRecord: Sendable {
             hasSureID: isKnown || self.hasEverProven || !self.reach.configured.isEmpty, trust: self.trust)
     }
 
-    var isNearby: Bool { !self.presence.sightings.isEmpty || self.connection != nil || self.presence.isInGrace || self.link.isBeingReplaced }
+    var isNearby: Bool {
+        !self.presence.sightings.isEmpty || self.connection != nil || self.presence.isInGrace || self.link.isBeingReplaced
+    }
 
     /// Whether anything but a passing connection speaks for keeping the row.
     var isKept: Bool { self.standing.stored != nil || self.sessionID != nil || !self.reach.configured.isEmpty }
