@@ -13,7 +13,7 @@ package enum EarshotLimits {
     package static let rememberedTLSStrangers = 4096
     /// Silence after which a connection is asked for a sign of life.
     package static let pingAfter: Duration = .seconds(10)
-    /// Silence after which the peer is taken for dead: within the 30 s that design section 9 promises, with room for the timer.
+    /// Silence after which the peer is taken for dead: within 30 s, which callers count on, with room for the timer.
     package static let deadAfter: Duration = .seconds(25)
     /// How long a TCP connect may take: on a LAN an answer takes milliseconds, a lost first SYN is repeated after one second.
     package static let connectTime: Duration = .seconds(3)
@@ -32,7 +32,7 @@ package enum EarshotLimits {
     package static let configuredCheck: Duration = .seconds(5)
     /// Addresses of one configured host that are tried, the resolver's first ones.
     package static let addressesPerHost = 8
-    /// Sessions with peers that nobody trusts, up to which settings may accept more of them (`from_unknown = accept`); past it a person is
+    /// Sessions with peers that are not trusted, up to which settings may accept more of them (`from_unknown = accept`); past it a person is
     /// asked. Keys cost a stranger nothing, and a session is kept for good.
     package static let strangersSessions = 256
     /// Sightings kept of one peer, the latest ones: anyone may advertise under its id, as often as they like. A machine is seen once for
@@ -147,7 +147,7 @@ package enum EarshotLimits {
     // Discovery
     /// Peers in the list that only discovery knows of; it adds no more. Those that we deal with, and those that connect, do not count.
     package static let discoveredPeers = 2048
-    /// Ids that are only advertised and begin as what a caller has given: so many are named where nobody else answers to that.
+    /// Ids that are only advertised and begin as what a caller has given: so many are named where no other peer answers to that.
     package static let advertisedIDsNamed = 4
     /// How long a peer stays listed after its last advertisement went.
     package static let lossGrace: Duration = .seconds(15)
@@ -196,11 +196,11 @@ package enum EarshotLimits {
     package static let comparisonTime: Duration = .seconds(120)
     /// The longest that it may wait.
     package static let comparisonTimeLimit: Duration = .seconds(3600)
-    /// How long a peer that has asked may take to reveal, once it was answered: nobody is waited for there.
+    /// How long a peer that has asked may take to reveal, once it was answered: no person is waited for there.
     package static let comparisonStepTime: Duration = .seconds(10)
     /// How long digits are shown.
     package static let comparisonShownTime: Duration = .seconds(600)
-    /// The pause after an attempt, before the next with the same peer: each is one try at a million for somebody in between.
+    /// The pause after an attempt, before the next with the same peer: each is one try at a million for a man in the middle.
     package static let comparisonPause: Duration = .seconds(30)
     /// Attempts with all peers together in `comparisonPeriod`.
     package static let comparisonsPerPeriod = 6
@@ -305,7 +305,7 @@ package enum EarshotLimits {
     /// Received files that may lie in the spool: empty ones cost little of the quota, but are not free.
     package static let spooledResources = 10_000
     /// What the unfinished transfers of one peer may hold together, in quarters of the quota: with one, three others still find room, and
-    /// whoever offers and never sends keeps nobody out.
+    /// a peer that offers and never sends keeps no other out.
     package static let peerQuarters: UInt64 = 1
     /// The same of a trusted peer, which a person has chosen: a quarter is left for all others.
     package static let trustedPeerQuarters: UInt64 = 3
@@ -322,7 +322,7 @@ package enum EarshotLimits {
     package static let rememberedTransfers = 4096
 
     // Streams
-    /// How long a stream waits for its peer to be within reach and for somebody there to accept it.
+    /// How long a stream waits for its peer to be within reach and for a reader there to accept it.
     package static let streamOpenTime: Duration = .seconds(30)
     /// How long the receiver lets one wait: a little longer, so that its sender's word comes first.
     package static let streamWaitTime: Duration = .seconds(35)

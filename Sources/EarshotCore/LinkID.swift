@@ -2,6 +2,6 @@
 package struct LinkID: Sendable, Hashable {
     private let number: UInt64
 
-    /// Whoever makes them makes none twice.
+    /// None is made twice.
     package init(number: UInt64) { self.number = number }
 }

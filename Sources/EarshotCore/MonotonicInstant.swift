@@ -1,6 +1,6 @@
-/// A moment by a clock that nobody sets and that runs on while the machine is suspended: nanoseconds since that clock began.
+/// A moment by a clock that is never set and that runs on while the machine is suspended: nanoseconds since that clock began.
 ///
-/// Deadlines, pauses and rates go by it. The core never asks what time it is: whoever calls hands it in. Arithmetic ends at the bounds, 292
+/// Deadlines, pauses and rates go by it. The core never asks what time it is: the caller hands it in. Arithmetic ends at the bounds, 292
 /// years from the clock's beginning: what lies beyond never comes, and nothing traps.
 package struct MonotonicInstant: Sendable, Hashable, Comparable {
     /// Since the clock began; negative before that.

@@ -1,8 +1,222 @@
 import EarshotWire
+import OrderedCollections
 import Testing
 
 @testable import EarshotCore
 @testable import EarshotWire
+
+/// One core that is driven by hand: time stands still until it is moved, and the disk writes at once unless it is held.
+struct CoreBench {
+    var core: NodeCore
+    /// Since the beginning.
+    private(set) var time: Duration = .zero
+    /// What of its clocks the wall's is ahead.
+    var wallAhead: Duration = .zero
+
+    // What has come of it so far
+    private(set) var effects: [Effect] = []
+    private(set) var answers: [CallID: Answer] = [:]
+    private(set) var events: [CoreEvent] = []
+    private(set) var notices: [Notice] = []
+    private(set) var dials: [PeerID] = []
+    private var sent: [LinkID: [Frame]] = [:]
+    private(set) var closed: [LinkID: WireErrorCode?] = [:]
+    private(set) var holds: OrderedDictionary<HoldID, Int> = [:]
+
+    // The disk
+    var isDiskHeld = false
+    /// What the next transaction comes to.
+    var diskError: EarshotError?
+    private(set) var peersOnDisk: OrderedDictionary<PeerID, StoredPeer> = [:]
+    private(set) var sessionsOnDisk: OrderedDictionary<PeerID, StoredSession> = [:]
+    private var heldCommits: [(id: CommitID, operations: [StoreOperation])] = []
+
+    private var links: UInt64 = 0
+    private var calls: UInt64 = 0
+
+    init(_ id: PeerID = peerID(100), seed: UInt64 = 1, change: (inout CoreSettings) -> Void = { _ in }) {
+        self.core = .bench(id, seed: seed, change: change)
+        self.handle(.start)
+    }
+
+    // MARK: Inputs
+
+    var now: Now { Now(monotonic: Now(after: self.time).monotonic, wall: Now(after: self.time + self.wallAhead).wall) }
+
+    @discardableResult
+    mutating func handle(_ input: Input) -> [Effect] {
+        var effects: [Effect] = []
+        self.core.handle(input, at: self.now, into: &effects)
+        self.effects += effects
+        for effect in effects { self.carryOut(effect) }
+        return effects
+    }
+
+    private mutating func carryOut(_ effect: Effect) {
+        switch effect {
+        case .send(let link, let frames): self.sent[link, default: []] += frames
+        case .close(let link, let refusal): self.closed[link] = .some(refusal?.code)
+        case .dial(let peer, let plan):
+            self.dials.append(peer)
+            let addresses = plan.addresses { _ in true }
+            self.handle(.dial(peer, addresses.isEmpty ? .nowhere : .began(addresses)))
+        case .dialConfigured, .pin, .changed, .dataPath: break
+        case .commit(let id, let operations):
+            self.heldCommits.append((id, operations))
+            if !self.isDiskHeld { self.writeHeld() }
+        case .publish(let event): self.events.append(event)
+        case .answer(let call, let answer):
+            #expect(self.answers[call] == nil, "a call is answered once")
+            self.answers[call] = answer
+        case .hold(let hold, _, let bytes): self.holds[hold] = bytes
+        case .release(let hold): #expect(self.holds.removeValue(forKey: hold) != nil, "given back once")
+        case .log(let notice): self.notices.append(notice)
+        }
+    }
+
+    /// Hands in a call; its answer, where there is one at once.
+    @discardableResult
+    mutating func call(_ command: Command) -> Answer? {
+        self.calls += 1
+        let call = CallID(number: self.calls)
+        self.handle(.call(call, command))
+        return self.answers[call]
+    }
+
+    /// The call that was handed in last.
+    var lastCall: CallID { CallID(number: self.calls) }
+
+    /// Moves time, and has what comes due meanwhile dealt with at its moment.
+    mutating func advance(_ duration: Duration) {
+        let end = self.time + duration
+        while let due = self.core.nextDeadline, due <= Now(after: end).monotonic {
+            self.time = max(self.time, due - Now(after: .zero).monotonic)
+            self.handle(.deadline)
+        }
+        self.time = end
+    }
+
+    // MARK: Disk
+
+    /// The disk writes what it was held with, and what follows from that.
+    mutating func releaseDisk() {
+        self.isDiskHeld = false
+        self.writeHeld()
+    }
+
+    private mutating func writeHeld() {
+        while !self.heldCommits.isEmpty {
+            let (id, operations) = self.heldCommits.removeFirst()
+            let error = self.diskError
+            self.diskError = nil
+            if error == nil { for operation in operations { self.write(operation) } }
+            self.handle(.committed(id, error))
+        }
+    }
+
+    private mutating func write(_ operation: StoreOperation) {
+        switch operation {
+        case .putPeer(let peer): self.peersOnDisk[peer.id] = peer
+        case .removePeer(let id): self.peersOnDisk[id] = nil
+        case .putSession(let session): for member in session.members.dropFirst() { self.sessionsOnDisk[member] = session }
+        case .removeSession(let peer):
+            self.sessionsOnDisk[peer] = nil
+            if self.peersOnDisk[peer]?.isDecided == false { self.peersOnDisk[peer] = nil }
+        }
+    }
+
+    /// The same machine after a restart.
+    func restarted(change: (inout CoreSettings) -> Void = { _ in }) -> CoreBench {
+        var again = CoreBench(self.core.id, seed: 2, change: change)
+        again.time = self.time
+        again.wallAhead = self.wallAhead
+        again.peersOnDisk = self.peersOnDisk
+        again.sessionsOnDisk = self.sessionsOnDisk
+        var settings = CoreSettings.defaults
+        change(&settings)
+        again.core = NodeCore(id: self.core.id, settings: settings, hasDiscovery: true, random: SplitMix64(seed: 3))
+        again.core.load(Array(self.peersOnDisk.values), Array(self.sessionsOnDisk.values))
+        again.handle(.start)
+        return again
+    }
+
+    // MARK: Peers
+
+    /// A peer proves its key on a new connection.
+    @discardableResult
+    mutating func prove(
+        _ peer: PeerID, name: String = "peer", from origin: [UInt8] = [10, 77, 0, 2], isInitiator: Bool = false,
+        transport: TransportKind = .tls
+    ) throws -> LinkID {
+        self.links += 1
+        let link = LinkID(number: self.links)
+        let facts = try LinkFacts.of(peer, name: name, isInitiator: isInitiator, transport: transport, origin: origin)
+        self.handle(.link(link, .proven(facts, isOtherDead: false)))
+        return link
+    }
+
+    mutating func frame(_ frame: Frame, on link: LinkID) { self.handle(.link(link, .frame(frame))) }
+    mutating func lose(_ link: LinkID, _ end: LinkEnd = .lost) { self.handle(.link(link, .closed(end))) }
+
+    /// A peer invites, for a day.
+    @discardableResult
+    mutating func invite(_ id: InvitationID? = nil, on link: LinkID) -> InvitationID {
+        let id = id ?? self.freshInvitation()
+        self.frame(.invite(Invite(id: id, timeoutMilliseconds: 86_400_000, context: [])), on: link)
+        return id
+    }
+
+    mutating func freshInvitation() -> InvitationID {
+        self.calls += 1
+        return InvitationID(high: 77, low: self.calls)
+    }
+
+    /// Discovery sees a peer there.
+    mutating func see(_ peer: PeerID, name: String = "peer", at host: String = "10.77.0.9", interface: Int32 = 1) throws {
+        self.handle(.discovery(.found(.avahi, try Self.sighting(peer, name: name, at: host, interface: interface))))
+    }
+
+    static func sighting(_ peer: PeerID, name: String, at host: String, interface: Int32) throws -> SeenAddresses {
+        let sighting = Sighting(
+            key: Sighting.Key(instanceName: name, interfaceIndex: interface, overIPv6: false), interfaceName: "eth0", isLoopback: false,
+            addresses: [host], port: 47110, txt: DiscoveryInfo.record(id: peer, name: try DisplayName(name), pairs: [:]))
+        return SeenAddresses(sighting: sighting, addresses: [PeerAddress(host: host, zone: nil, port: 47110)])
+    }
+
+    /// What was sent on a connection since it was last asked.
+    mutating func sent(on link: LinkID) -> [Frame] { self.sent.removeValue(forKey: link) ?? [] }
+
+    /// The answer to an invitation that was sent on a connection, the last one.
+    mutating func inviteAnswer(on link: LinkID) -> InviteAnswer? {
+        self.sent(on: link).compactMap { if case .inviteAnswer(let answer) = $0 { answer } else { nil } }.last
+    }
+
+    /// A peer that has proven its key joins a session, as the settings or a person let it in.
+    mutating func join(on link: LinkID) throws -> SessionID {
+        let id = self.invite(on: link)
+        if self.core.invitations[id]?.invitation.state == .pending { self.call(.respond(id, .accept, always: false)) }
+        guard case .accepted(let session)? = self.inviteAnswer(on: link)?.decision else {
+            Issue.record("not let in")
+            return SessionID(high: 0, low: 0)
+        }
+        return session
+    }
+
+    // MARK: What there is
+
+    /// Invitations that wait, in their order.
+    var pending: [InvitationID] { self.core.invitations(all: false).map(\.id) }
+
+    func invitation(_ id: InvitationID) throws -> Invitation { try self.core.invitation(id) }
+    func peer(_ id: PeerID) throws -> Peer { try self.core.peer(id.description) }
+}
+
+extension Answer {
+    var error: EarshotError.Code? { if case .failure(let error) = self { error.code } else { nil } }
+    var invitation: Invitation? { if case .invitation(let invitation) = self { invitation } else { nil } }
+    var peer: Peer? { if case .peer(let peer) = self { peer } else { nil } }
+    var verification: Verification? { if case .verification(let verification) = self { verification } else { nil } }
+}
 
 extension NodeCore {
     /// A core with the settings' defaults but for `change`.
@@ -29,11 +243,10 @@ extension Now {
 }
 
 extension LinkFacts {
-    /// Of a connection with a peer of that number, proven over TLS.
+    /// Of a connection with a peer, proven.
     static func of(
         _ peer: PeerID, name: String = "peer", isInitiator: Bool = false, transport: TransportKind = .tls,
-        origin: [UInt8] = [10, 77, 0, 2],
-        preference: EncryptionPreference = .optional, vouchedUntil: WallTime? = nil
+        origin: [UInt8] = [10, 77, 0, 2], preference: EncryptionPreference = .optional, vouchedUntil: WallTime? = nil
     ) throws -> LinkFacts {
         let proven = ProvenPeer(
             id: peer, displayName: try DisplayName(name), publicKey: [], signatureScheme: .ed25519, version: 1, encryption: preference,

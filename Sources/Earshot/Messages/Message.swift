@@ -67,7 +67,7 @@ public struct Message: Sendable, Hashable, Identifiable {
     public let sentAt: Date
     /// When it was committed here; `nil` for outgoing ones.
     public let receivedAt: Date?
-    /// Whether somebody has read it; `read` for outgoing ones.
+    /// Whether it was read here; `read` for outgoing ones.
     public let readState: ReadState
     /// For outgoing messages.
     public let recipients: [Recipient]

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Messages that were handed over together, and what became of each: written by the node, awaited by whoever handed them over.
+/// Messages that were handed over together, and what became of each: written by the node, awaited by their caller.
 ///
 /// One wait for all of them, however many they are, instead of a task and a continuation for each.
 public final class MessageBatch: Sendable {

@@ -55,7 +55,7 @@ struct SendingBurst {
     /// The recipients that were given last, and where their ways are.
     private(set) var recipients: Message.Recipients?
     private(set) var current: Range<Int> = 0..<0
-    /// As they stand in a message that nobody has got yet.
+    /// As they stand in a message that has not gone out yet.
     private(set) var queued: [Message.Recipient] = []
     /// The same of an unreliable one that has gone out to all.
     private(set) var sent: [Message.Recipient] = []

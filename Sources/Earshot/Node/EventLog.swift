@@ -28,7 +28,7 @@ public final class EventLog: Sendable {
         var nextWaiter: UInt64 = 0
         var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
         var isFinished = false
-        /// Subscriptions that somebody holds.
+        /// Subscriptions that are held.
         var readers = 0
 
         mutating func append(_ entry: Entry) {
@@ -63,7 +63,7 @@ public final class EventLog: Sendable {
         self.epoch = epoch
     }
 
-    /// Adds an event; one that `isLive` is dropped where nobody reads, and a gap for those who come later.
+    /// Adds an event; one that `isLive` is dropped where there is no reader, and a gap for those who come later.
     package func append(_ kind: NodeEvent.Kind, at time: Date, cost: Int = 512, isLive: Bool = false) {
         self.append(CollectionOfOne(kind), at: time, cost: { _ in cost }, isLive: isLive)
     }
@@ -75,7 +75,7 @@ public final class EventLog: Sendable {
         self.append(kinds, at: time, isLive: isLive) { ($0, cost($0)) }
     }
 
-    /// Adds events that happened together, for those who read now alone; dropped where nobody does.
+    /// Adds events that happened together, for those who read now alone; dropped where there is none.
     func append(live events: [Live], at time: Date) {
         self.append(events, at: time, isLive: true) { ($0.kind, $0.cost) }
     }
@@ -183,7 +183,7 @@ public final class EventLog: Sendable {
             return events
         }
 
-        /// Waits until there is an event, or somebody wakes the readers.
+        /// Waits until there is an event, or the readers are woken.
         public mutating func step() async -> Step {
             if let gap = self.pendingGap {
                 self.pendingGap = nil

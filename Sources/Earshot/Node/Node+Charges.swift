@@ -4,9 +4,9 @@ import EarshotWire
 ///
 /// While the node deals with what a peer has sent, ``Node/cause`` is that peer's account. Whatever is begun meanwhile goes through one of
 /// three functions (`enqueue` for the disk, `spawn` for jobs, `schedule` for timers), each of which lets the work hold a ``Charge`` until it
-/// is done, and what follows from it is charged to the same peer. A new kind of frame is charged without anybody thinking of it.
+/// is done, and what follows from it is charged to the same peer. A new kind of frame is charged without a line of its own.
 extension Node {
-    /// Does what a peer has caused, or what nobody has where there is no account.
+    /// Does what a peer has caused, or, without an account, what no peer has.
     func working<Result>(for account: PeerAccount?, _ work: () -> Result) -> Result {
         let before = self.cause
         self.cause = account

@@ -11,7 +11,7 @@ extension Node {
         [.removeResource(row.id)] + (self.end(of: row).map { [.putEndedTransfer($0)] } ?? [])
     }
 
-    /// What is to be remembered of a row that goes; `nil` where its sender knows, or nobody has a right to ask.
+    /// What is to be remembered of a row that goes; `nil` where its sender knows, or there is no session any more in which it could ask.
     func end(of row: Resource) -> EndedTransfer? {
         guard self.transfers[row.id]?.isEndedByPeer != true, self.core.facts(of: row.peerID)?.session != nil else { return nil }
         return EndedTransfer(row)

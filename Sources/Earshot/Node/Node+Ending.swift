@@ -51,7 +51,7 @@ extension Node {
             guard let stream = self.streams[id], condition(stream) else { continue }
             switch ending {
             case .connection: self.closeStream(id, EarshotError(.unavailable, "the connection to \(stream.row.peerName) was lost"))
-            // Whoever leaves has aborted them.
+            // The side that leaves has aborted them.
             case .session: self.abortStream(id, EarshotError(.cancelled, "the session has ended"))
             case .trust, .declinedInvitation, .invitation: self.abortStream(id, error)
             }

@@ -135,7 +135,7 @@ extension Node {
         let lengths = await self.spool.adopt(partial)
         for row in rows {
             var transfer = Transfer(row: row, stored: storedByID[row.id])
-            // Whether it was, nobody knows any more.
+            // Whether it was is not known any more.
             transfer.isOffered = row.direction == .outgoing
             if !row.state.isFinal { try await self.loadUnfinished(&transfer, held: lengths[row.id]) }
             if row.kind == .directory, row.inSpool, let path = await self.spool.placeOfTree(row.id) {
@@ -197,7 +197,7 @@ extension Node {
         }
     }
 
-    /// The limits of what was loaded, once there is somebody to hear of them.
+    /// The limits of what was loaded, once the node runs.
     func limitLoadedTransfers() {
         for id in self.transfers.ids(.open) {
             guard let transfer = self.transfers[id], transfer.limit == nil, !transfer.hasJob else { continue }

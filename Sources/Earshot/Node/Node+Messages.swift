@@ -3,7 +3,7 @@ import FoundationEssentials
 import NIOCore
 import OrderedCollections
 
-/// Messages that come in, and the inbox: acknowledged when they are on disk, delivered once and in order (design section 5).
+/// Messages that come in, and the inbox: acknowledged when they are on disk, delivered once and in order.
 extension Node {
     // MARK: Receiving
 
@@ -44,7 +44,7 @@ extension Node {
             isResumed = false
             weight += Frame.message(frame).weight
         }
-        // For those who read the events now; nobody else hears of it.
+        // For those who read the events now, and no others.
         self.publish(live, cost: Self.eventCost, isLive: true)
         if !refused.isEmpty { self.send(refused, on: connection) }
         if isRefusing != wasRefusing { self.traffic[peer, default: PeerTraffic()].isRefusing = isRefusing }
@@ -55,7 +55,7 @@ extension Node {
         return weight
     }
 
-    /// Hands live messages that came together on to those who read the events now; nobody else hears of them.
+    /// Hands live messages that came together on to those who read the events now, and no others.
     func receivedUnreliable(_ frames: [MessageFrame], on connection: Connection) {
         let peer = connection.peer.id
         guard let facts = self.core.facts(of: peer), facts.link == connection.id, let session = facts.session else { return }

@@ -148,7 +148,7 @@ extension Node {
             self.settle(id, peer, .failed, error)
             return
         }
-        // What somebody waits for is not held up by what waits on disk, and may not overtake it.
+        // What a caller waits for is not held up by what waits on disk, and may not overtake it.
         for waiting in self.traffic[peer]?.outbox.waitingIDs ?? [] {
             guard self.traffic[peer]?.outbox.remove(waiting) == true else { continue }
             self.settle(waiting, peer, .failed, error)
@@ -208,7 +208,7 @@ extension Node {
         self.connection(to: peer)?.send([.messageReceipts(ids.map { MessageReceipt(id: $0, outcome: .noted) })])
     }
 
-    /// The status is final, but whoever asks may know.
+    /// The status is final, but it may be asked for.
     private func confirmedLate(_ id: MessageID, _ peer: PeerID) {
         guard let message = self.outgoing[id], !message.confirmedLate.contains(peer),
             let index = message.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .unconfirmed })
@@ -256,7 +256,7 @@ extension Node {
         self.publish(events)
     }
 
-    /// Finished messages stay for a while, for whoever asks for their statuses.
+    /// Finished messages stay for a while, for callers that ask for their statuses.
     func keepFinished(_ message: OutgoingMessage) {
         self.finishedOutgoing.append(message.id)
         self.finishedOutgoingBytes += message.cost
@@ -281,7 +281,7 @@ extension Node {
         }
     }
 
-    /// The two sides do not agree on a connection, and dialling again would end the same way: whoever waits is told why. Queued messages
+    /// The two sides do not agree on a connection, and dialling again would end the same way: callers that wait are told why. Queued messages
     /// wait on, and what has gone out before may have arrived.
     func failUnsent(to peer: PeerID, _ error: EarshotError) {
         for id in self.traffic[peer]?.outbox.waitingIDs ?? [] where self.isQueued(id, for: peer) {

@@ -94,7 +94,7 @@ extension Node {
         }
     }
 
-    /// Reads the body for its transfer, until that has ended. Nobody reads it any more when this returns: it belongs to the caller again.
+    /// Reads the body for its transfer, until that has ended. It is not read any more when this returns: it belongs to the caller again.
     private static func forward(
         _ body: any AsyncSequence<ByteBuffer, any Error> & Sendable, to feed: BodyFeed, until ended: OneShot<Resource>
     ) async -> Resource? {
@@ -194,7 +194,7 @@ extension Node {
         }
     }
 
-    /// Whoever wanted it sent has gone.
+    /// The caller that wanted it sent has gone.
     private func abandonUpload(_ id: ResourceID) {
         guard let row = self.transfers[id]?.row else { return }
         self.endTransfer(

@@ -1,6 +1,6 @@
 import DequeModule
 
-/// Keeping transfers' rows where nobody waits for that.
+/// Keeping transfers' rows where no caller waits for that.
 extension Node {
     /// Has rows written as they are now, in the store's order. What comes before the disk has had time for it is written together, each row
     /// once: a peer that offers and cancels as fast as it can costs one transaction at a time, however many they were.

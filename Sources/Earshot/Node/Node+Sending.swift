@@ -3,7 +3,7 @@ import FoundationEssentials
 public import NIOCore
 import OrderedCollections
 
-/// Sending messages: reliable, queued and unreliable ones (design section 5).
+/// Sending messages: reliable, queued and unreliable ones.
 extension Node {
     /// Sends a message to one or more peers.
     ///

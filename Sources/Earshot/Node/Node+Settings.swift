@@ -100,7 +100,7 @@ extension Node {
                     await run.next()
                     run.cancelAll()
                 }
-                // Discovery's stream ends with its run; should it not, nobody waits for it.
+                // Discovery's stream ends with its run; should it not, it is not waited for.
                 group.cancelAll()
             }
             input.yield(.discoveryEnded)
@@ -119,7 +119,7 @@ extension Node {
     }
 }
 
-/// The discovery that a node has now, for whoever asks from outside the node's queue.
+/// The discovery that a node has now, for callers outside the node's queue.
 final class CurrentDiscovery: Sendable {
     private let state: Mutex<(any PeerDiscovery)?>
 

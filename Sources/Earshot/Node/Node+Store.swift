@@ -6,7 +6,7 @@ import OrderedCollections
 
 /// The store's queue: changes in the order in which they were decided, bursts of messages in few transactions.
 ///
-/// Whatever tells somebody that something is safe stands in a completion here.
+/// Whatever tells a peer or a caller that something is safe stands in a completion here.
 extension Node {
     /// Queues one transaction; `then` runs on the node once it is on disk, or has failed.
     func persist(_ changes: [StoreChange], then: @escaping (Result<Void, EarshotError>) -> Void) {

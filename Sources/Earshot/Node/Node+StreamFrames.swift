@@ -138,7 +138,7 @@ extension Node {
         }
     }
 
-    /// Ends all streams and all transfers of bodies, and lets nobody begin or wait for one: the daemon is about to stop, and whoever reads or
+    /// Ends all streams and all transfers of bodies, and lets no caller begin or wait for one: the daemon is about to stop, and who reads or
     /// writes here is to know.
     public nonisolated func endStreams() { self.input.yield(.streamsOver) }
 

@@ -35,8 +35,8 @@ extension Node {
 
     /// Sends a stream to a peer as its bytes come in, and returns when the far reader has taken everything.
     ///
-    /// The stream waits up to 30 s for somebody there to accept it. A caller whose task is cancelled has aborted it.
-    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `timed-out` where nobody accepted it in time; `busy` where one of the sides has
+    /// The stream waits up to 30 s for a reader there to accept it. A caller whose task is cancelled has aborted it.
+    /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `timed-out` where it was not accepted in time; `busy` where one of the sides has
     ///   too many; `cancelled` where either side aborted it; `unavailable` where the peer was lost.
     public func openStream(
         to peer: String, name: String, body: some AsyncSequence<ByteBuffer, any Error> & Sendable

@@ -94,7 +94,7 @@ extension Node {
         if transfer.row.direction == .outgoing { self.startUploads(to: transfer.row.peerID) }
     }
 
-    /// What an ended transfer leaves in the spool and nobody needs; a job that runs drops its own.
+    /// What an ended transfer leaves in the spool and is not needed; a job that runs drops its own.
     private func dropContent(of row: Resource, _ stored: StoredTransfer?) {
         guard let stored else { return }
         let hasJob = self.transfers[row.id]?.hasJob ?? false

@@ -62,7 +62,7 @@ public actor Node {
 
     // Messages
     var outgoing: [MessageID: OutgoingMessage] = [:]
-    /// Those with their final statuses, oldest first: kept for a while for whoever asks.
+    /// Those with their final statuses, oldest first: kept for a while, to be asked for.
     var finishedOutgoing: Deque<MessageID> = []
     var finishedOutgoingBytes = 0
     /// Unreliable ones under ids that were made here.
@@ -109,7 +109,7 @@ public actor Node {
     // The store's queue
     var storeQueue = StoreQueue()
     var isStorePumpRunning = false
-    /// The node has stopped: nothing is written any more, and whoever asks for it is told so.
+    /// The node has stopped: nothing is written any more, and callers that ask for it are told so.
     var isStoreClosed = false
     var unreadMessages = 0
     var pruning: Scheduled<Void>?
@@ -257,7 +257,7 @@ public actor Node {
 
     static var stopping: EarshotError { .stopping }
 
-    /// Nobody waits for a node that has stopped.
+    /// No caller waits for a node that has stopped.
     private func releaseWaiters() {
         for peer in Array(self.traffic.keys) { self.failOutbox(of: peer, Self.stopping, queuedToo: false) }
         self.handle(Input.stopped)

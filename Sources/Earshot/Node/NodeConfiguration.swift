@@ -78,7 +78,7 @@ extension Node {
         /// What finds the addresses of configured peers; tests put one in that answers as they like.
         package var lookup: HostLookup?
 
-        /// A configuration with the defaults of design section 6.
+        /// A configuration with the defaults of `earshotd.conf(5)`.
         public init(displayName: DisplayName, serviceType: ServiceType, stateDirectory: String) {
             self.displayName = displayName
             self.serviceType = serviceType

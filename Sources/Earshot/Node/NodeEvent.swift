@@ -10,7 +10,7 @@ public struct NodeEvent: Sendable {
     /// What happened.
     public let kind: Kind
 
-    /// What happened; the raw names are in design section 7. Indirect, because an event is handed from one to the next many times, and what
+    /// What happened; the raw names are in the control API's description, `openapi.json`. Indirect, because an event is handed from one to the next many times, and what
     /// it tells of is large.
     public indirect enum Kind: Sendable {
         case peerFound(Peer)

@@ -3,7 +3,7 @@ import EarshotWire
 /// Everything that reaches the node from outside its actor, on one queue, in order.
 enum NodeInput: Sendable {
     case discovery(DiscoveryEvent)
-    /// Somebody wants to know whether this queue is worked on.
+    /// The watchdog wants to know whether this queue is worked on.
     case heartbeat(@Sendable () -> Void)
     /// The discovery that ran has ended, and another may begin.
     case discoveryEnded
@@ -16,13 +16,13 @@ enum NodeInput: Sendable {
     case dataDialFailed(TransferID, attempt: UInt64, EarshotError)
     /// Messages wait for this peer; sent together, so that a burst costs few writes.
     case flush(PeerID)
-    /// Nobody here reads this stream any more, or waits for its end.
+    /// This stream has no reader here any more, and no caller waits for its end.
     case streamAbandoned(StreamID)
     /// So much has gone out of this stream that it is worth a data connection.
     case streamIsLarge(StreamID)
     /// A stream's data connection brings nothing any more, and why, where that is the peer's fault.
     case streamDataEnded(StreamID, EarshotError?)
-    /// Whoever waited for a stream has gone.
+    /// A caller that waited for a stream has gone.
     case streamAcceptorGone(UInt64)
     /// The daemon is about to stop.
     case streamsOver

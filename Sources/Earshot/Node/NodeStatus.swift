@@ -13,7 +13,7 @@ public struct NodeStatus: Sendable {
         public let connections: Int
         /// Invitations of either direction that wait for an answer.
         public let pendingInvitations: Int
-        /// Messages in the inbox that nobody has read.
+        /// Messages in the inbox that were not read.
         public let unreadMessages: Int
         /// Transfers of either direction that are not over.
         public let transfers: Int

@@ -1,4 +1,4 @@
-/// How long the node has worked since its callers last had a turn: an input that is there already does not let go of the actor, and whoever
+/// How long the node has worked since its callers last had a turn: an input that is there already does not let go of the actor, and
 /// calls, and what the disk has answered, would wait for all that have come.
 struct NodeTurn {
     private var worked: Duration = .zero

@@ -12,7 +12,7 @@ enum StoreWork {
     /// Changes of the outbox; those that wait together are committed together.
     case outbox([OutboxChange], then: (Result<Void, EarshotError>) -> Void)
 
-    /// It will not be done: whoever waits for it is told why.
+    /// It will not be done: its caller is told why.
     func fail(_ error: EarshotError) {
         switch self {
         case .apply(_, let then), .decide(_, let then), .outbox(_, let then): then(.failure(error))

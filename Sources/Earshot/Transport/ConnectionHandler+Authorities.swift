@@ -19,7 +19,7 @@ extension ConnectionHandler {
     }
 
     /// Asks them, where there is anything to ask, and has the rest of the handshake wait for the answer.
-    /// - Returns: whether the peer can go on at once, with nobody to speak for it.
+    /// - Returns: whether the peer can go on at once, with no authority to speak for it.
     func askAuthorities(about peer: ProvenPeer, context: ChannelHandlerContext) -> Bool {
         guard let voucher = self.voucher else { return true }
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)

@@ -15,7 +15,7 @@ extension ConnectionHandler {
     /// The side that dialled says its token. The other one waits for it, under the limits of an unproven connection: a proven key alone
     /// entitles to nothing here.
     func proven(forData peer: ProvenPeer, context: ChannelHandlerContext) {
-        // Nobody is asked about it: its token says what it may.
+        // Neither the node nor a person is asked about it: its token says what it may.
         self.voucher?.withdraw()
         guard case .data(let ticket, let attached) = self.settings.purpose else {
             self.state = .attaching(peer)

@@ -68,7 +68,7 @@ extension ConnectionHandler {
     }
 
     /// Keeps account of what waits to be decoded. It is a piece of a frame, and what came with the last read; more only where the peer has
-    /// ended the connection behind it, and then nobody waits for an answer to what no turn came for. Of peers in no session with us it
+    /// ended the connection behind it, and then the peer waits for no answer to what no turn came for. Of peers in no session with us it
     /// is bounded together: a piece of a large message costs each of them nothing.
     func boundUndecoded(context: ChannelHandlerContext) {
         let isShort: Bool

@@ -223,7 +223,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.state = .proven(connection)
         self.startHeartbeat(context: context)
         if peer.transport == .tls { self.settings.spokenTLS.insert(peer.id) }
-        // The node hears of the connection before whoever dialled it does.
+        // The node hears of the connection before its dialler does.
         self.settings.emit(.proven(connection))
         self.settings.settled(.success(()))
     }
@@ -367,7 +367,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 (try? pipeline.context(handlerType: NIOSSLClientHandler.self))?.close(mode: .all, promise: nil)
             }
         case .plaintext:
-            // Half, until the other side has closed too: bytes of its that nobody reads any more would reset the connection, and
+            // Half, until the other side has closed too: bytes of its that are not read any more would reset the connection, and
             // with it take back what it has not read yet.
             context.writeAndFlush(self.wrapOutboundOut(ByteBuffer())).whenComplete { _ in channel.close(mode: .output, promise: nil) }
             context.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.closingTime)) { channel.close(mode: .all, promise: nil) }

@@ -9,7 +9,7 @@ package import NIOCore
 /// queued ones with their bodies on disk.
 ///
 /// A receiver that refuses a message refuses all that follows until it is told that we know (`resumed`), so that nothing overtakes.
-/// Messages that somebody waits for fail then; queued ones stay and are tried again one by one, until one is taken.
+/// Messages that a caller waits for fail then; queued ones stay and are tried again one by one, until one is taken.
 package struct Outbox {
     package struct Entry {
         package let id: MessageID
@@ -89,9 +89,9 @@ package struct Outbox {
     package var hasRoom: Bool { self.bytes < EarshotLimits.queuedMessageBytes }
     /// In order.
     package var ids: [MessageID] { self.ids { _ in true } }
-    /// Those that somebody waits for, in order.
+    /// Those that a caller waits for, in order.
     package var unqueuedIDs: [MessageID] { self.ids { !$0.isQueued } }
-    /// Those that somebody waits for and that have not gone out, in order.
+    /// Those that a caller waits for and that have not gone out, in order.
     package var waitingIDs: [MessageID] { self.ids { !$0.isQueued && !$0.isInFlight } }
 
     private func ids(_ isWanted: (Entry) -> Bool) -> [MessageID] {

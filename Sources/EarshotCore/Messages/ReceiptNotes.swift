@@ -3,7 +3,7 @@ package import EarshotWire
 package import OrderedCollections
 
 /// What senders have taken note of, gathered for one commit. It counts from the moment it comes: until it is on disk, where what was read
-/// and is not known to its sender stands, nobody is told of it again. A value without a clock, a disk or a socket.
+/// and is not known to its sender stands, it is not told again. A value without a clock, a disk or a socket.
 package struct ReceiptNotes: Sendable {
     /// Messages by their senders, both in the order in which they came.
     package typealias Notes = OrderedDictionary<PeerID, OrderedSet<MessageID>>

@@ -1,4 +1,4 @@
-/// What decides on an invitation that nobody has looked at yet.
+/// What decides on an invitation that no person has looked at yet.
 public enum InvitationPolicy: String, Sendable, Hashable, Codable, CaseIterable {
     /// Keep it pending for a person.
     case ask

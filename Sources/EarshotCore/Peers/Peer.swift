@@ -69,7 +69,7 @@ public struct Peer: Sendable, Identifiable {
     public let discoveryInfo: [String: String]
     /// Where its row comes from, sorted.
     public let sources: [Source]
-    /// Why it could not be reached when that was last tried; `nil` where nothing is amiss, or nobody asked for it to be reached.
+    /// Why it could not be reached when that was last tried; `nil` where nothing is amiss, or it was not asked for.
     public let error: Failure?
     /// Who trusts or blocks it; `nil` where its trust is unknown.
     public let trustSource: TrustSource?

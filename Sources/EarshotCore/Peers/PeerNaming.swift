@@ -1,6 +1,6 @@
 package import EarshotWire
 
-/// Which peers a written name can mean (design section 1): pure, so that the rule can be read and tested alone.
+/// Which peers a written name can mean: pure, so that the rule can be read and tested alone.
 ///
 /// A display name is a label that anyone may advertise, and that a peer whom we once agreed with may change; an id in an advertisement is no
 /// more than that, and may begin with any word that base32 can spell. So a peer that is known goes before every stranger, here or away, and

@@ -26,9 +26,9 @@ extension OptionSet where RawValue == UInt16 {
 }
 
 /// Rows of peers: transfers, or streams. How many a peer has of some kind, and which they are, is known without looking at any other's, so
-/// that a frame costs the same however many rows there are, and whoever makes many of them is the only one who pays for that.
+/// that a frame costs the same however many rows there are, and a peer that makes many of them is the only one that pays for that.
 ///
-/// Rows that are over stay to be listed, up to a number; of whoever holds more than an equal share of these the oldest go first.
+/// Rows that are over stay to be listed, up to a number; of a peer that holds more than an equal share of these the oldest go first.
 package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow> {
     private struct Slot {
         var row: Row
@@ -79,7 +79,7 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow> {
 
     package var count: Int { self.slots.count }
 
-    /// Every row, the oldest first. Costs as much as there are: for whoever asks for a list.
+    /// Every row, the oldest first. Costs as much as there are: for listing.
     package var values: [Row] {
         self.slots.values.sorted { $0.place < $1.place }.map(\.row)  // order does not show: no two have the same place
     }

@@ -7,7 +7,7 @@ package struct PolicyEngine: Sendable {
     /// All that rules go by.
     package struct Facts: Sendable, Hashable {
         package var trust: Trust
-        /// Who trusts or blocks it; `nil` where nobody does.
+        /// Who trusts or blocks it; `nil` where its trust is unknown.
         package var source: TrustSource?
         /// When the trust ends by itself.
         package var trustedUntil: WallTime?
@@ -15,7 +15,7 @@ package struct PolicyEngine: Sendable {
         package var hasSession: Bool
         /// It has spoken TLS with us, which `optional` then insists upon.
         package var hasSpokenTLS: Bool
-        /// Somebody here has invited it and waits.
+        /// A person here has invited it and waits.
         package var isInviting: Bool
 
         package init(
@@ -35,7 +35,7 @@ package struct PolicyEngine: Sendable {
     /// What becomes of an invitation.
     package enum InvitationOutcome: Sendable, Hashable {
         case ask, accept, reject
-        /// Nobody here sees it; the inviter hears what a rejected one hears.
+        /// It is not shown here; the inviter hears what a rejected one hears.
         case hide
 
         /// How it is explained.

@@ -3,7 +3,7 @@ package import EarshotWire
 /// The places in which strangers wait for a person here to decide: few in all, and few an address, since fresh keys cost nothing.
 ///
 /// Where all are taken, a newcomer has the place of the oldest stranger that has gone, else of the oldest at whichever address holds most.
-/// Where each address holds one, the newcomer is turned away: so whoever has one address keeps one place from the others, and no more.
+/// Where each address holds one, the newcomer is turned away: so a stranger with one address keeps one place from the others, and no more.
 /// Pure, and in the order in which the places were taken.
 package struct StrangersPlaces: Sendable, Hashable {
     /// What becomes of a newcomer.

@@ -11,7 +11,7 @@ package enum Ending: Sendable, Hashable, CaseIterable {
     case trust
     /// The invitation that things waited for: declined by a person there.
     case declinedInvitation
-    /// The same where it came to nothing otherwise: nobody answered, or the peer was not reached.
+    /// The same where it came to nothing otherwise: no answer came, or the peer was not reached.
     case invitation
 
     /// What depends on such a thing.
@@ -29,7 +29,7 @@ package enum Ending: Sendable, Hashable, CaseIterable {
         case transfers
         /// Outgoing transfers that wait for their peer by a person's wish.
         case queuedTransfers
-        /// Streams of this side's that nobody there has accepted.
+        /// Streams of this side's that the peer has not accepted.
         case openingStreams
         /// All other streams: the peer opens its own again.
         case streams

@@ -79,7 +79,7 @@ extension NodeCore {
         }
     }
 
-    /// As a blocked peer is answered: it hears what a person's rejection sounds like, and nobody here hears of it.
+    /// As a blocked peer is answered: it hears what a person's rejection sounds like, and nothing of it is published.
     mutating func declineLater(_ id: InvitationID, on link: LinkID) {
         let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds, using: &self.random)
         let hold = self.hold(EarshotLimits.blockedAnswerCharge)

@@ -3,7 +3,7 @@ import OrderedCollections
 
 /// Decisions on their way to the disk: each is made when its turn comes, and memory follows when it is there.
 extension NodeCore {
-    /// Queues a decision; whoever has caused it is charged until it is on disk.
+    /// Queues a decision; the peer that has caused it is charged until it is on disk.
     mutating func decide(_ decision: Decision) {
         self.decisions.append(decision, hold: self.hold(EarshotLimits.storeWorkCharge))
     }

@@ -7,7 +7,7 @@ package struct BodyFeedStateMachine {
         case open(ByteBuffer?)
         /// The body has ended, where there is an error before its end; the last piece may still lie here.
         case ended(ByteBuffer?, EarshotError?)
-        /// The transfer is over: nobody wants what is left.
+        /// The transfer is over: what is left is not wanted any more.
         case closed
     }
 

@@ -2,6 +2,6 @@
 public enum Verified: String, Sendable, Hashable, Codable, CaseIterable {
     /// They were equal, and a person has trusted the peer for it.
     case matched
-    /// They were not: somebody is in between, or another than expected.
+    /// They were not: a man in the middle, or another peer than expected.
     case mismatched
 }

@@ -1,0 +1,190 @@
+import EarshotWire
+import OrderedCollections
+import Testing
+
+@testable import EarshotCore
+
+/// Decisions about one peer while the disk is busy: each one stands as if it had been taken after the other, in memory and on disk.
+@Suite struct DecisionTests {
+    private let alice = peerID(1)
+
+    private func expect(_ trust: Trust, inSession: Bool, by bob: CoreBench, _ comment: Comment = "") throws {
+        for bench in [bob, bob.restarted()] {
+            #expect(try bench.peer(self.alice).trust == trust, comment)
+            #expect(bench.core.sessions.isEmpty != inSession, comment)
+        }
+        #expect(bob.holds.isEmpty && bob.core.decisions.count == 0)
+    }
+
+    @Test(arguments: [true, false]) func blockingStandsAgainstAccepting(acceptsFirst: Bool) throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.isDiskHeld = true
+        let commands: [Command] = [.respond(id, .accept, always: true), .setTrust(.blocked, self.alice.description, until: nil)]
+        var calls: [CallID] = []
+        for command in acceptsFirst ? commands : commands.reversed() {
+            bob.call(command)
+            calls.append(bob.lastCall)
+        }
+        #expect(calls.allSatisfy { bob.answers[$0] == nil }, "not before it is on disk")
+        bob.releaseDisk()
+        let accepted = bob.answers[calls[acceptsFirst ? 0 : 1]]
+        #expect(acceptsFirst ? accepted?.invitation?.state == .accepted : accepted?.error == .conflict)
+        #expect(bob.answers[calls[acceptsFirst ? 1 : 0]]?.peer?.trust == .blocked)
+        try self.expect(.blocked, inSession: false, by: bob)
+    }
+
+    /// The inviter takes it back while the acceptance is on its way to the disk: what answers `conflict` has changed nothing.
+    @Test(arguments: [true, false]) func whatWasWithdrawnMeanwhileLeavesNothing(always: Bool) throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.isDiskHeld = true
+        bob.call(.respond(id, .accept, always: always))
+        let call = bob.lastCall
+        bob.frame(.inviteWithdraw(InviteWithdraw(id: id, reason: .withdrawn)), on: link)
+        #expect(try bob.invitation(id).state == .cancelled)
+        bob.releaseDisk()
+        #expect(bob.answers[call]?.error == .conflict)
+        #expect(bob.core.sessions.isEmpty)
+        #expect(try bob.peer(self.alice).trust == .unknown)
+        #expect(bob.peersOnDisk.isEmpty && bob.sessionsOnDisk.isEmpty)
+        #expect(bob.inviteAnswer(on: link) == nil)
+    }
+
+    /// Where the disk has no room, nothing has changed, and the invitation waits on.
+    @Test func anAcceptanceThatCannotBeKept() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.diskError = EarshotError(.storage, "the disk is full")
+        #expect(bob.call(.respond(id, .accept, always: true))?.error == .storage)
+        #expect(bob.pending == [id] && bob.inviteAnswer(on: link) == nil && bob.core.sessions.isEmpty)
+        #expect(bob.call(.respond(id, .accept, always: true))?.invitation?.state == .accepted)
+        try self.expect(.trusted, inSession: true, by: bob)
+    }
+
+    @Test(arguments: [Trust.blocked, .unknown]) func trustThatCannotBeTakenBackStays(trust: Trust) throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        _ = try bob.join(on: link)
+        bob.call(.setTrust(.trusted, self.alice.description, until: nil))
+        _ = bob.sent(on: link)
+        bob.diskError = EarshotError(.storage, "the disk is full")
+        #expect(bob.call(.setTrust(trust, self.alice.description, until: nil))?.error == .storage)
+        #expect(bob.sent(on: link) == [])
+        try self.expect(.trusted, inSession: true, by: bob)
+    }
+
+    @Test func aSessionThatCannotBeLeftStays() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let session = try bob.join(on: link)
+        bob.diskError = EarshotError(.storage, "the disk is full")
+        #expect(bob.call(.leave(session))?.error == .storage)
+        #expect(bob.core.sessions.map(\.id) == [session])
+        #expect(bob.call(.leave(session)) == .done)
+        #expect(bob.sent(on: link).last == .sessionEnd(session))
+        #expect(bob.call(.leave(session))?.error == .notFound)
+    }
+
+    /// One that the settings were about to accept, and whose peer is not trusted any more when its turn comes, waits for a person.
+    @Test func settingsAcceptByWhatIsThereWhenItsTurnComes() throws {
+        var bob = CoreBench()
+        bob.call(.setTrust(.trusted, self.alice.description, until: nil))
+        let link = try bob.prove(self.alice)
+        bob.isDiskHeld = true
+        bob.call(.setTrust(.unknown, self.alice.description, until: nil))
+        let id = bob.invite(on: link)
+        bob.releaseDisk()
+        #expect(bob.pending == [id])
+        #expect(bob.core.invitations[id]?.isDeciding == false)
+        #expect(bob.core.sessions.isEmpty && bob.inviteAnswer(on: link) == nil)
+    }
+
+    /// However often a trusted peer invites and withdraws while the disk is busy, one decision about it waits; the last word counts.
+    @Test func invitingAndWithdrawingCostsOneTurn() throws {
+        var bob = CoreBench()
+        bob.call(.setTrust(.trusted, self.alice.description, until: nil))
+        let link = try bob.prove(self.alice)
+        bob.isDiskHeld = true
+        for _ in 0..<500 {
+            let id = bob.invite(on: link)
+            bob.frame(.inviteWithdraw(InviteWithdraw(id: id, reason: .withdrawn)), on: link)
+        }
+        let last = bob.invite(on: link)
+        // The one that the disk has, and one behind it.
+        #expect(bob.core.decisions.count <= 2 && bob.holds.count <= 2)
+        bob.releaseDisk()
+        let answer = bob.inviteAnswer(on: link)
+        #expect(answer?.id == last)
+        #expect(answer?.decision == bob.core.sessions.first.map { .accepted($0.id) })
+        try self.expect(.trusted, inSession: true, by: bob)
+    }
+
+    @Test func theLaterOfTwoWordsAboutTrustStands() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        _ = try bob.join(on: link)
+        bob.isDiskHeld = true
+        for trust in [Trust.blocked, .unknown, .trusted] { bob.call(.setTrust(trust, self.alice.description, until: nil)) }
+        bob.releaseDisk()
+        try self.expect(.trusted, inSession: false, by: bob)
+    }
+
+    /// What is noted in passing, while a decision waits for the disk, does not undo it.
+    @Test func whatIsNotedMeanwhileUndoesNothing() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        _ = try bob.join(on: link)
+        bob.isDiskHeld = true
+        bob.call(.setTrust(.blocked, self.alice.description, until: nil))
+        bob.advance(.seconds(6))
+        _ = try bob.prove(self.alice, name: "another name")
+        bob.releaseDisk()
+        try self.expect(.blocked, inSession: false, by: bob)
+    }
+
+    /// A session begins once it is on disk, and not before; the peer is told then.
+    @Test func anAcceptanceIsOnDiskBeforeThePeerHearsOfIt() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.isDiskHeld = true
+        bob.call(.respond(id, .accept, always: false))
+        #expect(bob.inviteAnswer(on: link) == nil && bob.core.sessions.isEmpty)
+        #expect(bob.call(.respond(id, .reject, always: false))?.error == .conflict, "it is being answered")
+        bob.releaseDisk()
+        #expect(bob.inviteAnswer(on: link)?.decision == bob.sessionsOnDisk[self.alice].map { .accepted($0.id) })
+    }
+
+    /// An acceptance of this side's invitation that cannot be kept ends the session for both.
+    @Test func aSessionThatCannotBeKeptEnds() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let sent = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        bob.diskError = EarshotError(.storage, "the disk is full")
+        let session = SessionID(high: 1, low: 2)
+        bob.frame(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(session))), on: link)
+        #expect(bob.sent(on: link).last == .sessionEnd(session))
+        #expect(try bob.invitation(sent.id).state == .failed)
+        #expect(bob.core.sessions.isEmpty && bob.sessionsOnDisk.isEmpty && bob.peersOnDisk.isEmpty)
+    }
+
+    @Test func nothingBeginsWhileItStops() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.call(.awaitInvitation(id))
+        let waiting = bob.lastCall
+        bob.handle(.stop)
+        for command in [
+            Command.invite(self.alice.description, context: [], timeout: nil), .respond(id, .accept, always: false),
+            .setTrust(.trusted, self.alice.description, until: nil), .verify(self.alice.description, timeout: nil),
+        ] { #expect(bob.call(command)?.error == .unavailable, "\(command)") }
+        #expect(bob.answers[waiting] == nil)
+        bob.handle(.stopped)
+        #expect(bob.answers[waiting]?.invitation?.state == .pending)
+    }
+}

@@ -1,0 +1,203 @@
+import EarshotWire
+import OrderedCollections
+import Testing
+
+@testable import EarshotCore
+
+/// Asking, being asked, and what an invitation comes to.
+@Suite struct InvitationTests {
+    private let alice = peerID(1)
+
+    @Test func invitationContext() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let name = self.alice.description
+        let most = [UInt8](repeating: 1, count: WireLimits.invitationContext)
+        #expect(bob.call(.invite(name, context: most + [1], timeout: nil))?.error == .invalidParameter)
+        #expect(bob.sent(on: link) == [])
+        #expect(bob.call(.invite(name, context: most, timeout: nil))?.invitation?.context == most)
+        guard case .invite(let invite)? = bob.sent(on: link).first else {
+            Issue.record("not sent")
+            return
+        }
+        #expect(invite.context == most && invite.timeoutMilliseconds == 30_000)
+    }
+
+    private static let most = EarshotLimits.invitationTimeout
+    private static let timeouts: [(Duration?, Duration)] = [
+        (nil, .seconds(30)), (.zero, .seconds(30)), (.seconds(-1), .seconds(30)), (.seconds(7), .seconds(7)),
+        (most - .seconds(1), most - .seconds(1)), (most, most), (most + .seconds(1), most), (.seconds(Int64.max / 2), most),
+    ]
+
+    @Test(arguments: Self.timeouts) func invitationTimeout(asked: Duration?, given: Duration) throws {
+        var bob = CoreBench()
+        try bob.see(self.alice)
+        let invitation = try #require(bob.call(.invite("peer", context: [], timeout: asked))?.invitation)
+        #expect(invitation.end - invitation.created == given)
+        bob.advance(given - .nanoseconds(1))
+        #expect(try bob.invitation(invitation.id).state == .pending)
+        bob.advance(.nanoseconds(1))
+        #expect(try bob.invitation(invitation.id).state == .timedOut)
+    }
+
+    @Test(arguments: [InvitationPolicy.accept, .reject, .ask]) func policies(policy: InvitationPolicy) throws {
+        // The other policy is the opposite, so that the one at hand is seen to count.
+        let opposite: InvitationPolicy = policy == .accept ? .ask : .accept
+        for isTrusted in [false, true] {
+            var bob = CoreBench {
+                $0.policy.fromUnknown = isTrusted ? opposite : policy
+                $0.policy.fromTrusted = isTrusted ? policy : opposite
+            }
+            if isTrusted { bob.call(.setTrust(.trusted, self.alice.description, until: nil)) }
+            let link = try bob.prove(self.alice)
+            let id = bob.invite(on: link)
+            let answer = bob.inviteAnswer(on: link)
+            switch policy {
+            case .ask:
+                #expect(bob.pending == [id] && answer == nil)
+                #expect(bob.events.contains(.invitationReceived(try bob.invitation(id))))
+            case .reject:
+                #expect(answer == InviteAnswer(id: id, decision: .declined))
+                #expect(bob.core.sessions.isEmpty)
+            case .accept:
+                #expect(answer?.decision == bob.core.sessions.first.map { .accepted($0.id) })
+                #expect(bob.sessionsOnDisk[self.alice]?.id == bob.core.sessions.first?.id)
+            }
+        }
+    }
+
+    @Test func blockingWhileItsPromptIsOpen() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.call(.setTrust(.blocked, self.alice.description, until: nil))
+        #expect(bob.inviteAnswer(on: link) == InviteAnswer(id: id, decision: .declined))
+        #expect(bob.pending == [])
+        #expect(bob.call(.respond(id, .accept, always: false))?.error == .conflict)
+        #expect(bob.core.sessions.isEmpty)
+    }
+
+    @Test func aLateAcceptanceEndsTheSessionOnTheOtherSide() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let sent = try #require(bob.call(.invite(self.alice.description, context: [], timeout: .milliseconds(50)))?.invitation)
+        bob.advance(.milliseconds(50))
+        #expect(bob.sent(on: link).last == .inviteWithdraw(InviteWithdraw(id: sent.id, reason: .timedOut)))
+        let session = SessionID(high: 1, low: 2)
+        bob.frame(.sessionResume(session), on: link)
+        #expect(bob.sent(on: link) == [.sessionEnd(session)])
+        #expect(bob.core.sessions.isEmpty)
+        #expect(try bob.invitation(sent.id).state == .timedOut)
+    }
+
+    @Test func theInviterComesBackForItsAnswer() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.lose(link)
+        let accepted = try #require(bob.call(.respond(id, .accept, always: false))?.invitation?.sessionID)
+        let again = try bob.prove(self.alice)
+        #expect(bob.sent(on: again) == [.sessionResume(accepted)])
+        bob.invite(id, on: again)
+        #expect(bob.inviteAnswer(on: again)?.decision == .accepted(accepted))
+    }
+
+    @Test func holdingTheSessionIsTheInviteesAnswer() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let sent = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        bob.call(.awaitInvitation(sent.id))
+        let call = bob.lastCall
+        bob.lose(link)
+        let again = try bob.prove(self.alice)
+        let session = SessionID(high: 1, low: 2)
+        bob.frame(.sessionResume(session), on: again)
+        #expect(bob.answers[call]?.invitation?.state == .accepted)
+        #expect(bob.answers[call]?.invitation?.sessionID == session)
+        #expect(bob.core.sessions.map(\.id) == [session])
+        // Named once on this connection too: the other side waits for that.
+        #expect(bob.sent(on: again).filter { $0 == .sessionResume(session) }.count == 1)
+    }
+
+    /// Of two invitations that cross, the lower id's stands, and both sides have one session.
+    @Test(arguments: [false, true]) func crossing(isLower: Bool) throws {
+        let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
+        let (own, other) = isLower ? (low, high) : (high, low)
+        var bob = CoreBench(own)
+        let link = try bob.prove(other)
+        let sent = try #require(bob.call(.invite(other.description, context: [], timeout: nil))?.invitation)
+        _ = bob.sent(on: link)
+        let theirs = bob.invite(on: link)
+        if isLower {
+            #expect(bob.sent(on: link) == [], "the other side answers")
+            bob.frame(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(SessionID(high: 1, low: 1)))), on: link)
+        } else {
+            guard case .accepted? = bob.inviteAnswer(on: link)?.decision else {
+                Issue.record("a person here wants the session too")
+                return
+            }
+            #expect(try bob.invitation(theirs).state == .accepted)
+        }
+        #expect(try bob.invitation(sent.id).state == .accepted)
+        #expect(bob.core.sessions.map(\.id) == [bob.sessionsOnDisk[other]?.id])
+    }
+
+    @Test func aWithdrawnOneIsOver() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.frame(.inviteWithdraw(InviteWithdraw(id: id, reason: .withdrawn)), on: link)
+        #expect(try bob.invitation(id).state == .cancelled)
+        #expect(bob.call(.respond(id, .accept, always: false))?.error == .conflict)
+        // And one of this side's.
+        let own = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        _ = bob.sent(on: link)
+        #expect(bob.call(.withdraw(own.id))?.invitation?.state == .cancelled)
+        #expect(bob.sent(on: link) == [.inviteWithdraw(InviteWithdraw(id: own.id, reason: .withdrawn))])
+        #expect(bob.call(.withdraw(own.id))?.error == .conflict)
+        #expect(bob.call(.withdraw(id))?.error == .conflict)
+        #expect(bob.call(.withdraw(InvitationID(high: 0, low: 0)))?.error == .notFound)
+    }
+
+    /// The ids of other peers' invitations are of no use.
+    @Test func anotherPeersInvitationCannotBeAnswered() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let mallory = try bob.prove(peerID(2), from: [10, 77, 0, 3])
+        let sent = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        bob.frame(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(SessionID(high: 6, low: 6)))), on: mallory)
+        #expect(bob.core.sessions.isEmpty)
+        let incoming = bob.invite(on: mallory)
+        bob.frame(.inviteWithdraw(InviteWithdraw(id: incoming, reason: .withdrawn)), on: link)
+        #expect(bob.pending == [sent.id, incoming])
+        bob.invite(incoming, on: link)
+        #expect(bob.inviteAnswer(on: link) == nil)
+    }
+
+    @Test func aSessionThatIsAnotherPeersIsNotTakenUp() throws {
+        var bob = CoreBench()
+        let first = try bob.prove(self.alice)
+        let session = try bob.join(on: first)
+        let link = try bob.prove(peerID(2), from: [10, 77, 0, 3])
+        let sent = try #require(bob.call(.invite(peerID(2).description, context: [], timeout: nil))?.invitation)
+        bob.frame(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(session))), on: link)
+        #expect(try bob.invitation(sent.id).error == .protocolViolation)
+        #expect(bob.sent(on: link).last == .sessionEnd(session))
+        #expect(bob.core.sessions.map(\.members.first?.peerID) == [self.alice])
+    }
+
+    @Test func decidedInvitations() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let limit = EarshotLimits.decidedInvitations
+        var ids: [InvitationID] = []
+        for _ in 0...limit {
+            let invitation = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+            ids.append(invitation.id)
+            bob.call(.withdraw(invitation.id))
+        }
+        #expect(bob.core.invitations(all: true).map(\.id) == Array(ids.dropFirst()), "the oldest has gone")
+        let pending = bob.invite(on: link)
+        #expect(bob.core.invitations(all: true).count == limit + 1 && bob.pending == [pending])
+    }
+}

@@ -1,0 +1,182 @@
+import EarshotWire
+import OrderedCollections
+import Testing
+
+@testable import EarshotCore
+
+/// Trust that ends by itself, a machine that only knows its own, names that come back with another key, and when a lost peer is dialled.
+@Suite struct TrustTests {
+    private let alice = peerID(1)
+
+    @Test func trustEndsWhenItsTimeIsOver() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice, name: "alice")
+        let session = try bob.join(on: link)
+        let until = bob.now.wall + .seconds(3600)
+        let trusted = try #require(bob.call(.setTrust(.trusted, "alice", until: until))?.peer)
+        #expect(trusted.trustEnd == until && trusted.trustSource == .person)
+        let rule = try bob.core.explainPolicy("alice").decisions.first { $0.action == .invite }
+        #expect(rule?.reason.contains("until") == true)
+        // It is looked at again and again; not a moment too soon.
+        bob.advance(.seconds(3600) - .milliseconds(1))
+        #expect(try bob.peer(self.alice).trust == .trusted)
+        bob.advance(.milliseconds(2))
+        let seen = try bob.peer(self.alice)
+        #expect(seen.trust == .unknown && seen.trustEnd == nil && seen.state == .notConnected)
+        #expect(bob.core.sessions.isEmpty && bob.sent(on: link).last == .sessionEnd(session))
+        #expect(bob.peersOnDisk[self.alice]?.trust == .unknown && bob.sessionsOnDisk.isEmpty)
+        #expect(bob.notices.contains { $0.text == "trust has ended" })
+    }
+
+    @Test func itEndsWhileTheMachineIsAway() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        _ = try bob.join(on: link)
+        bob.call(.setTrust(.trusted, self.alice.description, until: bob.now.wall + .seconds(3600)))
+        #expect(try bob.restarted().peer(self.alice).trust == .trusted)
+        bob.advance(.seconds(1))
+        var late = bob
+        late.wallAhead = .seconds(3600)
+        let restarted = late.restarted()
+        #expect(try restarted.peer(self.alice).trust == .unknown)
+        #expect(restarted.core.sessions.isEmpty && restarted.sessionsOnDisk.isEmpty)
+        #expect(restarted.events.contains { if case .sessionChanged(_, ended: true) = $0 { true } else { false } })
+    }
+
+    @Test func onlyTrustEndsAndOnlyLater() throws {
+        var bob = CoreBench()
+        let (name, now) = (self.alice.description, bob.now.wall)
+        for (trust, until) in [
+            (Trust.blocked, now + .seconds(60)), (.unknown, now + .seconds(60)), (.trusted, now), (.trusted, now + .seconds(-1)),
+            (.trusted, now + EarshotLimits.trustTime + .milliseconds(1)),
+        ] { #expect(bob.call(.setTrust(trust, name, until: until))?.error == .invalidParameter) }
+        #expect(bob.call(.setTrust(.trusted, name, until: now + EarshotLimits.trustTime))?.peer?.trustEnd == now + EarshotLimits.trustTime)
+        // For good takes the place of for a while.
+        let forGood = bob.call(.setTrust(.trusted, name, until: nil))?.peer
+        #expect(forGood?.trust == .trusted && forGood?.trustEnd == nil)
+    }
+
+    /// The clock is set, or the machine slept, and no timer tells: it is looked at all the same.
+    @Test func trustCheck() throws {
+        var bob = CoreBench()
+        bob.call(.setTrust(.trusted, self.alice.description, until: bob.now.wall + .seconds(86_400)))
+        bob.wallAhead = .seconds(86_401)
+        bob.advance(EarshotLimits.trustCheck - .nanoseconds(1))
+        #expect(try bob.peer(self.alice).trust == .trusted)
+        bob.advance(.nanoseconds(1))
+        #expect(try bob.peer(self.alice).trust == .unknown)
+    }
+
+    @Test func aPairedOnlyMachineShowsNoStrangersInvitation() throws {
+        var bob = CoreBench { $0.policy.pairedOnly = true }
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        #expect(bob.core.invitations(all: true).isEmpty)
+        bob.advance(.milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound))
+        #expect(bob.inviteAnswer(on: link) == InviteAnswer(id: id, decision: .declined))
+        let rule = try bob.core.explainPolicy(self.alice.description).decisions.first { $0.action == .invite }
+        #expect(rule?.outcome == .deny && rule?.rule == "invitations.paired_only = yes")
+        // A peer that it trusts is another matter.
+        bob.call(.setTrust(.trusted, self.alice.description, until: nil))
+        _ = try bob.join(on: link)
+    }
+
+    /// A peer that is trusted by its id before it was ever here has proven nothing, until it has; that outlives a restart.
+    @Test func aPeerThatIsTrustedByItsIDAloneHasProvenNothing() throws {
+        var bob = CoreBench()
+        let id = self.alice.description
+        let trusted = bob.call(.setTrust(.trusted, id, until: nil))?.peer
+        #expect(trusted?.trust == .trusted && trusted?.proven == false)
+        var again = bob.restarted()
+        #expect(try again.peer(self.alice).proven == false)
+        // That id is advertised under a name: nothing proves that the name is the key's.
+        try again.see(self.alice, name: "alice")
+        #expect(again.call(.setTrust(.unknown, "alice", until: nil))?.error == .invalidParameter)
+        try again.prove(self.alice, name: "alice")
+        #expect(try again.peer(self.alice).proven)
+        var later = again.restarted()
+        #expect(try later.peer(self.alice).proven && later.peer(self.alice).name == "alice")
+        #expect(later.call(.setTrust(.unknown, "alice", until: nil))?.peer?.trust == .unknown)
+    }
+
+    @Test func aKnownNameWithAnotherKeyIsSaid() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice, name: "alice")
+        _ = try bob.join(on: link)
+        try bob.see(peerID(2), name: "Alice")
+        #expect(try bob.peer(peerID(2)).nameConflict == self.alice)
+        #expect(try bob.peer(self.alice).nameConflict == peerID(2))
+        #expect(bob.notices.contains { $0.text == "a name that is known has come with another key" })
+        // The name still means the one that is known.
+        #expect(try bob.core.resolve("alice") == self.alice)
+    }
+
+    // MARK: Dialling a peer that was lost
+
+    private func lost(_ end: LinkEnd, isLower: Bool) throws -> CoreBench {
+        let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
+        let (own, other) = isLower ? (low, high) : (high, low)
+        var bob = CoreBench(own)
+        let link = try bob.prove(other)
+        _ = try bob.join(on: link)
+        try bob.see(other)
+        #expect(bob.dials == [])
+        bob.lose(link, end)
+        return bob
+    }
+
+    @Test func higherPeerDialDelay() throws {
+        var bob = try self.lost(.lost, isLower: false)
+        bob.advance(EarshotLimits.higherPeerDialDelay - .nanoseconds(1))
+        #expect(bob.dials == [])
+        bob.advance(.nanoseconds(1))
+        #expect(bob.dials.count == 1)
+    }
+
+    @Test func theLowerPeerDialsAtOnce() throws {
+        #expect(try self.lost(.lost, isLower: true).dials.count == 1)
+    }
+
+    @Test(arguments: [false, true]) func supersededDialDelay(isLower: Bool) throws {
+        var bob = try self.lost(.refused(Refusal(code: .superseded, explanation: "")), isLower: isLower)
+        bob.advance(EarshotLimits.supersededDialDelay - .nanoseconds(1))
+        #expect(bob.dials == [])
+        bob.advance(.nanoseconds(1))
+        #expect(bob.dials.count == 1)
+    }
+
+    /// Each failure earns the next longer pause, up to the longest; a sighting ends it.
+    @Test func redialDelays() throws {
+        var bob = try self.lost(.lost, isLower: true)
+        let peer = try #require(bob.dials.first)
+        let delays = EarshotLimits.redialDelays
+        for attempt in 1...delays.count + 1 {
+            bob.handle(.dial(peer, .ended(EarshotError(.unavailable, "no answer"))))
+            let pause = delays[min(attempt, delays.count - 1)]
+            bob.advance(pause - .nanoseconds(1))
+            #expect(bob.dials.count == attempt, "not before \(pause)")
+            bob.advance(.nanoseconds(1))
+            #expect(bob.dials.count == attempt + 1)
+        }
+        bob.handle(.dial(peer, .ended(EarshotError(.unavailable, "no answer"))))
+        let count = bob.dials.count
+        try bob.see(peer)
+        #expect(bob.dials.count == count + 1)
+    }
+
+    /// A peer that only the settings let in leaves nothing behind, in memory or on disk.
+    @Test(arguments: [false, true]) func aRowThatNoPersonDecidedAboutGoesWithItsSession(theyEnd: Bool) throws {
+        var bob = CoreBench { $0.policy.fromUnknown = .accept }
+        let link = try bob.prove(self.alice)
+        let session = try bob.join(on: link)
+        #expect(bob.peersOnDisk.count == 1)
+        if theyEnd { bob.frame(.sessionEnd(session), on: link) } else { bob.call(.leave(session)) }
+        #expect(bob.core.records[self.alice]?.standing.stored == nil)
+        bob.lose(link)
+        #expect(bob.core.records.isEmpty && bob.core.names.count == 0 && bob.core.discoveredOnly.isEmpty)
+        #expect(bob.peersOnDisk.isEmpty && bob.sessionsOnDisk.isEmpty)
+        // It is still remembered to have spoken TLS, as a stranger is.
+        #expect(bob.core.pins.contains(self.alice))
+        #expect(bob.core.nextDeadline == nil)
+    }
+}
