@@ -9,7 +9,7 @@ import NIOCore
 /// few facts.
 struct SendingBurst {
     /// What counts of one peer that messages of the burst are for.
-    struct Way {
+    struct Recipient {
         let peer: PeerID
         let name: String
         let session: SessionID?
@@ -26,8 +26,8 @@ struct SendingBurst {
         }
     }
 
-    /// What one way is to take. Apart from the way itself: a copy of that which is held must not have this copied when it grows.
-    struct Load {
+    /// What one recipient is to get. Apart from the recipient itself: a copy of that which is held must not have this copied when it grows.
+    struct Pending {
         var entries: [Outbox.Entry] = []
         var unreliable: [Frame] = []
         var unreliableCost = 0
@@ -49,10 +49,10 @@ struct SendingBurst {
     let now: Date
     let instant: MonotonicInstant
     let milliseconds: Int64
-    private(set) var ways: [Way] = []
-    /// Of the way of the same index.
-    var loads: [Load] = []
-    /// The recipients that were given last, and where their ways are.
+    private(set) var all: [Recipient] = []
+    /// Of the recipient of the same index.
+    var pending: [Pending] = []
+    /// The recipients that were given last, and where they are.
     private(set) var recipients: Message.Recipients?
     private(set) var current: Range<Int> = 0..<0
     /// As they stand in a message that has not gone out yet.
@@ -68,16 +68,16 @@ struct SendingBurst {
         self.milliseconds = Node.milliseconds(self.now)
     }
 
-    var peers: [PeerID] { self.ways[self.current].map(\.peer) }
-    var needsInvitation: Bool { self.ways[self.current].contains { $0.session == nil } }
+    var peers: [PeerID] { self.all[self.current].map(\.peer) }
+    var needsInvitation: Bool { self.all[self.current].contains { $0.session == nil } }
 
     /// The messages that follow are for these.
-    mutating func use(_ recipients: Message.Recipients?, _ ways: [Way]) {
+    mutating func use(_ recipients: Message.Recipients?, _ new: [Recipient]) {
         self.recipients = recipients
-        self.current = self.ways.count..<(self.ways.count + ways.count)
-        self.ways += ways
-        self.loads += Array(repeating: Load(), count: ways.count)
-        self.queued = ways.map { Message.Recipient(peerID: $0.peer, status: .queued) }
-        self.sent = ways.map { Message.Recipient(peerID: $0.peer, status: .sent) }
+        self.current = self.all.count..<(self.all.count + new.count)
+        self.all += new
+        self.pending += Array(repeating: Pending(), count: new.count)
+        self.queued = new.map { Message.Recipient(peerID: $0.peer, status: .queued) }
+        self.sent = new.map { Message.Recipient(peerID: $0.peer, status: .sent) }
     }
 }

@@ -218,33 +218,33 @@ extension Node {
     private func sendUnreliable(
         _ id: MessageID, _ draft: MessageDraft, on index: Int, _ burst: inout SendingBurst
     ) -> Message.Recipient? {
-        guard let session = burst.ways[index].session, let connection = burst.ways[index].connection else {
-            let way = burst.ways[index]
-            return if way.session == nil {
+        guard let session = burst.all[index].session, let connection = burst.all[index].connection else {
+            let recipient = burst.all[index]
+            return if recipient.session == nil {
                 Message.Recipient(
-                    peerID: way.peer, status: .failed, error: .notConnected,
-                    errorMessage: "there is no session with \(way.name); run earshot invite first")
+                    peerID: recipient.peer, status: .failed, error: .notConnected,
+                    errorMessage: "there is no session with \(recipient.name); run earshot invite first")
             } else {
                 Message.Recipient(
-                    peerID: way.peer, status: .failed, error: .unavailable,
-                    errorMessage: "\(way.name) is not connected now, and an unreliable message does not wait")
+                    peerID: recipient.peer, status: .failed, error: .unavailable,
+                    errorMessage: "\(recipient.name) is not connected now, and an unreliable message does not wait")
             }
         }
         guard connection.reserveUnreliable(draft.cost) else {
             return Message.Recipient(
-                peerID: burst.ways[index].peer, status: .failed, error: .unavailable,
-                errorMessage: "the connection to \(burst.ways[index].name) is busy, and an unreliable message does not wait")
+                peerID: burst.all[index].peer, status: .failed, error: .unavailable,
+                errorMessage: "the connection to \(burst.all[index].name) is busy, and an unreliable message does not wait")
         }
         if draft.body.readableBytes <= FrameWriter.smallBody {
-            if burst.loads[index].template?.contentType != draft.contentType {
+            if burst.pending[index].template?.contentType != draft.contentType {
                 let frame = self.unreliableFrame(id, draft, in: session, burst)
                 // In order: its content type was looked at, and nothing else of it can be out of bounds.
-                burst.loads[index].template = try? MessageTemplate(frame)
+                burst.pending[index].template = try? MessageTemplate(frame)
             }
-            if burst.loads[index].encode(id, draft.body, cost: draft.cost) { return nil }
+            if burst.pending[index].encode(id, draft.body, cost: draft.cost) { return nil }
         }
-        burst.loads[index].unreliable.append(.message(self.unreliableFrame(id, draft, in: session, burst)))
-        burst.loads[index].unreliableCost += draft.cost
+        burst.pending[index].unreliable.append(.message(self.unreliableFrame(id, draft, in: session, burst)))
+        burst.pending[index].unreliableCost += draft.cost
         return nil
     }
 
@@ -295,12 +295,12 @@ extension Node {
 
     /// Puts a message at the end of what one peer is to get, once the burst ends.
     private func enqueue(_ message: OutgoingMessage, body: ByteBuffer, on index: Int, _ burst: inout SendingBurst) {
-        let way = burst.ways[index]
-        guard way.session != nil || (message.isQueued ? way.isTrusted : self.core.hasInvited(way.peer)) else {
-            self.settle(message.id, way.peer, .failed, EarshotError(.notConnected, "the session has ended"))
+        let recipient = burst.all[index]
+        guard recipient.session != nil || (message.isQueued ? recipient.isTrusted : self.core.hasInvited(recipient.peer)) else {
+            self.settle(message.id, recipient.peer, .failed, EarshotError(.notConnected, "the session has ended"))
             return
         }
-        burst.loads[index].entries.append(self.entry(message, body: message.isQueued && way.connection == nil ? nil : body))
+        burst.pending[index].entries.append(self.entry(message, body: message.isQueued && recipient.connection == nil ? nil : body))
     }
 
     private func entry(_ message: OutgoingMessage, body: ByteBuffer?) -> Outbox.Entry {
@@ -317,24 +317,24 @@ extension Node {
 
     /// Sends what a burst has gathered.
     private func end(_ burst: SendingBurst) {
-        for (way, load) in zip(burst.ways, burst.loads) {
-            if load.encodedCost > 0 { way.connection?.sendUnreliable(load.encoded, cost: load.encodedCost) }
-            if !load.unreliable.isEmpty { way.connection?.sendUnreliable(load.unreliable, cost: load.unreliableCost) }
-            guard let last = load.entries.last else { continue }
-            self.traffic[way.peer, default: PeerTraffic()].outbox.append(contentsOf: load.entries)
-            let isAwaited = load.entries.contains { !$0.isQueued }
+        for (recipient, pending) in zip(burst.all, burst.pending) {
+            if pending.encodedCost > 0 { recipient.connection?.sendUnreliable(pending.encoded, cost: pending.encodedCost) }
+            if !pending.unreliable.isEmpty { recipient.connection?.sendUnreliable(pending.unreliable, cost: pending.unreliableCost) }
+            guard let last = pending.entries.last else { continue }
+            self.traffic[recipient.peer, default: PeerTraffic()].outbox.append(contentsOf: pending.entries)
+            let isAwaited = pending.entries.contains { !$0.isQueued }
             // A caller that waits for it is told at once whether there is room again.
-            if isAwaited { self.traffic[way.peer]?.outbox.resume() }
-            self.scheduleFlush(way.peer)
-            if last.isQueued { self.inviteForQueue(way.peer) }
+            if isAwaited { self.traffic[recipient.peer]?.outbox.resume() }
+            self.scheduleFlush(recipient.peer)
+            if last.isQueued { self.inviteForQueue(recipient.peer) }
             // A caller waits for it, and not for the pause that earlier failures have earned.
-            self.handle(.need(way.peer, .connection(now: isAwaited)))
+            self.handle(.need(recipient.peer, .connection(now: isAwaited)))
         }
     }
 
     /// A recipient as it stands now.
-    private func recipient(_ peer: PeerID) -> SendingBurst.Way {
-        SendingBurst.Way(peer, self.core.facts(of: peer)) { self.links[$0] }
+    private func recipient(_ peer: PeerID) -> SendingBurst.Recipient {
+        SendingBurst.Recipient(peer, self.core.facts(of: peer)) { self.links[$0] }
     }
 
     /// Whether it has not gone out to that peer yet.
