@@ -241,25 +241,6 @@ import Testing
         await loop.shutdownGracefully()
     }
 
-    /// One that is connected, or blocked as here, is looked at again.
-    @Test func configuredCheck() async throws {
-        let names = Names()
-        let loop = NIOAsyncTestingEventLoop()
-        let id = peerID(9)
-        let alice = try await self.node([], names: names) { $0.timers = Timers(on: loop) }
-        _ = try await alice.node.setTrust(.blocked, for: id.description)
-        await alice.node.configure([try ConfiguredPeer("\(id)@nobody.test:1")])
-        _ = try await alice.node.setTrust(.unknown, for: id.description)
-        await loop.advanceTime(by: TimeAmount(EarshotLimits.configuredCheck) - .nanoseconds(1))
-        try await self.settle(alice)
-        #expect(await alice.node.core.configuredDials.values.allSatisfy { !$0.reach.isDialling })
-        #expect(names.asked.value == [])
-        await loop.advanceTime(by: .nanoseconds(1))
-        try await eventually("it is dialled") { names.asked.value == ["nobody.test"] }
-        await alice.stop()
-        await loop.shutdownGracefully()
-    }
-
     /// What came due before this has reached the node.
     private func settle(_ node: TestNode) async throws {
         let mark = UUID().uuidString

@@ -49,67 +49,6 @@ import Testing
         await alice.stop()
     }
 
-    /// So many ids that are only advertised are named where no peer is called what they begin with.
-    @Test func advertisedIDsNamed() async throws {
-        let alice = try await TestNode("alice")
-        let start = String(Self.forged.prefix(PeerID.shortestPrefix))
-        var ids: [String] = []
-        for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ".prefix(EarshotLimits.advertisedIDsNamed + 1) {
-            let text = start + String(repeating: letter, count: PeerID.textLength - start.count - 1) + "A"
-            let id = try #require(PeerID(text))
-            alice.discovery.tell(.found(.avahi, alice.sighting(id: id, name: "mallory \(letter)", port: 9)))
-            _ = try await self.row(alice) { $0.id == id }
-            ids.append(text)
-            let error = try #require(try await self.code(alice, start))
-            #expect(error.code == .unknownPeer)
-            #expect(ids.filter(error.message.contains) == Array(ids.prefix(EarshotLimits.advertisedIDsNamed)))
-        }
-        #expect(ids.count == EarshotLimits.advertisedIDsNamed + 1)
-        await alice.stop()
-    }
-
-    /// What an advertisement says of a peer that is in the settings by its id, or was trusted by it, is that peer's own id all the same.
-    @Test func idsOfSettingsAndDecisionsNeedNoProof() async throws {
-        let (first, second) = (peerID(1), peerID(2))
-        let configured = try ConfiguredPeer("\(first)@127.0.0.1:1")
-        let alice = try await TestNode("alice") { $0.configuredPeers = [configured] }
-        _ = try await alice.node.setTrust(.trusted, for: second.description)
-        _ = try await self.row(alice) { $0.id == first }
-        for id in [first, second] {
-            #expect(try await alice.node.peer(String(id.description.prefix(PeerID.shortestPrefix))).id == id)
-        }
-        await alice.stop()
-    }
-
-    /// A member that takes the name of another one that is absent: the name means neither, both are told anew, and that ends again.
-    @Test func twoMembersOfOneNameAreAmbiguous() async throws {
-        let (alice, bob) = try await pair()
-        let mallory = try await TestNode("bob") { $0.fromUnknown = .accept }
-        await bob.stop()
-        alice.sees(mallory)
-        try await alice.found(mallory)
-        #expect(try await alice.node.peer("bob").id == bob.node.id, "never a stranger, though it is away")
-        _ = try await alice.node.invite(mallory.node.id.description, context: [], timeout: .seconds(60))
-        try await alice.connected(to: mallory)
-        for _ in 0..<2 {
-            let error = try #require(try await self.code(alice, "bob"))
-            #expect(error.code == .ambiguousPeer)
-            #expect(Set(error.candidates.map(\.id)) == [bob.node.id, mallory.node.id])
-        }
-        let rows = await alice.node.peers()
-        #expect(rows.first { $0.id == bob.node.id }?.nameConflict == mallory.node.id)
-        #expect(rows.first { $0.id == mallory.node.id }?.nameConflict == bob.node.id)
-        let events = alice.node.events.subscribe(since: nil)
-        // What is left of it when one of the two is blocked means the other; both are told anew.
-        _ = try await alice.node.setTrust(.blocked, for: mallory.node.id.description)
-        #expect(try await alice.node.peer("bob").id == bob.node.id)
-        for await event in events {
-            if case .peerChanged(let peer) = event.kind, peer.id == bob.node.id, peer.nameConflict == nil { break }
-        }
-        await alice.stop()
-        await mallory.stop()
-    }
-
     @Test func itIsAmbiguousAfterARestartToo() async throws {
         let state = try StateDirectory()
         do {

@@ -1,0 +1,243 @@
+import EarshotWire
+import OrderedCollections
+import Testing
+
+@testable import EarshotCore
+
+/// Discovery's news become rows, and names mean peers.
+@Suite struct DiscoveredPeerTests {
+    private let bob = peerID(7)
+
+    /// What was published of a peer.
+    private func kinds(_ alice: CoreBench, of id: PeerID) -> [String] {
+        alice.events.compactMap { event in
+            switch event {
+            case .peerFound(let peer) where peer.id == id: "found"
+            case .peerChanged(let peer) where peer.id == id: "changed"
+            case .peerLost(let peer) where peer.id == id: "lost"
+            default: nil
+            }
+        }
+    }
+
+    private func seen(
+        _ id: PeerID, _ backend: DiscoveryStatus.Backend = .avahi, interface: Int32 = 1, overIPv6: Bool = false, at hosts: [String]
+    ) throws -> Input {
+        let sighting = Sighting(
+            key: Sighting.Key(instanceName: "bob", interfaceIndex: interface, overIPv6: overIPv6), interfaceName: "eth\(interface)",
+            isLoopback: false, addresses: hosts, port: 9, txt: DiscoveryInfo.record(id: id, name: try DisplayName("bob"), pairs: [:]))
+        let addresses = hosts.map { PeerAddress(host: $0, zone: $0.hasPrefix("fe80") ? "eth\(interface)" : nil, port: 9) }
+        return .discovery(.found(backend, SeenAddresses(sighting: sighting, addresses: addresses)))
+    }
+
+    private func key(interface: Int32 = 1) -> Sighting.Key {
+        Sighting.Key(instanceName: "bob", interfaceIndex: interface, overIPv6: false)
+    }
+
+    @Test func manySightingsAreOneRow() throws {
+        var alice = CoreBench()
+        alice.handle(try self.seen(self.bob, at: ["10.9.8.7"]))
+        alice.handle(try self.seen(self.bob, overIPv6: true, at: ["fe80::7"]))
+        alice.handle(try self.seen(self.bob, .embedded, interface: 2, at: ["10.9.8.7", "10.5.5.5"]))
+        #expect(alice.core.peers.map(\.id) == [self.bob])
+        #expect(alice.core.peers.first?.addresses == ["10.9.8.7:9", "10.5.5.5:9", "[fe80::7%eth1]:9"])
+        #expect(alice.core.peers.first?.sources == [.avahi, .embedded])
+        #expect(self.kinds(alice, of: self.bob) == ["found", "changed", "changed"])
+    }
+
+    @Test func lossGrace() throws {
+        var alice = CoreBench()
+        for interface in [1, 2] as [Int32] { alice.handle(try self.seen(self.bob, interface: interface, at: ["10.9.8.7"])) }
+        alice.handle(.discovery(.lost(.avahi, self.key())))
+        alice.advance(EarshotLimits.lossGrace)
+        #expect(!self.kinds(alice, of: self.bob).contains("lost"), "still seen on the other interface")
+        alice.handle(.discovery(.lost(.avahi, self.key(interface: 2))))
+        alice.advance(EarshotLimits.lossGrace - .nanoseconds(1))
+        #expect(alice.core.peers.count == 1 && !self.kinds(alice, of: self.bob).contains("lost"))
+        alice.advance(.nanoseconds(1))
+        #expect(self.kinds(alice, of: self.bob).last == "lost")
+        #expect(alice.core.peers.isEmpty, "no person acted upon it")
+    }
+
+    @Test func aReturnWithinTheGraceIsNoLoss() throws {
+        var alice = CoreBench()
+        alice.handle(try self.seen(self.bob, at: ["10.9.8.7"]))
+        alice.handle(.discovery(.reset(.avahi)))
+        alice.advance(EarshotLimits.lossGrace - .seconds(1))
+        alice.handle(try self.seen(self.bob, at: ["10.9.8.7"]))
+        alice.advance(EarshotLimits.lossGrace + .seconds(1))
+        #expect(self.kinds(alice, of: self.bob) == ["found"])
+        #expect(alice.core.nextDeadline == nil)
+    }
+
+    /// A reset takes what its own backend saw, and no more.
+    @Test func aResetIsOfOneBackend() throws {
+        var alice = CoreBench()
+        alice.handle(try self.seen(self.bob, at: ["10.9.8.7"]))
+        alice.handle(try self.seen(self.bob, .embedded, at: ["10.9.8.8"]))
+        alice.handle(.discovery(.reset(.avahi)))
+        #expect(alice.core.records[self.bob]?.presence.sightings.count == 1)
+        #expect(alice.core.sightedPeers.count == 1)
+    }
+
+    /// An own id, or a record without an id, make no row.
+    @Test func whatIsNoPeerIsNotListed() throws {
+        var alice = CoreBench()
+        alice.handle(try self.seen(alice.core.id, at: ["10.9.8.7"]))
+        let garbage = Sighting(
+            key: self.key(), interfaceName: "eth1", isLoopback: false, addresses: ["10.0.0.1"], port: 1,
+            txt: [TXTPair(key: "id", value: [0xFF, 0xFE])])
+        alice.handle(.discovery(.found(.avahi, SeenAddresses(sighting: garbage, addresses: []))))
+        #expect(alice.core.peers.isEmpty && alice.core.records.isEmpty)
+    }
+
+    @Test func discoveredPeers() throws {
+        var alice = CoreBench()
+        func id(_ number: Int) -> PeerID { PeerID(subjectPublicKeyInfo: [4, UInt8(number >> 8), UInt8(number & 0xFF)]) }
+        for number in 0...EarshotLimits.discoveredPeers { try alice.see(id(number), name: "p\(number)") }
+        #expect(alice.core.peers.count == EarshotLimits.discoveredPeers)
+        #expect(alice.core.records[id(EarshotLimits.discoveredPeers)] == nil)
+        // Said once, until there is room again.
+        try alice.see(id(EarshotLimits.discoveredPeers + 1), name: "one more")
+        #expect(alice.notices.count { $0.text.hasPrefix("too many peers") } == 1)
+        // One that a person decides about makes room.
+        alice.call(.setTrust(.trusted, id(7).description, until: nil))
+        try alice.see(id(EarshotLimits.discoveredPeers), name: "one more")
+        #expect(alice.core.records[id(EarshotLimits.discoveredPeers)] != nil)
+    }
+
+    /// A host that advertises under a peer's id, again and again, leaves a bounded row behind.
+    @Test func sightingsPerPeer() throws {
+        var alice = CoreBench()
+        for number in 0...EarshotLimits.sightingsPerPeer {
+            let hosts = (0..<3).map { "10.0.\(number).\($0)" }
+            alice.handle(try self.seen(self.bob, interface: Int32(number), at: hosts))
+        }
+        #expect(alice.core.records[self.bob]?.presence.sightings.count == EarshotLimits.sightingsPerPeer)
+        #expect(alice.core.sightedPeers.count == EarshotLimits.sightingsPerPeer)
+        let row = try #require(alice.core.peers.first)
+        #expect(row.addresses.count == min(3 * EarshotLimits.sightingsPerPeer, EarshotLimits.addressesPerPeer))
+        // The oldest one went; each of the others has its share of the addresses, the latest too.
+        #expect(row.addresses.contains("10.0.1.0:9") && !row.addresses.contains("10.0.0.0:9"))
+        #expect(row.addresses.contains("10.0.\(EarshotLimits.sightingsPerPeer).1:9"))
+        for number in 1...EarshotLimits.sightingsPerPeer { alice.handle(.discovery(.lost(.avahi, self.key(interface: Int32(number))))) }
+        #expect(alice.core.sightedPeers.isEmpty)
+    }
+
+    // MARK: Names
+
+    private func error(_ alice: CoreBench, _ name: String) -> EarshotError? {
+        do throws(EarshotError) {
+            _ = try alice.core.resolve(name)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// So many ids that are only advertised are named where no peer is called what they begin with.
+    @Test func advertisedIDsNamed() throws {
+        var alice = CoreBench()
+        let start = "RASPBERRY"
+        var ids: [String] = []
+        for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ".prefix(EarshotLimits.advertisedIDsNamed + 1) {
+            let text = start + String(repeating: letter, count: PeerID.textLength - start.count - 1) + "A"
+            try alice.see(try #require(PeerID(text)), name: "mallory \(letter)")
+            ids.append(text)
+            let error = try #require(self.error(alice, start))
+            #expect(error.code == .unknownPeer)
+            #expect(ids.filter(error.message.contains) == Array(ids.prefix(EarshotLimits.advertisedIDsNamed)))
+        }
+        #expect(ids.count == EarshotLimits.advertisedIDsNamed + 1)
+    }
+
+    /// What an advertisement says of a peer that is in the settings by its id, or was trusted by it, is that peer's own id all the same.
+    @Test func idsOfSettingsAndDecisionsNeedNoProof() throws {
+        var alice = CoreBench { $0.configuredPeers = [ConfiguredPeer(id: peerID(1), host: "127.0.0.1", port: 1)] }
+        alice.call(.setTrust(.trusted, peerID(2).description, until: nil))
+        for id in [peerID(1), peerID(2)] {
+            #expect(try alice.core.resolve(String(id.description.prefix(PeerID.shortestPrefix))) == id)
+        }
+    }
+
+    /// A member that takes the name of another one that is absent: the name means neither, both are published anew, and that ends again.
+    @Test func twoMembersOfOneNameAreAmbiguous() throws {
+        var alice = CoreBench()
+        let first = try alice.prove(self.bob, name: "bob")
+        _ = try alice.join(on: first)
+        alice.lose(first)
+        let second = try alice.prove(peerID(8), name: "bob", from: [10, 77, 0, 8])
+        #expect(try alice.core.resolve("bob") == self.bob, "never a stranger, though it is away")
+        _ = try alice.join(on: second)
+        let error = try #require(self.error(alice, "bob"))
+        #expect(error.code == .ambiguousPeer && Set(error.candidates.map(\.id)) == [self.bob, peerID(8)])
+        #expect(try alice.peer(self.bob).nameConflict == peerID(8) && alice.peer(peerID(8)).nameConflict == self.bob)
+        // What is left of it when one of the two is blocked means the other; both are published anew.
+        alice.call(.setTrust(.blocked, peerID(8).description, until: nil))
+        #expect(try alice.core.resolve("bob") == self.bob)
+        #expect(try alice.peer(self.bob).nameConflict == nil)
+        #expect(self.kinds(alice, of: self.bob).last == "changed")
+        #expect(self.error(alice, alice.core.id.description)?.code == .invalidParameter, "this machine itself")
+        #expect(self.error(alice, "")?.code == .invalidParameter)
+    }
+
+    // MARK: The settings' peers
+
+    private static let place = ConfiguredPeer(id: nil, host: "bob.test", port: 1)
+
+    @Test func aConfiguredPeerIsDialledAgainAndAgain() throws {
+        var alice = CoreBench { $0.configuredPeers = [Self.place] }
+        func dials() -> Int { alice.effects.count { $0 == .dialConfigured(Self.place) } }
+        #expect(dials() == 1)
+        let delays = EarshotLimits.redialDelays
+        for attempt in 1...delays.count {
+            alice.handle(.configuredDial(Self.place, .ended(EarshotError(.unavailable, "try \(attempt)"))))
+            let pause = delays[min(attempt, delays.count - 1)]
+            alice.advance(pause - .nanoseconds(1))
+            #expect(dials() == attempt, "not before \(pause)")
+            alice.advance(.nanoseconds(1))
+            #expect(dials() == attempt + 1)
+        }
+        // Once it stands, it is looked at from time to time.
+        let link = try alice.prove(self.bob, name: "bob", isInitiator: true)
+        alice.handle(.configuredDial(Self.place, .answered(self.bob)))
+        alice.handle(.configuredDial(Self.place, .ended(nil)))
+        #expect(try alice.peer(self.bob).sources == [.configured])
+        let count = dials()
+        alice.advance(EarshotLimits.configuredCheck)
+        #expect(dials() == count, "it is connected")
+        // Lost, it is dialled anew, at the latest after the higher peer's pause.
+        alice.lose(link)
+        alice.advance(EarshotLimits.higherPeerDialDelay)
+        #expect(dials() == count + 1)
+    }
+
+    @Test func configuredCheck() throws {
+        let place = ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)
+        var alice = CoreBench()
+        alice.call(.setTrust(.blocked, self.bob.description, until: nil))
+        var settings = CoreSettings.defaults
+        settings.configuredPeers = [place]
+        alice.handle(.settings(settings))
+        alice.call(.setTrust(.unknown, self.bob.description, until: nil))
+        alice.advance(EarshotLimits.configuredCheck - .nanoseconds(1))
+        #expect(!alice.effects.contains(.dialConfigured(place)))
+        alice.advance(.nanoseconds(1))
+        #expect(alice.effects.contains(.dialConfigured(place)))
+        // The settings drop it: nothing is left of it.
+        alice.handle(.settings(.defaults))
+        #expect(alice.core.configuredDials.isEmpty)
+        #expect(try alice.peer(self.bob).addresses == [])
+    }
+
+    /// Another key answers where the settings say: the row is that one's, and what was asked of the former fails for good.
+    @Test func anotherKeyAnswersThere() throws {
+        let place = ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)
+        var alice = CoreBench { $0.configuredPeers = [place] }
+        let sent = try #require(alice.call(.invite(self.bob.description, context: [], timeout: nil))?.invitation)
+        alice.handle(.configuredDial(place, .ended(EarshotError(.identityMismatch, "another key answered"))))
+        #expect(try alice.invitation(sent.id).error == .identityMismatch)
+        #expect(try alice.peer(self.bob).error?.code == .identityMismatch)
+        #expect(alice.effects.contains(.changed(self.bob, .unreachable(EarshotError(.identityMismatch, "another key answered")))))
+    }
+}
