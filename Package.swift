@@ -136,6 +136,19 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
+        // Worlds of peers that run the core, under faults; and the program of Tests/simulate that plays them.
+        .target(
+            name: "Simulation",
+            dependencies: [
+                "EarshotCore", "EarshotWire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "OrderedCollections", package: "swift-collections"),
+            ],
+            path: "Tests/Simulation", exclude: ["Failures", "Mutants"], swiftSettings: settings),
+        .executableTarget(
+            name: "simulate", dependencies: ["Simulation"], path: "Tests/Simulator", swiftSettings: settings),
         // Makes the manual pages; a tool of the build, kept out of both programs.
         .executableTarget(name: "manual", swiftSettings: settings),
         // The library's part of Tests/Benchmarks/run.
@@ -162,7 +175,7 @@ let package = Package(
         .testTarget(
             name: "EarshotCoreTests",
             dependencies: [
-                "EarshotCore", "EarshotWire",
+                "EarshotCore", "EarshotWire", "Simulation",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],

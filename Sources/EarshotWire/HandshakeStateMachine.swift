@@ -13,6 +13,21 @@ package struct ProvenPeer: Sendable, Hashable {
     package let extensions: [HelloExtension]
     /// What both sides signed; the comparison of digits derives from it.
     package let transcript: Transcript
+
+    package init(
+        id: PeerID, displayName: DisplayName, publicKey: [UInt8], signatureScheme: SignatureScheme, version: UInt8,
+        encryption: EncryptionPreference, transport: TransportKind, extensions: [HelloExtension], transcript: Transcript
+    ) {
+        self.id = id
+        self.displayName = displayName
+        self.publicKey = publicKey
+        self.signatureScheme = signatureScheme
+        self.version = version
+        self.encryption = encryption
+        self.transport = transport
+        self.extensions = extensions
+        self.transcript = transcript
+    }
 }
 
 /// Two strangers on a connection prove their keys to each other.

@@ -1,0 +1,76 @@
+import EarshotWire
+import OrderedCollections
+
+/// What tests see of a core, and no other part of the node needs.
+extension NodeCore {
+    /// How much there is of what is bounded, or has to agree with something else.
+    package struct Figures: Sendable, Hashable {
+        package var records = 0
+        /// Listed for nothing but that discovery sees them, as it is counted.
+        package var discovered = 0
+        package var sightings = 0
+        package var mostSightings = 0
+        package var sightingKeys = 0
+        package var links = 0
+        package var mutedLinks = 0
+        package var lateAnswers = 0
+        package var decidedInvitations = 0
+        package var pendingInvitations = 0
+        /// Invitations that a decision is said to be under way about.
+        package var decidingInvitations = 0
+        package var strangersInvitations = 0
+        package var strangersComparisons = 0
+        /// Sessions that are said to be on their way to the disk.
+        package var agreements = 0
+        /// Acceptances by the settings that are said to wait for their turn.
+        package var dueAcceptances = 0
+        package var names = 0
+        package var configured = 0
+        package var deadlines = 0
+        package var dataPaths = 0
+    }
+
+    package var figures: Figures {
+        var figures = Figures()
+        figures.records = self.records.count
+        figures.discovered = self.discoveredOnly.count
+        figures.sightingKeys = self.sightedPeers.count
+        figures.links = self.linkPeers.count
+        figures.mutedLinks = self.mutedLinks.count
+        figures.lateAnswers = self.lateAnswers.count
+        figures.pendingInvitations = self.invitations.pendingCount
+        figures.strangersInvitations = self.strangers.invitations.places.count
+        figures.strangersComparisons = self.strangers.comparisons.places.count
+        figures.names = self.names.count
+        figures.configured = self.configuredDials.count
+        figures.deadlines = self.deadlines.count
+        figures.dataPaths = self.dataPaths.count
+        for record in self.records.values {
+            figures.sightings += record.presence.sightings.count
+            figures.mostSightings = max(figures.mostSightings, record.presence.sightings.count)
+            if record.session.agreement != nil { figures.agreements += 1 }
+            if record.session.isAcceptanceDue { figures.dueAcceptances += 1 }
+        }
+        for invitation in self.invitations.list(all: true) {
+            if invitation.state != .pending { figures.decidedInvitations += 1 }
+            if self.invitations[invitation.id]?.isDeciding == true { figures.decidingInvitations += 1 }
+        }
+        return figures
+    }
+
+    /// Decisions that are not on disk yet.
+    package var undecidedCount: Int { self.decisions.count }
+
+    /// What memory has of what is kept.
+    package var keptPeers: [StoredPeer] { self.records.values.compactMap(\.standing.stored) }
+    package var keptSessions: [StoredSession] { self.records.values.compactMap(\.session.session) }
+
+    /// Whether nobody who asks would be told anything else by the other: of peers, sessions, invitations, comparisons and what is kept.
+    package func showsSame(as other: NodeCore) -> Bool {
+        let (own, others) = (self.peers, other.peers)
+        guard own.count == others.count, zip(own, others).allSatisfy({ $0.id == $1.id && $0.showsSame(as: $1) }) else { return false }
+        return self.sessions == other.sessions && self.invitations(all: true) == other.invitations(all: true)
+            && self.keptPeers == other.keptPeers && self.keptSessions == other.keptSessions
+            && own.allSatisfy { self.verification(of: $0.id) == other.verification(of: $0.id) }
+    }
+}

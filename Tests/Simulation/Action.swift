@@ -1,0 +1,126 @@
+/// What a schedule has happen: a person's wish, a fault, what discovery sees, an attack. Everything else (which link delays what, what a core
+/// draws) follows from the seed and from what happened before.
+///
+/// An action names what it is about by numbers that are taken modulo what there is when its time comes, so that it means something in every
+/// schedule, also in one from which others were dropped.
+package struct Action: Sendable, Hashable {
+    package enum Verb: String, Sendable, Hashable, CaseIterable {
+        // People
+        /// PERSON PEER SECONDS NAMING
+        case invite
+        /// PERSON INVITATION
+        case withdraw
+        /// PERSON INVITATION DECISION ALWAYS
+        case respond
+        /// PERSON INVITATION
+        case await
+        /// PERSON PEER TRUST SECONDS NAMING
+        case trust
+        /// PERSON SESSION
+        case leave
+        /// PERSON PEER SECONDS NAMING
+        case verify
+        /// PERSON PEER: trusts while digits are shown, where they are
+        case match
+        /// PERSON PEER
+        case mismatch
+        /// PERSON PEER
+        case giveUp = "give-up"
+        /// PERSON SETTING VALUE
+        case settings
+        /// PERSON NAME
+        case rename
+        /// PERSON PEER NAMING
+        case ask
+        /// PERSON PEER NEED: another part of the node needs a session, or a connection
+        case need
+        /// PERSON PEER: something is to go over a data connection
+        case move
+        /// PERSON TRANSFER: it has come to its end
+        case moved
+
+        // Machines
+        /// MACHINE EFFECTS MILLISECONDS: stops after so many effects of its next input, and starts again
+        case crash
+        /// MACHINE MILLISECONDS: stops in order, and starts again
+        case restart
+        /// MACHINE MILLISECONDS
+        case suspend
+        /// MACHINE SECONDS: somebody sets its clock
+        case jump
+        /// MACHINE MODE MILLISECONDS
+        case disk
+
+        // The network
+        /// MACHINE MACHINE MILLISECONDS: nothing gets through between the two
+        case part
+        /// LINK: reset for both sides
+        case reset
+        /// LINK SIDE: reset, and one side does not notice
+        case halve
+        /// MACHINE MACHINE MILLISECONDS MILLISECONDS: what passes between the two takes so much longer, for so long
+        case slow
+        /// MACHINE MILLISECONDS: takes no data connections
+        case shut
+
+        // Discovery
+        /// MACHINE PEER INTERFACE
+        case see
+        /// MACHINE PEER INTERFACE
+        case lose
+        /// MACHINE
+        case forget
+        /// MACHINE STATE
+        case discovery
+
+        // Hostile peers
+        /// HOSTILE VICTIM KEY
+        case approach
+        /// HOSTILE LINK COUNT SEED
+        case say
+        /// HOSTILE VICTIM PEER SEED: advertises under another peer's id
+        case forge
+        /// HOSTILE VICTIM COUNT SEED: comes with many keys, and asks with each
+        case swarm
+        /// HOSTILE LINK
+        case hangUp = "hang-up"
+
+        /// How many numbers follow it.
+        package var arity: Int {
+            switch self {
+            case .forget: 1
+            case .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .move, .moved, .restart, .suspend, .jump, .shut,
+                .halve, .discovery, .hangUp:
+                2
+            case .reset: 1
+            case .settings, .ask, .need, .crash, .disk, .part, .see, .lose, .approach: 3
+            case .invite, .respond, .verify, .slow, .say, .forge, .swarm: 4
+            case .trust: 5
+            }
+        }
+
+        /// Whether a person, a program or discovery does it to a machine that works.
+        var needsNode: Bool {
+            switch self {
+            case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
+                .need, .move, .moved, .see, .lose, .forget, .discovery:
+                true
+            case .crash, .restart, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .approach, .say, .forge, .swarm, .hangUp:
+                false
+            }
+        }
+    }
+
+    /// Since the schedule's beginning.
+    package var milliseconds: Int
+    package var verb: Verb
+    package var arguments: [Int]
+
+    package init(_ milliseconds: Int, _ verb: Verb, _ arguments: [Int]) {
+        self.milliseconds = milliseconds
+        self.verb = verb
+        self.arguments = arguments
+    }
+
+    subscript(index: Int) -> Int { self.arguments[index] }
+}

@@ -1,0 +1,104 @@
+import EarshotCore
+import EarshotWire
+
+/// How often each kind of thing came up: one that never does is not tried.
+package struct Counts: Sendable {
+    /// What schedules come to, beside what they have happen.
+    package enum Kind: String, Sendable, CaseIterable {
+        case links, dials
+        case superseded = "links superseded"
+        case lost = "links lost"
+        case dead = "links found dead"
+        case refused = "links refused"
+        case inOrder = "links closed in order"
+        case crossedFrames = "frames that crossed"
+        case violations = "frames out of order"
+        case hostileFrames = "hostile frames"
+        case crashes = "machines stopped"
+        case lostEffects = "effects not carried out"
+        case lostCommits = "commits lost"
+        case orderlyStops = "machines stopped in order"
+        case suspends = "machines suspended"
+        case commits = "commits"
+        case failedCommits = "commits failed"
+        case answers = "answers"
+        case failures = "answers of failure"
+        case accepted = "invitations accepted"
+        case declined = "invitations declined"
+        case timedOut = "invitations timed out"
+        case cancelled = "invitations cancelled"
+        case failed = "invitations failed"
+        case blocked = "peers blocked"
+        case muted = "frames to blocked peers"
+        case sessionsEnded = "sessions ended"
+        case trustEnded = "trust that ended by itself"
+        case digits = "digits shown"
+        case matches = "digits matched"
+        case mismatches = "digits differed"
+        case comparisonsFailed = "comparisons failed"
+        case dataUsed = "data connections used"
+        case dataWithout = "transfers without"
+        case agreed = "pairs in a session at the end"
+        case apart = "pairs in none at the end"
+    }
+
+    private var actions: [Action.Verb: Int] = [:]
+    private var kinds: [Kind: Int] = [:]
+
+    package init() {}
+
+    package subscript(verb: Action.Verb) -> Int {
+        get { self.actions[verb] ?? 0 }
+        set { self.actions[verb] = newValue }
+    }
+
+    package subscript(kind: Kind) -> Int {
+        get { self.kinds[kind] ?? 0 }
+        set { self.kinds[kind] = newValue }
+    }
+
+    /// In an order that is always the same.
+    package var all: [(name: String, count: Int)] {
+        Action.Verb.allCases.map { ($0.rawValue, self[$0]) } + Kind.allCases.map { ($0.rawValue, self[$0]) }
+    }
+
+    package mutating func add(_ other: Counts) {
+        for verb in Action.Verb.allCases { self[verb] += other[verb] }
+        for kind in Kind.allCases { self[kind] += other[kind] }
+    }
+
+    mutating func note(_ end: LinkEnd) {
+        switch end {
+        case .lost: self[.lost] += 1
+        case .dead: self[.dead] += 1
+        case .refused: self[.refused] += 1
+        case .inOrder: self[.inOrder] += 1
+        }
+    }
+
+    mutating func note(_ effect: Effect) {
+        switch effect {
+        case .answer(_, .failure): self[.failures] += 1
+        case .answer: self[.answers] += 1
+        case .publish(.invitationResolved(let invitation)):
+            switch invitation.state {
+            case .accepted: self[.accepted] += 1
+            case .declined: self[.declined] += 1
+            case .timedOut: self[.timedOut] += 1
+            case .cancelled: self[.cancelled] += 1
+            case .failed: self[.failed] += 1
+            case .pending: break
+            }
+        case .publish(.sessionChanged(_, ended: true)): self[.sessionsEnded] += 1
+        case .publish(.verificationChanged(let verification)):
+            switch verification.state {
+            case .ready: self[.digits] += 1
+            case .mismatched: self[.mismatches] += 1
+            case .failed, .timedOut: self[.comparisonsFailed] += 1
+            case .none, .requested, .waiting, .matched, .cancelled: break
+            }
+        case .log(let notice): if notice.text == "trust has ended" { self[.trustEnded] += 1 }
+        default: break
+        }
+    }
+}

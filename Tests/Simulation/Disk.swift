@@ -1,0 +1,62 @@
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// What one machine has committed: the store's tables of peers and sessions, as `Store+State.swift` keeps them. It outlives the machine's
+/// stops; what was asked for and not committed by then is gone.
+struct Disk: Sendable {
+    /// What becomes of the transactions to come.
+    enum Mode: Int, Sendable {
+        case slow, failing, full
+    }
+
+    private(set) var peers: OrderedDictionary<PeerID, StoredPeer> = [:]
+    private(set) var sessions: [StoredSession] = []
+    var mode: Mode?
+    /// Until when that lasts.
+    var modeEnd: Instant = .zero
+    /// Not committed yet, in their order.
+    var pending: [(commit: CommitID, operations: [StoreOperation])] = []
+    /// Of whom memory has what could not be written: the core notes some things in passing, and goes on without them until the next decision.
+    var unkept: OrderedSet<PeerID> = []
+
+    func session(with peer: PeerID) -> StoredSession? { self.sessions.first { $0.members.dropFirst().contains(peer) } }
+
+    /// All of them, or none and why.
+    mutating func apply(_ operations: [StoreOperation]) -> EarshotError? {
+        switch self.mode {
+        case .failing: return EarshotError(.storage, "the disk has failed")
+        case .full: return EarshotError(.storage, "the disk is full")
+        case .slow, nil: break
+        }
+        let (peers, sessions) = (self.peers, self.sessions)
+        for operation in operations {
+            switch operation {
+            case .putPeer(let peer): self.peers[peer.id] = peer
+            case .removePeer(let peer): self.peers.removeValue(forKey: peer)
+            case .putSession(let session):
+                let members = session.members.dropFirst()
+                guard !self.sessions.contains(where: { $0.id == session.id && $0.members.dropFirst() != members }) else {
+                    (self.peers, self.sessions) = (peers, sessions)
+                    return EarshotError(.storage, "another peer has a session of that id")
+                }
+                self.sessions.removeAll { $0.members.dropFirst() == members }
+                self.sessions.append(session)
+            case .removeSession(let peer):
+                self.sessions.removeAll { $0.members.dropFirst().contains(peer) }
+                if self.peers[peer]?.isDecided == false { self.peers.removeValue(forKey: peer) }
+            }
+        }
+        return nil
+    }
+
+    /// What a machine starts from. Peers that no person has decided about, and that have no session, are forgotten.
+    mutating func load() -> (peers: [StoredPeer], sessions: [StoredSession]) {
+        for peer in Array(self.peers.values) where !peer.isDecided && self.session(with: peer.id) == nil {
+            self.peers.removeValue(forKey: peer.id)
+        }
+        self.pending = []
+        self.unkept = []
+        return (self.peers.values.sorted { $0.id < $1.id }, self.sessions.sorted { ($0.createdAt, $0.id.high) < ($1.createdAt, $1.id.high) })
+    }
+}

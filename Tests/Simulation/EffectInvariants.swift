@@ -1,0 +1,184 @@
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// What has to hold of every effect when it is carried out.
+extension World {
+    mutating func check(_ effect: Effect, of machine: Int, _ input: Input) {
+        switch effect {
+        case .send(let link, let frames):
+            guard let peer = self.checkLink(link, of: machine, effect, input) else { return }
+            for frame in frames { self.check(frame, on: link, to: peer, of: machine) }
+        case .close(let link, _): _ = self.checkLink(link, of: machine, effect, input)
+        case .answer(let call, let answer): self.check(answer, to: call, of: machine)
+        case .hold(let hold, let link, _):
+            _ = self.checkLink(link, of: machine, effect, input)
+            if self.machines[machine].holds.contains(hold) { self.fail(.holds, "\(machine) charges \(hold) twice") }
+        case .release(let hold):
+            if !self.machines[machine].holds.contains(hold) { self.fail(.holds, "\(machine) gives \(hold) back, which is not charged") }
+        case .dial(let peer, _):
+            if self.isBlocked(peer, by: machine) { self.fail(.blocked, "\(machine) dials a blocked peer") }
+        case .publish(let event): self.check(event, of: machine)
+        case .dataPath(let transfer, .use):
+            if self.machines[machine].data.attached == nil {
+                self.fail(.dataPaths, "\(machine) uses a data connection for \(transfer) that is not there")
+            }
+        case .dialConfigured, .commit, .pin, .changed, .log, .dataPath: break
+        }
+    }
+
+    /// A connection is there from the moment that the core hears of its proof; the input that tells of its end is the last whose effects may
+    /// speak of it, since what was due by then comes first.
+    private mutating func checkLink(_ link: LinkID, of machine: Int, _ effect: Effect, _ input: Input) -> PeerID? {
+        if let peer = self.machines[machine].links[link] { return peer }
+        self.fail(.links, "\(machine) has \(effect), and there is no such connection, after \(input)")
+        return nil
+    }
+
+    /// Blocked before this input and still.
+    private func isBlocked(_ peer: PeerID, by machine: Int) -> Bool {
+        self.machines[machine].blocked.contains(peer) && self.machines[machine].core?.facts(of: peer)?.trust == .blocked
+    }
+
+    // MARK: What peers are told
+
+    private mutating func check(_ frame: Frame, on link: LinkID, to peer: PeerID, of machine: Int) {
+        self.overhear(frame)
+        switch frame {
+        case .inviteAnswer(let answer):
+            guard case .accepted(let session) = answer.decision else { break }
+            self.checkTold(session, to: peer, of: machine, "accepted")
+        case .sessionResume(let session): self.checkTold(session, to: peer, of: machine, "resumed")
+        default: break
+        }
+        guard self.isBlocked(peer, by: machine) else { return }
+        self.counts[.muted] += 1
+        switch frame {
+        case .inviteAnswer(let answer):
+            switch answer.decision {
+            case .declined:
+                // As long as a person takes.
+                guard let asked = self.machines[machine].asked[answer.id] else { return }
+                if self.clock.now - asked < .milliseconds(EarshotLimits.blockedAnswerMilliseconds.lowerBound) {
+                    self.fail(.blocked, "\(machine) declines a blocked peer's invitation at once")
+                }
+            case .busy: break
+            case .accepted: self.fail(.blocked, "\(machine) accepts a blocked peer's invitation")
+            }
+        case .sessionEnd, .messageReceipts, .resourceRefuse, .streamRefuse: break
+        default: self.fail(.blocked, "\(machine) sends a blocked peer \(frame)")
+        }
+    }
+
+    /// A session that this side has made is on disk before the peer hears of it; one that the peer has named is its own.
+    private mutating func checkTold(_ session: SessionID, to peer: PeerID, of machine: Int, _ words: String) {
+        if self.machines[machine].disk.session(with: peer)?.id == session { return }
+        if self.machines[machine].named[peer]?.contains(session) == true { return }
+        self.fail(.committed, "\(machine) tells \(peer) that \(session) is \(words), which is not on disk")
+    }
+
+    /// What a frame that the core hears says about its sender.
+    mutating func note(_ frame: Frame, from peer: PeerID, at machine: Int) {
+        self.overhear(frame)
+        switch frame {
+        case .inviteAnswer(let answer): if case .accepted(let session) = answer.decision { self.machines[machine].named[peer, default: []].append(session) }
+        case .sessionResume(let session): self.machines[machine].named[peer, default: []].append(session)
+        default: break
+        }
+    }
+
+    /// Hostile peers may get hold of any id that was ever sent.
+    private mutating func overhear(_ frame: Frame) {
+        switch frame {
+        case .invite(let invite): self.invitationIDs.append(invite.id)
+        case .sessionResume(let session), .sessionEnd(let session): self.sessionIDs.append(session)
+        default: return
+        }
+        if self.invitationIDs.count > 16 { self.invitationIDs.removeFirst() }
+        if self.sessionIDs.count > 16 { self.sessionIDs.removeFirst() }
+    }
+
+    // MARK: What callers are told
+
+    private mutating func check(_ answer: Answer, to call: CallID, of machine: Int) {
+        guard let open = self.machines[machine].calls.first(where: { $0.id == call }) else {
+            return self.fail(.answers, "\(machine) answers \(call), which nobody waits for: \(answer)")
+        }
+        let disk = self.machines[machine].disk
+        switch (open.command, answer) {
+        case (_, .failure): break
+        case (.setTrust(let trust, _, let until), .peer(let peer)):
+            self.machines[machine].opinions[peer.id] = Machine.Opinion(trust: trust, until: until)
+            if trust == .blocked { self.counts[.blocked] += 1 }
+            guard disk.peers[peer.id]?.trust == trust, disk.peers[peer.id]?.trustedUntil == until else {
+                return self.fail(.committed, "\(machine) answers that \(peer.id) is \(trust), which is not on disk")
+            }
+        case (.leave(let session), .done):
+            if disk.sessions.contains(where: { $0.id == session }) {
+                self.fail(.committed, "\(machine) answers that \(session) has ended, which is on disk")
+            }
+        case (.endVerification(_, mismatch: true), .verification(let verification)):
+            if let opinion = self.machines[machine].opinions[verification.peerID], opinion.trust == .trusted {
+                self.machines[machine].opinions[verification.peerID] = Machine.Opinion(trust: .unknown, until: nil)
+            }
+            if disk.peers[verification.peerID]?.verified != .mismatched {
+                self.fail(.committed, "\(machine) answers that digits differed, which is not on disk")
+            }
+        case (.respond(_, .block, _), .invitation(let invitation)):
+            self.machines[machine].opinions[invitation.peerID] = Machine.Opinion(trust: .blocked, until: nil)
+            self.counts[.blocked] += 1
+            if disk.peers[invitation.peerID]?.trust != .blocked {
+                self.fail(.committed, "\(machine) answers that \(invitation.peerID) is blocked, which is not on disk")
+            }
+        case (.respond(_, .accept, let always), .invitation(let invitation)):
+            let stored = disk.peers[invitation.peerID]
+            if always { self.machines[machine].opinions[invitation.peerID] = Machine.Opinion(trust: .trusted, until: nil) }
+            if invitation.state != .accepted || disk.session(with: invitation.peerID)?.id != invitation.sessionID
+                || always && stored?.trust != .trusted
+            {
+                self.fail(.committed, "\(machine) answers that \(invitation) is accepted, which is not on disk")
+            }
+        case (.invite, .invitation(let invitation)):
+            if invitation.direction == .incoming, disk.session(with: invitation.peerID)?.id != invitation.sessionID {
+                self.fail(.committed, "\(machine) answers that \(invitation) is accepted, which is not on disk")
+            }
+        case (.respond(_, .reject, _), .invitation), (.withdraw, .invitation), (.awaitInvitation, .invitation), (.verify, .verification),
+            (.endVerification(_, mismatch: false), .verification):
+            break
+        default: self.fail(.answers, "\(machine) answers \(open.command) with \(answer)")
+        }
+    }
+
+    // MARK: What readers of events are told
+
+    private mutating func check(_ event: CoreEvent, of machine: Int) {
+        let peer: PeerID
+        switch event {
+        case .peerFound(let found), .peerChanged(let found), .peerLost(let found): peer = found.id
+        case .invitationReceived(let invitation), .invitationResolved(let invitation): peer = invitation.peerID
+        case .verificationChanged(let verification): peer = verification.peerID
+        case .sessionChanged(let session, let ended):
+            if !ended { self.checkMembers(of: session, at: machine) }
+            peer = session.members.first?.peerID ?? self.machines[machine].id
+        case .discoveryChanged: return
+        }
+        guard self.isBlocked(peer, by: machine) else { return }
+        // That it is there is told once a start: who reads events from there on knows nothing yet.
+        let isFirst = !self.machines[machine].shownBlocked.contains(peer)
+        self.machines[machine].shownBlocked.append(peer)
+        if case .peerFound = event, isFirst { return }
+        if case .peerChanged = event, isFirst { return }
+        self.fail(.blocked, "\(machine) publishes \(event) of a blocked peer")
+    }
+
+    /// No two honest machines have one id for sessions of other members.
+    private mutating func checkMembers(of session: Session, at machine: Int) {
+        guard let other = session.members.first.flatMap({ self.machine(of: $0.peerID) }), !self.machines[other].isHostile else { return }
+        for third in 0..<self.schedule.honest where third != machine {
+            for held in self.machines[third].core?.keptSessions ?? [] where held.id == session.id {
+                let isSame = third == other && held.members.contains(self.machines[machine].id)
+                if !isSame { self.fail(.sessions, "\(machine) and \(third) have \(session.id) with different members") }
+            }
+        }
+    }
+}

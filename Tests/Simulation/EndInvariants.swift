@@ -1,0 +1,58 @@
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// What has to hold when the faults have stopped and everything has come to rest.
+extension World {
+    mutating func checkEnd() {
+        guard self.violation == nil else { return }
+        for machine in 0..<self.schedule.honest {
+            let own = self.machines[machine]
+            guard let core = own.core else { return self.fail(.answers, "\(machine) has not started again") }
+            if core.undecidedCount > 0 || !own.disk.pending.isEmpty {
+                return self.fail(.kept, "\(machine) has decisions under way that come to no end")
+            }
+            if let hold = own.holds.first { return self.fail(.holds, "\(machine) never gives \(hold) back") }
+            for call in own.calls {
+                if case .awaitInvitation(let id) = call.command, (try? core.invitation(id))?.state == .pending { continue }
+                return self.fail(.answers, "\(machine) never answers \(call.command)")
+            }
+            let wall = self.clock.now(skew: own.skew).wall
+            // A clock that was set makes the shown end another one than that by which it ends: a day of grace.
+            let overdue = core.invitations(all: false).first { own.skew == .zero && $0.end + .seconds(2) < wall }
+            if let overdue { return self.fail(.deadlines, "\(machine) still has \(overdue), whose time is over") }
+            self.checkTransfers(of: machine)
+            for other in 0..<machine { self.checkPair(machine, other) }
+        }
+    }
+
+    /// Each session is the same on both sides, and carried.
+    private mutating func checkPair(_ one: Int, _ other: Int) {
+        guard let core = self.machines[one].core, let far = self.machines[other].core else { return }
+        let (own, theirs) = (core.facts(of: self.machines[other].id), far.facts(of: self.machines[one].id))
+        guard own?.session == theirs?.session else {
+            let words = "\(own?.session?.description ?? "none") and \(theirs?.session?.description ?? "none")"
+            return self.fail(.agreement, "\(one) and \(other) are in different sessions: \(words)")
+        }
+        guard own?.session != nil else {
+            self.counts[.apart] += 1
+            return
+        }
+        self.counts[.agreed] += 1
+        guard own?.isAttached == true, theirs?.isAttached == true else {
+            return self.fail(.agreement, "\(one) and \(other) are in a session that is not attached")
+        }
+    }
+
+    private mutating func checkTransfers(of machine: Int) {
+        for (attempt, hearer) in self.machines[machine].data.hearers {
+            guard hearer.isTold else { return self.fail(.dataPaths, "\(machine) is never told what has become of \(attempt)") }
+            guard let connection = hearer.connection else { continue }
+            let users = self.dataConnections[connection].users
+            if users.count != 2 { self.fail(.dataPaths, "\(hearer.transfer) is on a connection that \(users) alone use") }
+        }
+        if !self.machines[machine].data.tickets.isEmpty, self.machines[machine].core?.figures.dataPaths == 0 {
+            self.fail(.dataPaths, "\(machine) still lets somebody dial, for nothing")
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// What has to hold at every step: to add one, give it a name in ``Violation/Invariant``, check it here or in `EndInvariants.swift`, and add a
+/// mutant to `Mutants` that only it finds.
+extension World {
+    /// What of a core is remembered while it deals with an input.
+    struct Before {
+        var core: NodeCore?
+        var undecided = 0
+    }
+
+    func look(at machine: Int, before input: Input) -> Before {
+        guard let core = self.machines[machine].core else { return Before() }
+        switch input {
+        case .call, .committed(_, .some): return Before(core: core, undecided: core.undecidedCount)
+        default: return Before()
+        }
+    }
+
+    // MARK: The whole of an input
+
+    mutating func check(_ input: Input, _ effects: [Effect], of machine: Int, at now: Now, _ before: Before) {
+        guard let after = self.machines[machine].core else { return }
+        if let next = after.nextDeadline, next <= now.monotonic {
+            self.fail(.deadlines, "\(machine) has left something that is due, after \(input)")
+        }
+        switch input {
+        case .call(let call, let command):
+            guard effects.contains(where: { if case .answer(call, .failure) = $0 { true } else { false } }) else { return }
+            if before.core?.showsSame(as: after) == false {
+                self.fail(.unchanged, "\(machine) has failed \(command), and something is another than before")
+            }
+        case .committed(_, .some):
+            let failures = effects.count { if case .answer(_, .failure) = $0 { true } else { false } }
+            guard failures == 1, before.undecided == 1, after.undecidedCount == 0 else { return }
+            if before.core?.showsSame(as: after) == false {
+                self.fail(.unchanged, "\(machine) has told that something could not be kept, and it is another than before")
+            }
+        default: break
+        }
+    }
+
+    /// When the effects of an input are carried out.
+    mutating func checkRest(of machine: Int, at now: Now, _ input: Input) {
+        guard self.violation == nil, let core = self.machines[machine].core else { return }
+        self.machines[machine].latestWall = max(self.machines[machine].latestWall, now.wall)
+        self.checkLimits(of: machine, core)
+        switch input {
+        case .deadline, .need, .dataPath: break
+        case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:
+            self.machines[machine].blocked = core.keptPeers.filter { $0.trust == .blocked }.map(\.id)
+            guard core.undecidedCount == 0, self.machines[machine].disk.pending.isEmpty else { return }
+            self.checkKept(of: machine, core)
+            self.checkOpinions(of: machine, afterStart: false)
+        }
+    }
+
+    /// Memory and disk agree but for times of day, which are written when something else is.
+    private mutating func checkKept(of machine: Int, _ core: NodeCore) {
+        let figures = core.figures
+        if figures.agreements + figures.dueAcceptances + figures.decidingInvitations > 0 {
+            self.fail(.kept, "\(machine) believes that a decision is under way, and none is")
+        }
+        let disk = self.machines[machine].disk
+        let peers = core.keptPeers
+        for peer in peers where !disk.unkept.contains(peer.id) {
+            guard let there = disk.peers[peer.id], peer.isSame(as: there) else {
+                let there = disk.peers[peer.id].map { "\($0)" } ?? "nothing"
+                return self.fail(.kept, "\(machine) has \(peer) in memory, and \(there) on disk")
+            }
+        }
+        for peer in disk.peers.values where !disk.unkept.contains(peer.id) && !peers.contains(where: { $0.id == peer.id }) {
+            self.fail(.kept, "\(machine) has \(peer) on disk alone")
+        }
+        let sessions = core.keptSessions
+        for session in sessions where !disk.sessions.contains(session) && !disk.unkept.contains(session.members.last ?? core.id) {
+            self.fail(.kept, "\(machine) has \(session) in memory alone")
+        }
+        for session in disk.sessions where !sessions.contains(session) && !disk.unkept.contains(session.members.last ?? core.id) {
+            self.fail(.kept, "\(machine) has \(session) on disk alone")
+        }
+    }
+
+    private mutating func checkLimits(of machine: Int, _ core: NodeCore) {
+        let figures = core.figures
+        // At one address as many as come at once and then one an interval, as long as they wait.
+        let addresses = 3 * self.schedule.hostile + self.schedule.honest
+        let asking = EarshotLimits.askingBurstPerAddress + 3_000 / 250 + 1
+        let limits: [(String, Int, Int)] = [
+            ("discovered peers", figures.discovered, EarshotLimits.discoveredPeers),
+            ("sightings of a peer", figures.mostSightings, EarshotLimits.sightingsPerPeer),
+            ("strangers' invitations", figures.strangersInvitations, EarshotLimits.pendingInvitations),
+            ("strangers' comparisons", figures.strangersComparisons, EarshotLimits.comparisonRequests),
+            ("decided invitations", figures.decidedInvitations, EarshotLimits.decidedInvitations),
+            ("late answers", figures.lateAnswers, asking * addresses),
+            ("sightings by key", figures.sightingKeys, figures.sightings),
+            ("connections", figures.links, self.machines[machine].links.count),
+            ("muted connections", figures.mutedLinks, figures.links),
+            ("names", figures.names, 2 * figures.records),
+            (
+                "deadlines", figures.deadlines,
+                // Of a peer its grace, its dial, its trust, its comparison and a step of that.
+                5 * figures.records + 2 * figures.pendingInvitations + figures.links + figures.lateAnswers + figures.configured
+                    + figures.dataPaths
+            ),
+        ]
+        for (what, count, limit) in limits where count > limit {
+            self.fail(.limits, "\(machine) has \(count) \(what), of at most \(limit)")
+        }
+    }
+
+    // MARK: Opinions
+
+    /// Trust is what persons have been told that it is, and what has ended by itself.
+    mutating func checkOpinions(of machine: Int, afterStart: Bool) {
+        guard let core = self.machines[machine].core else { return }
+        let latest = self.machines[machine].latestWall
+        let disk = self.machines[machine].disk
+        let kept = core.keptPeers
+        for peer in kept where self.machines[machine].opinions[peer.id] == nil {
+            self.machines[machine].opinions[peer.id] = Machine.Opinion(trust: .unknown, until: nil)
+        }
+        for (id, opinion) in self.machines[machine].opinions {
+            let stored = kept.first { $0.id == id }
+            let trust = stored?.trust ?? .unknown
+            guard trust != opinion.trust else {
+                self.machines[machine].opinions[id]?.doubts = []
+                continue
+            }
+            let hasEnded = opinion.trust == .trusted && trust == .unknown && opinion.until.map { $0 <= latest } == true
+            let isMismatched = opinion.trust == .trusted && trust == .unknown && stored?.verified == .mismatched
+            let isUnkept = disk.unkept.contains(id)
+            guard hasEnded || isMismatched || isUnkept || opinion.doubts.contains(trust) else {
+                let words = afterStart ? "after its start" : "now"
+                return self.fail(.opinions, "\(machine) takes \(id) for \(trust) \(words), and answered \(opinion.trust)")
+            }
+            self.machines[machine].opinions[id] = Machine.Opinion(trust: trust, until: stored?.trustedUntil)
+        }
+    }
+
+    /// It stops: whoever waits for an answer does not learn what has become of what they asked.
+    mutating func doubt(_ machine: Int) {
+        guard let core = self.machines[machine].core else { return }
+        for call in self.machines[machine].calls {
+            switch call.command {
+            case .setTrust(let trust, let name, _): if let id = try? core.resolve(name) { self.doubt(machine, id, trust) }
+            case .respond(let invitation, let decision, let always):
+                guard let peer = try? core.invitation(invitation).peerID else { continue }
+                if decision == .block { self.doubt(machine, peer, .blocked) }
+                if decision == .accept, always { self.doubt(machine, peer, .trusted) }
+            case .endVerification(let name, mismatch: true): if let id = try? core.resolve(name) { self.doubt(machine, id, .unknown) }
+            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification: break
+            }
+        }
+    }
+
+    private mutating func doubt(_ machine: Int, _ peer: PeerID, _ trust: Trust) {
+        self.machines[machine].opinions[peer, default: Machine.Opinion(trust: .unknown, until: nil)].doubts.append(trust)
+    }
+}
+
+extension StoredPeer {
+    /// But for times of day.
+    fileprivate func isSame(as other: StoredPeer) -> Bool {
+        self.trust == other.trust && self.spokenTLS == other.spokenTLS && self.isProven == other.isProven
+            && self.isDecided == other.isDecided && self.trustedUntil == other.trustedUntil && self.verified == other.verified
+            && self.name == other.name
+    }
+}

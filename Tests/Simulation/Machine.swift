@@ -1,0 +1,128 @@
+import DequeModule
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// One machine of a world: what is there while its daemon runs, and what outlives that.
+struct Machine {
+    let index: Int
+    let isHostile: Bool
+    /// A hostile machine has many; of an honest one there is the first alone.
+    let identities: [PeerID]
+    var name: String
+    var settings: CoreSettings
+    var disk = Disk()
+    /// How far its wall clock is set wrong.
+    var skew: Duration = .zero
+    /// What persons here believe to have decided, by the answers that they had.
+    var opinions: OrderedDictionary<PeerID, Opinion> = [:]
+    /// How often the daemon was started.
+    var run = 0
+    var suspendedUntil: Instant?
+    /// What has happened to it while it was suspended.
+    var missed: [Happening] = []
+    /// Until when it takes no data connections.
+    var shutUntil = Instant.zero
+    /// It stops after so many effects of its next input, and starts again so much later.
+    var crash: (effects: Int, pause: Duration)?
+
+    // While it runs
+    var core: NodeCore?
+    var pins = PinnedPeers()
+    var inputs: Deque<Input> = []
+    var isCarryingOut = false
+    var timer: (at: MonotonicInstant, number: Int)?
+    var timers = 0
+    var calls: [OpenCall] = []
+    var lastCall: UInt64 = 0
+    var isStopping = false
+    /// Its control connections that the core knows of, and whose they are.
+    var links: OrderedDictionary<LinkID, PeerID> = [:]
+    var holds: OrderedSet<HoldID> = []
+    /// Peers that were blocked when the last input had been dealt with.
+    var blocked: [PeerID] = []
+    /// The latest time that its wall clock has shown.
+    var latestWall = WallTime(milliseconds: 0)
+    /// When a blocked peer has asked something.
+    var asked: OrderedDictionary<InvitationID, Instant> = [:]
+    /// Blocked peers of which readers of events have heard since the start.
+    var shownBlocked: [PeerID] = []
+    /// Sessions that peers have named on their connections since the start.
+    var named: OrderedDictionary<PeerID, [SessionID]> = [:]
+    var data = DataSide()
+
+    var id: PeerID { self.identities[0] }
+
+    /// What a person has decided about a peer, as far as was answered.
+    struct Opinion {
+        var trust: Trust
+        var until: WallTime?
+        /// What it may be instead: the machine stopped before it was answered.
+        var doubts: [Trust] = []
+    }
+
+    struct OpenCall {
+        let id: CallID
+        let command: Command
+        let at: Instant
+    }
+
+    /// What is gone when the daemon ends.
+    mutating func powerOff() {
+        self.core = nil
+        self.pins = PinnedPeers()
+        self.inputs = []
+        self.timer = nil
+        self.calls = []
+        self.isStopping = false
+        self.links = [:]
+        self.holds = []
+        self.blocked = []
+        self.shownBlocked = []
+        self.named = [:]
+        self.asked = [:]
+        self.data = DataSide()
+        self.crash = nil
+        self.missed = []
+    }
+}
+
+/// Simulated time, since the world began.
+typealias Instant = Duration
+
+/// What is to happen at some time. A machine is named with its run: what was meant for an earlier one comes to nothing.
+enum Happening {
+    case action(Action)
+    case input(Int, run: Int, Input)
+    case timer(Int, run: Int, number: Int)
+    case commits(Int, run: Int)
+    case starts(Int)
+    case resumes(Int)
+    case drains(Int, run: Int)
+    /// The next address of a dial is tried, or has answered.
+    case dials(Int)
+    case answers(dial: Int, machine: Int)
+    case proven(link: Int, side: Int, dial: Int?)
+    case arrives(link: Int, side: Int)
+    case breaks(link: Int, side: Int, LinkEnd)
+    /// Whether the other side still gives signs of life.
+    case listens(link: Int, side: Int)
+    case hangsUp(link: Int)
+    case dataDials(DataDial)
+    case dataAttached(Int, run: Int, TransferID, attempt: UInt64, connection: Int)
+    case dataLost(Int, run: Int, TransferID, attempt: UInt64)
+
+    /// Which machine has to be awake for it.
+    func machine(_ links: [Wire], _ dials: [Dial]) -> Int? {
+        switch self {
+        case .action, .starts, .resumes, .hangsUp: nil
+        case .input(let machine, _, _), .timer(let machine, _, _), .commits(let machine, _), .drains(let machine, _),
+            .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _, _):
+            machine
+        case .dials(let dial), .answers(let dial, _): dials[dial].machine
+        case .proven(let link, let side, _), .arrives(let link, let side), .breaks(let link, let side, _), .listens(let link, let side):
+            links[link].ends[side].machine
+        case .dataDials(let dial): dial.from
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/// Makes up what happens, one action after the other: which ones, when and to whom follows from the seed alone.
+struct ScheduleMaker {
+    private var random: SplitMix64
+    private let honest: Int
+    private let hostile: Int
+    private var milliseconds = 0
+    /// How often each verb comes, so that one schedule is about invitations and another about crashes.
+    private var weights: [(verb: Action.Verb, weight: Int)]
+    private let total: Int
+    /// Two peers that most of it is about: what happens to one pair in short order is what goes wrong.
+    private let favourites: [Int]
+
+    init(_ schedule: Schedule) {
+        var random = SplitMix64(seed: schedule.seed, 1)
+        self.honest = schedule.honest
+        self.hostile = schedule.hostile
+        self.favourites = [random.below(schedule.honest), random.below(schedule.machines)]
+        self.weights = Action.Verb.allCases.map { verb in
+            let isPossible = schedule.hostile > 0 || !Self.hostileVerbs.contains(verb)
+            return (verb, isPossible ? Self.weight(verb) * random.one(of: [0, 1, 1, 2, 4]) : 0)
+        }
+        self.total = max(1, self.weights.reduce(0) { $0 + $1.weight })
+        self.random = random
+    }
+
+    private static let hostileVerbs: [Action.Verb] = [.approach, .say, .forge, .swarm, .hangUp]
+
+    private static func weight(_ verb: Action.Verb) -> Int {
+        switch verb {
+        case .invite: 24
+        case .respond, .see: 20
+        case .trust: 14
+        case .approach, .say: 12
+        case .verify: 10
+        case .match, .need, .move: 8
+        case .withdraw, .await, .leave, .settings, .reset, .crash, .disk, .lose: 6
+        case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved: 4
+        case .rename, .restart, .jump, .slow, .shut, .forget, .discovery, .hangUp: 3
+        case .swarm: 1
+        }
+    }
+
+    mutating func next() -> Action {
+        // Mostly while other things are under way; now and then long enough for what comes due.
+        switch self.random.below(200) {
+        case 0..<4: self.milliseconds += self.random.number(in: 5_000...40_000)
+        case 4: self.milliseconds += self.random.one(of: [60_000, 130_000, 700_000])
+        case 5..<60: self.milliseconds += self.random.number(in: 200...2_000)
+        default: self.milliseconds += self.random.number(in: 0...40)
+        }
+        var place = self.random.below(self.total)
+        var verb = Action.Verb.invite
+        for (candidate, weight) in self.weights {
+            guard place >= weight else {
+                verb = candidate
+                break
+            }
+            place -= weight
+        }
+        return Action(self.milliseconds, verb, self.arguments(of: verb))
+    }
+
+    private mutating func person() -> Int { self.random.chance(60) ? self.favourites[0] : self.random.below(self.honest) }
+    private mutating func peer() -> Int {
+        self.random.chance(60) ? self.random.one(of: self.favourites) : self.random.below(self.honest + self.hostile)
+    }
+    private mutating func attacker() -> Int { self.honest + self.random.below(max(1, self.hostile)) }
+    private mutating func any() -> Int { self.random.below(1 << 20) }
+    private mutating func naming() -> Int { self.random.one(of: [0, 0, 0, 1, 2]) }
+    private mutating func duration() -> Int { self.random.one(of: [20, 20, 300, 300, 300, 3_000, 3_000, 12_000, 45_000]) }
+
+    private mutating func arguments(of verb: Action.Verb) -> [Int] {
+        switch verb {
+        case .invite, .verify: [self.person(), self.peer(), self.random.one(of: [0, 1, 5, 30, 60]), self.naming()]
+        case .withdraw, .await, .leave, .moved: [self.person(), self.any()]
+        case .respond: [self.person(), self.any(), self.random.one(of: [0, 0, 0, 0, 1, 2]), self.random.below(2)]
+        case .trust:
+            [self.person(), self.peer(), self.random.one(of: [0, 0, 0, 1, 2, 2]), self.random.one(of: [0, 0, 1, 10, 900]), self.naming()]
+        case .match, .mismatch, .giveUp, .move: [self.person(), self.peer()]
+        case .settings: [self.person(), self.random.below(6), self.any()]
+        case .rename: [self.person(), self.any()]
+        case .ask: [self.person(), self.peer(), self.naming()]
+        case .need: [self.person(), self.peer(), self.random.below(4)]
+        case .crash: [self.person(), self.random.below(8), self.duration()]
+        case .restart, .suspend, .shut: [self.person(), self.duration()]
+        case .jump: [self.person(), self.random.one(of: [-100_000, -3_600, -30, 5, 3_600, 1_000_000])]
+        case .disk: [self.person(), self.random.below(3), self.duration()]
+        case .part: [self.person(), self.peer(), self.duration()]
+        case .reset: [self.any()]
+        case .halve: [self.any(), self.random.below(2)]
+        case .slow: [self.person(), self.peer(), self.random.one(of: [20, 200, 1_500]), self.duration()]
+        case .see, .lose: [self.person(), self.peer(), self.random.below(3)]
+        case .forget: [self.person()]
+        case .discovery: [self.person(), self.random.below(3)]
+        case .approach: [self.attacker(), self.person(), self.random.one(of: [0, 0, 0, 1, 2, 3])]
+        case .say: [self.attacker(), self.any(), self.random.one(of: [1, 1, 2, 5, 40]), self.any()]
+        case .forge: [self.attacker(), self.person(), self.peer(), self.any()]
+        case .swarm: [self.attacker(), self.person(), self.random.one(of: [6, 20, 60]), self.any()]
+        case .hangUp: [self.attacker(), self.any()]
+        }
+    }
+}

@@ -1,0 +1,76 @@
+/// Plays worlds by their seeds, and shortens what breaks one.
+package struct Simulator {
+    /// How many schedules a world plays, each from its beginning, and how long one is before the faults stop.
+    package static let schedules = 4
+    package static let steps = 300
+
+    /// What breaks a world.
+    package struct Failure {
+        package let seed: UInt64
+        package let schedule: Schedule
+        package let violation: Violation
+    }
+
+    package private(set) var counts = Counts()
+    package private(set) var worlds = 0
+    package private(set) var played = 0
+    package private(set) var steps = 0
+    private let nodes: Int?
+    private let trace: Trace?
+
+    package init(nodes: Int? = nil, trace: Trace? = nil) {
+        self.nodes = nodes
+        self.trace = trace
+    }
+
+    /// The world of a seed: from two machines to eight, some of them hostile, most worlds small.
+    package mutating func play(seed: UInt64) -> Failure? {
+        self.worlds += 1
+        var random = SplitMix64(seed: seed)
+        let nodes = self.nodes ?? random.one(of: [2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 8])
+        let hostile = nodes == 2 ? random.one(of: [0, 0, 1]) : random.below(min(3, nodes - 1))
+        for _ in 0..<Self.schedules {
+            let schedule = Schedule(seed: random.next(), honest: nodes - hostile, hostile: hostile)
+            let (world, made) = World.make(schedule, steps: Self.steps, trace: self.trace)
+            self.played += 1
+            self.steps += world.steps
+            self.counts.add(world.counts)
+            if let violation = world.violation { return Failure(seed: seed, schedule: made, violation: violation) }
+        }
+        return nil
+    }
+
+    /// What is wrong with a schedule, where anything is.
+    package mutating func replay(_ schedule: Schedule) -> Violation? {
+        var world = World(schedule, trace: self.trace)
+        world.play()
+        self.played += 1
+        self.steps += world.steps
+        return world.violation
+    }
+
+    /// The same failure with fewer actions: drops runs of them, half of all at first, for as long as what is left still breaks the same.
+    package static func shorten(_ failure: Failure) -> Schedule {
+        func breaks(_ schedule: Schedule) -> Bool {
+            var world = World(schedule)
+            world.play()
+            return world.violation?.invariant == failure.violation.invariant
+        }
+        var schedule = failure.schedule
+        guard breaks(schedule) else { return schedule }
+        var length = schedule.actions.count
+        while length > 0 {
+            var start = 0
+            while start < schedule.actions.count {
+                var shorter = schedule
+                shorter.actions.removeSubrange(start..<min(start + length, shorter.actions.count))
+                if breaks(shorter) { schedule = shorter } else { start += length }
+            }
+            length /= 2
+        }
+        var shorter = schedule
+        shorter.end = min(schedule.end, (schedule.actions.last?.milliseconds ?? 0) + 100)
+        if breaks(shorter) { schedule = shorter }
+        return schedule
+    }
+}

@@ -1,0 +1,195 @@
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// Something that moves in bulk between two machines, for which both want a data connection.
+struct Transfer {
+    let id: TransferID
+    let machines: [Int]
+}
+
+/// A data connection as the network has it.
+struct DataConnection {
+    let transfer: TransferID
+    /// Which machines use it now.
+    var users: [Int] = []
+}
+
+/// A dial for data, with its token.
+struct DataDial {
+    let from: Int
+    let run: Int
+    let to: Int
+    let transfer: TransferID
+    let token: DataToken
+    let attempt: UInt64
+}
+
+/// What one machine's shell has of data connections (`Node+Data.swift`).
+struct DataSide {
+    struct Ticket {
+        let transfer: TransferID
+        let token: DataToken
+        let peer: PeerID
+        let attempt: UInt64
+    }
+
+    struct Hearer {
+        let transfer: TransferID
+        var isTold = false
+        var connection: Int?
+    }
+
+    var tickets: [Ticket] = []
+    var attempts: UInt64 = 0
+    /// Whoever waits, by attempts; and which attempt is a transfer's.
+    var hearers: OrderedDictionary<UInt64, Hearer> = [:]
+    var open: OrderedDictionary<TransferID, UInt64> = [:]
+    /// What is being reported as attached.
+    var attached: Int?
+}
+
+/// Data connections.
+extension World {
+    /// Both sides agree that something goes over a data connection: the one that says so begins, and the other one when it hears of it.
+    mutating func move(from machine: Int, to peer: PeerID) {
+        guard let core = self.machines[machine].core, let facts = core.facts(of: peer), facts.isAttached, let id = facts.link else { return }
+        let (link, side) = Wire.place(id)
+        guard self.links[link].ends[side].isOpen, !self.links[link].isHostile else { return }
+        var transfer = TransferID(high: 0, low: UInt64(self.transfers.count + 1))
+        // Some are tried anew.
+        if let last = self.transfers.last, last.machines.contains(machine), last.machines.contains(self.links[link].ends[1 - side].machine),
+            self.links[link].random.chance(30)
+        {
+            transfer = last.id
+        } else {
+            self.transfers.append(Transfer(id: transfer, machines: [machine, self.links[link].ends[1 - side].machine]))
+        }
+        self.transmit(.agreement(transfer), from: side, on: link)
+        self.openData(transfer, machine, link, side)
+    }
+
+    /// The other side has said so.
+    mutating func agreed(_ transfer: TransferID, on link: Int, _ side: Int) {
+        let end = self.links[link].ends[side]
+        guard let facts = self.machines[end.machine].core?.facts(of: end.facts.peer.id), facts.link == Wire.id(link, side),
+            facts.session != nil
+        else { return }
+        self.openData(transfer, end.machine, link, side)
+    }
+
+    private mutating func openData(_ transfer: TransferID, _ machine: Int, _ link: Int, _ side: Int) {
+        self.closeData(transfer, machine)
+        self.machines[machine].data.attempts += 1
+        let attempt = self.machines[machine].data.attempts
+        self.machines[machine].data.open[transfer] = attempt
+        self.machines[machine].data.hearers[attempt] = DataSide.Hearer(transfer: transfer)
+        let event = DataPathEvent.wanted(
+            self.links[link].ends[side].facts.peer.id, link: Wire.id(link, side), isInitiator: side == 0, attempt: attempt)
+        self.hand(.dataPath(transfer, event), to: machine)
+    }
+
+    mutating func closeData(_ transfer: TransferID, _ machine: Int) {
+        guard let attempt = self.machines[machine].data.open[transfer] else { return }
+        self.forgetData(attempt, on: machine)
+        self.hand(.dataPath(transfer, .over), to: machine)
+    }
+
+    /// The attempt is over here; a connection that it came to ends for the other side too.
+    private mutating func forgetData(_ attempt: UInt64, on machine: Int) {
+        guard let hearer = self.machines[machine].data.hearers.removeValue(forKey: attempt) else { return }
+        if self.machines[machine].data.open[hearer.transfer] == attempt { self.machines[machine].data.open[hearer.transfer] = nil }
+        if let connection = hearer.connection { self.leaveData(connection, machine) }
+    }
+
+    private mutating func leaveData(_ connection: Int, _ machine: Int) {
+        self.dataConnections[connection].users.removeAll { $0 == machine }
+        for other in self.dataConnections[connection].users {
+            let transfer = self.dataConnections[connection].transfer
+            guard let attempt = self.machines[other].data.open[transfer] else { continue }
+            let run = self.machines[other].run
+            self.clock.plan(.dataLost(other, run: run, transfer, attempt: attempt), after: .milliseconds(2))
+        }
+    }
+
+    /// The other side has gone from it.
+    mutating func loseData(_ machine: Int, _ transfer: TransferID, _ attempt: UInt64) {
+        guard self.machines[machine].data.open[transfer] == attempt, self.machines[machine].data.hearers[attempt]?.connection != nil else {
+            return
+        }
+        self.closeData(transfer, machine)
+    }
+
+    // MARK: Dialling
+
+    /// The dial arrives: with a token that is expected there both have an end, this side first, which does not wait for the other's word.
+    mutating func dialData(_ dial: DataDial) {
+        guard self.isRunning(dial.from, dial.run) else { return }
+        let isReached =
+            self.isAwake(dial.to) && self.network.parted(dial.from, dial.to, at: self.clock.now) == nil
+            && self.machines[dial.to].shutUntil <= self.clock.now
+        guard isReached else {
+            let event = DataPathEvent.dialFailed(attempt: dial.attempt)
+            return self.clock.plan(.input(dial.from, run: dial.run, .dataPath(dial.transfer, event)), after: .seconds(3))
+        }
+        self.dataConnections.append(DataConnection(transfer: dial.transfer))
+        let connection = self.dataConnections.count - 1
+        self.attach(connection, to: dial.from, dial.transfer, dial.attempt)
+        let from = self.machines[dial.from].id
+        guard
+            let place = self.machines[dial.to].data.tickets.firstIndex(where: {
+                $0.token == dial.token && $0.transfer == dial.transfer && $0.peer == from
+            })
+        else { return self.refuseData(connection) }
+        let ticket = self.machines[dial.to].data.tickets.remove(at: place)
+        let run = self.machines[dial.to].run
+        self.clock.plan(
+            .dataAttached(dial.to, run: run, dial.transfer, attempt: ticket.attempt, connection: connection), after: .milliseconds(1))
+    }
+
+    private mutating func refuseData(_ connection: Int) {
+        let transfer = self.dataConnections[connection].transfer
+        for machine in self.dataConnections[connection].users {
+            guard let attempt = self.machines[machine].data.open[transfer] else { continue }
+            self.clock.plan(.dataLost(machine, run: self.machines[machine].run, transfer, attempt: attempt), after: .milliseconds(2))
+        }
+    }
+
+    mutating func attach(_ connection: Int, to machine: Int, _ transfer: TransferID, _ attempt: UInt64) {
+        self.machines[machine].data.attached = connection
+        self.hand(.dataPath(transfer, .attached(attempt: attempt)), to: machine)
+        self.machines[machine].data.attached = nil
+        if !self.dataConnections[connection].users.contains(machine) { self.refuseData(connection) }
+    }
+
+    // MARK: Effects
+
+    mutating func carryOut(_ effect: DataPathEffect, _ transfer: TransferID, on machine: Int) {
+        switch effect {
+        case .expect(let token, let peer, _, let attempt):
+            self.machines[machine].data.tickets.append(DataSide.Ticket(transfer: transfer, token: token, peer: peer, attempt: attempt))
+        case .dial(let token, let peer, _, let attempt):
+            guard let other = self.machine(of: peer) else { return }
+            let dial = DataDial(
+                from: machine, run: self.machines[machine].run, to: other, transfer: transfer, token: token, attempt: attempt)
+            self.clock.plan(.dataDials(dial), after: .microseconds(700))
+        case .revoke: self.machines[machine].data.tickets.removeAll { $0.transfer == transfer }
+        case .use(let attempt): self.settle(attempt, self.machines[machine].data.attached, on: machine)
+        case .doWithout(let attempt): self.settle(attempt, nil, on: machine)
+        case .drop: break
+        case .close(let attempt): self.forgetData(attempt, on: machine)
+        }
+    }
+
+    private mutating func settle(_ attempt: UInt64, _ connection: Int?, on machine: Int) {
+        guard let hearer = self.machines[machine].data.hearers[attempt] else { return }
+        guard !hearer.isTold else {
+            return self.fail(.dataPaths, "\(machine) is told twice what has become of \(hearer.transfer)")
+        }
+        self.machines[machine].data.hearers[attempt]?.isTold = true
+        self.machines[machine].data.hearers[attempt]?.connection = connection
+        self.counts[connection == nil ? .dataWithout : .dataUsed] += 1
+        guard let connection else { return }
+        self.dataConnections[connection].users.append(machine)
+    }
+}

@@ -1,0 +1,137 @@
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// Machines that start, stop, sleep and fall over, and what their shell does for the core.
+extension World {
+    // MARK: Starting
+
+    mutating func start(_ machine: Int) {
+        guard self.machines[machine].core == nil, !self.machines[machine].isHostile else { return }
+        self.machines[machine].run += 1
+        let (peers, sessions) = self.machines[machine].disk.load()
+        let own = self.machines[machine]
+        let random = SplitMix64(seed: self.schedule.seed, 3, UInt64(machine), UInt64(own.run))
+        var core = NodeCore(id: own.id, settings: own.settings, hasDiscovery: true, random: random)
+        core.load(peers, sessions)
+        self.machines[machine].core = core
+        for peer in peers where peer.spokenTLS { self.machines[machine].pins.apply(.keep, to: peer.id) }
+        self.machines[machine].blocked = peers.filter { $0.trust == .blocked }.map(\.id)
+        if own.run > 1 { self.checkOpinions(of: machine, afterStart: true) }
+        self.hand(.start, to: machine)
+    }
+
+    // MARK: Stopping
+
+    /// The daemon dies: what it has not carried out, it does not; nobody is answered any more.
+    mutating func crash(_ machine: Int, pause: Duration) {
+        self.counts[.crashes] += 1
+        if !self.machines[machine].disk.pending.isEmpty { self.counts[.lostCommits] += 1 }
+        self.doubt(machine)
+        for link in self.links.indices {
+            for side in 0..<2 where self.links[link].ends[side].machine == machine { self.vanish(link, side) }
+        }
+        self.machines[machine].powerOff()
+        self.clock.plan(.starts(machine), after: pause)
+    }
+
+    /// In order, as `Node.stop` does it.
+    mutating func stop(_ machine: Int) {
+        guard self.machines[machine].core != nil, !self.machines[machine].isStopping else { return }
+        self.machines[machine].isStopping = true
+        self.machines[machine].crash = nil
+        self.hand(.stop, to: machine)
+        for link in self.machines[machine].links.keys { self.close(link, nil) }
+        self.clock.plan(.drains(machine, run: self.machines[machine].run), after: .milliseconds(1_100))
+    }
+
+    /// Once everything is on disk, the daemon ends.
+    mutating func drain(_ machine: Int) {
+        guard let core = self.machines[machine].core else { return }
+        guard core.undecidedCount == 0, self.machines[machine].disk.pending.isEmpty else {
+            return self.clock.plan(.drains(machine, run: self.machines[machine].run), after: .milliseconds(100))
+        }
+        self.hand(.stopped, to: machine)
+        if let call = self.machines[machine].calls.first {
+            self.fail(.answers, "\(machine) has ended and left \(call.command) unanswered")
+        }
+        self.counts[.orderlyStops] += 1
+        for link in self.links.indices {
+            for side in 0..<2 where self.links[link].ends[side].machine == machine { self.vanish(link, side) }
+        }
+        self.machines[machine].powerOff()
+    }
+
+    // MARK: Sleeping
+
+    mutating func suspend(_ machine: Int, for time: Duration) {
+        guard self.machines[machine].core != nil, self.machines[machine].suspendedUntil == nil else { return }
+        self.counts[.suspends] += 1
+        self.machines[machine].suspendedUntil = self.clock.now + time
+        self.clock.plan(.resumes(machine), after: time)
+        for link in self.links.indices {
+            for side in 0..<2 where self.links[link].ends[side].machine == machine { self.planListening(link, 1 - side) }
+        }
+    }
+
+    mutating func resume(_ machine: Int) {
+        guard self.machines[machine].suspendedUntil != nil else { return }
+        self.machines[machine].suspendedUntil = nil
+        let missed = self.machines[machine].missed
+        self.machines[machine].missed = []
+        // As it comes from the kernel: in its order, and within moments.
+        for what in missed { self.clock.plan(what, at: self.clock.now) }
+    }
+
+    // MARK: The disk
+
+    /// The oldest transaction is committed, or is not to be; its machine hears of it a little later.
+    mutating func commit(on machine: Int) {
+        guard let (commit, operations) = self.machines[machine].disk.pending.first else { return }
+        self.machines[machine].disk.pending.removeFirst()
+        if self.machines[machine].disk.modeEnd <= self.clock.now { self.machines[machine].disk.mode = nil }
+        let error = self.machines[machine].disk.apply(operations)
+        for operation in operations {
+            let peer: PeerID =
+                switch operation {
+                case .putPeer(let peer): peer.id
+                case .putSession(let session): session.members.last ?? self.machines[machine].id
+                case .removePeer(let peer), .removeSession(let peer): peer
+                }
+            if error == nil { self.machines[machine].disk.unkept.remove(peer) } else { self.machines[machine].disk.unkept.append(peer) }
+        }
+        self.counts[error == nil ? .commits : .failedCommits] += 1
+        self.trace?.note("\(machine) disk: commit \(commit.number) \(error.map { "failed: \($0)" } ?? "is there")")
+        let run = self.machines[machine].run
+        self.clock.plan(.input(machine, run: run, .committed(commit, error)), after: .microseconds(30))
+    }
+
+    private mutating func ask(_ commit: CommitID, _ operations: [StoreOperation], on machine: Int) {
+        let own = self.machines[machine]
+        var random = SplitMix64(seed: self.schedule.seed, 4, UInt64(machine), UInt64(own.run), commit.number)
+        self.machines[machine].disk.pending.append((commit, operations))
+        let time: Duration =
+            own.disk.mode == .slow ? .milliseconds(random.number(in: 100...6_000)) : .microseconds(random.number(in: 100...20_000))
+        self.clock.plan(.commits(machine, run: own.run), after: time)
+    }
+
+    // MARK: Effects
+
+    /// As `Node+Core.swift` has it.
+    mutating func carryOut(_ effect: Effect, on machine: Int) {
+        switch effect {
+        case .send(let link, let frames): self.send(frames, on: link)
+        case .close(let link, let refusal): self.close(link, refusal)
+        case .dial(let peer, let plan): self.dial(peer, plan, from: machine)
+        case .dialConfigured(let peer): self.dial(peer, from: machine)
+        case .commit(let commit, let operations): self.ask(commit, operations, on: machine)
+        case .answer(let call, _): self.machines[machine].calls.removeAll { $0.id == call }
+        case .hold(let hold, _, _): self.machines[machine].holds.append(hold)
+        case .release(let hold): self.machines[machine].holds.remove(hold)
+        case .pin(let peer, let pin): self.machines[machine].pins.apply(pin, to: peer)
+        case .dataPath(let transfer, let effect): self.carryOut(effect, transfer, on: machine)
+        case .publish, .changed, .log: break
+        }
+    }
+
+}

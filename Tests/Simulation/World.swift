@@ -1,0 +1,186 @@
+import DequeModule
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// Machines, what is between them, and what happens: a schedule as it is played. Nothing in it is left to chance but by the schedule's seed,
+/// and nothing walks a hash table, so that the same schedule is the same run.
+package struct World {
+    let schedule: Schedule
+    var clock = Clock()
+    var network: Network
+    var machines: [Machine] = []
+    var links: [Wire] = []
+    var dials: [Dial] = []
+    /// How many links there were between two machines.
+    var pairs: OrderedDictionary<[Int], Int> = [:]
+    var dataConnections: [DataConnection] = []
+    var transfers: [Transfer] = []
+    /// Ids that a hostile peer may have got hold of.
+    var invitationIDs: [InvitationID] = []
+    var sessionIDs: [SessionID] = []
+    /// Whether the faults have stopped.
+    var isCalm = false
+    package private(set) var steps = 0
+    package internal(set) var counts = Counts()
+    package internal(set) var violation: Violation?
+    var trace: Trace?
+    var effects: [Effect] = []
+
+    package init(_ schedule: Schedule, trace: Trace? = nil) {
+        self.schedule = schedule
+        self.network = Network(machines: schedule.machines)
+        self.trace = trace
+        for index in 0..<schedule.machines {
+            var random = SplitMix64(seed: schedule.seed, 2, UInt64(index))
+            let isHostile = index >= schedule.honest
+            let identities = (0..<(isHostile ? 64 : 1)).map { PeerID(subjectPublicKeyInfo: [UInt8(index), UInt8($0)]) }
+            // Two may have the same name, and a hostile one has another's.
+            let name = isHostile ? Self.names[0] : Self.names[random.chance(15) ? 0 : index]
+            let settings = CoreSettings(
+                policy: PolicyEngine.Settings(
+                    encryption: random.one(of: [.required, .required, .optional, .optional, .optional, .none]),
+                    fromUnknown: random.one(of: [.ask, .ask, .ask, .accept, .reject]),
+                    fromTrusted: random.one(of: [.accept, .accept, .ask, .reject]), pairedOnly: random.chance(10),
+                    acceptResources: .session),
+                invitationTimeout: .seconds(30), configuredPeers: [])
+            self.machines.append(
+                Machine(index: index, isHostile: isHostile, identities: identities, name: name, settings: settings))
+        }
+        for index in 0..<schedule.honest {
+            self.start(index)
+            for peer in 0..<schedule.machines where peer != index { self.see(peer, by: index, interface: 0) }
+        }
+    }
+
+    static let names = ["ada", "bea", "cyd", "dot", "eve", "fay", "gus", "hal"]
+
+    // MARK: Running
+
+    /// Plays everything up to a moment, or to the first thing that is wrong.
+    mutating func run(until end: Instant) {
+        while self.violation == nil, let next = self.clock.next, next <= end {
+            guard let what = self.clock.advance() else { return }
+            self.happen(what)
+        }
+    }
+
+    /// Plays a schedule that is written down.
+    package mutating func play() {
+        for action in self.schedule.actions { self.clock.plan(.action(action), at: .milliseconds(action.milliseconds)) }
+        self.run(until: .milliseconds(self.schedule.end))
+        self.settle()
+    }
+
+    /// Makes a schedule up while it is played: until there were so many steps.
+    package static func make(_ schedule: Schedule, steps: Int, trace: Trace? = nil) -> (world: World, schedule: Schedule) {
+        var world = World(schedule, trace: trace)
+        var made = schedule
+        var maker = ScheduleMaker(schedule)
+        while world.violation == nil, world.steps < steps, made.actions.count < 4 * steps {
+            let action = maker.next()
+            // It comes before anything else of that moment, as in a schedule that is written down.
+            world.run(until: .milliseconds(action.milliseconds) - .nanoseconds(1))
+            guard world.violation == nil else { break }
+            made.actions.append(action)
+            world.clock.wait(until: .milliseconds(action.milliseconds))
+            world.happen(.action(action))
+        }
+        made.end = (made.actions.last?.milliseconds ?? 0) + 100
+        world.run(until: .milliseconds(made.end))
+        world.settle()
+        return (world, made)
+    }
+
+    private mutating func happen(_ what: Happening) {
+        if let machine = what.machine(self.links, self.dials), self.machines[machine].suspendedUntil != nil {
+            self.machines[machine].missed.append(what)
+            return
+        }
+        switch what {
+        case .action(let action): self.perform(action)
+        case .input(let machine, let run, let input): if self.isRunning(machine, run) { self.hand(input, to: machine) }
+        case .timer(let machine, let run, let number):
+            guard self.isRunning(machine, run), self.machines[machine].timer?.number == number else { return }
+            self.machines[machine].timer = nil
+            self.hand(.deadline, to: machine)
+        case .commits(let machine, let run): if self.isRunning(machine, run) { self.commit(on: machine) }
+        case .starts(let machine): self.start(machine)
+        case .resumes(let machine): self.resume(machine)
+        case .drains(let machine, let run): if self.isRunning(machine, run) { self.drain(machine) }
+        case .dials(let dial): self.dialNext(dial)
+        case .answers(let dial, let machine): self.answered(dial, by: machine)
+        case .proven(let link, let side, let dial): self.proven(link, side, dial)
+        case .arrives(let link, let side): self.arrive(link, side)
+        case .breaks(let link, let side, let end): self.end(link, side, end)
+        case .listens(let link, let side): self.listen(link, side)
+        case .hangsUp(let link): self.hangUp(link)
+        case .dataDials(let dial): self.dialData(dial)
+        case .dataAttached(let machine, let run, let transfer, let attempt, let connection):
+            if self.isRunning(machine, run) { self.attach(connection, to: machine, transfer, attempt) }
+        case .dataLost(let machine, let run, let transfer, let attempt):
+            if self.isRunning(machine, run) { self.loseData(machine, transfer, attempt) }
+        }
+    }
+
+    func isRunning(_ machine: Int, _ run: Int) -> Bool { self.machines[machine].run == run && self.machines[machine].core != nil }
+
+    func isAwake(_ machine: Int) -> Bool {
+        self.machines[machine].isHostile || self.machines[machine].core != nil && self.machines[machine].suspendedUntil == nil
+    }
+
+    /// Whose an id is.
+    func machine(of id: PeerID) -> Int? { self.machines.firstIndex { $0.identities.contains(id) } }
+
+    // MARK: One input
+
+    /// As `Node.handle` does it: the effects of one input are carried out, in order, before the next one, and what comes in meanwhile waits.
+    mutating func hand(_ input: Input, to machine: Int) {
+        self.machines[machine].inputs.append(input)
+        guard !self.machines[machine].isCarryingOut else { return }
+        self.machines[machine].isCarryingOut = true
+        while self.violation == nil, let input = self.machines[machine].inputs.popFirst() { self.step(input, of: machine) }
+        self.machines[machine].isCarryingOut = false
+        self.armTimer(of: machine)
+    }
+
+    private mutating func step(_ input: Input, of machine: Int) {
+        self.steps += 1
+        let now = self.clock.now(skew: self.machines[machine].skew)
+        self.trace?.note(input, of: machine, at: self.clock.now)
+        let before = self.look(at: machine, before: input)
+        var effects: [Effect] = []
+        swap(&effects, &self.effects)
+        self.machines[machine].core?.handle(input, at: now, into: &effects)
+        self.check(input, effects, of: machine, at: now, before)
+        for (index, effect) in effects.enumerated() {
+            if let crash = self.machines[machine].crash, index >= crash.effects, !self.machines[machine].isStopping {
+                self.counts[.lostEffects] += effects.count - index
+                self.crash(machine, pause: crash.pause)
+                break
+            }
+            self.trace?.note(effect, of: machine)
+            self.counts.note(effect)
+            self.check(effect, of: machine, input)
+            self.carryOut(effect, on: machine)
+        }
+        effects.removeAll(keepingCapacity: true)
+        swap(&effects, &self.effects)
+        if let crash = self.machines[machine].crash, self.machines[machine].core != nil { self.crash(machine, pause: crash.pause) }
+        self.checkRest(of: machine, at: now, input)
+    }
+
+    private mutating func armTimer(of machine: Int) {
+        guard let next = self.machines[machine].core?.nextDeadline else { return }
+        if let timer = self.machines[machine].timer, timer.at <= next { return }
+        self.machines[machine].timers += 1
+        let number = self.machines[machine].timers
+        self.machines[machine].timer = (next, number)
+        self.clock.plan(.timer(machine, run: self.machines[machine].run, number: number), at: self.clock.instant(of: next))
+    }
+
+    mutating func fail(_ invariant: Violation.Invariant, _ words: String) {
+        guard self.violation == nil else { return }
+        self.violation = Violation(invariant: invariant, words: words, at: self.clock.now)
+    }
+}
