@@ -89,7 +89,10 @@ extension NodeCore {
 
     mutating func giveLateAnswer(_ number: UInt64) {
         guard let answer = self.lateAnswers.take(number) else { return }
-        self.send(.inviteAnswer(InviteAnswer(id: answer.invitation, decision: .declined)), on: answer.link)
+        // Whoever has gone meanwhile waits for nothing.
+        if self.linkPeers[answer.link] != nil {
+            self.send(.inviteAnswer(InviteAnswer(id: answer.invitation, decision: .declined)), on: answer.link)
+        }
         self.release(answer.hold)
     }
 }
