@@ -46,7 +46,8 @@ extension NodeCore {
 
     /// Something is sent to a peer by a caller's wish.
     mutating func inviteUnlessUnderWay(_ id: PeerID) {
-        guard !self.isStopping, let record = self.records[id], record.sessionID == nil, !self.isInviting(id) else { return }
+        guard !self.isStopping, let record = self.records[id], record.trust != .blocked, record.sessionID == nil, !self.isInviting(id)
+        else { return }
         self.beginInvitation(to: id, context: [], timeout: nil)
     }
 
