@@ -75,6 +75,8 @@ package struct NodeCore: Sendable {
         /// A peer that has asked for a comparison has not revealed in time.
         case comparisonStep(PeerID, VerificationID)
         case trust(PeerID)
+        /// What could not be written of a peer is written again.
+        case keep(PeerID)
     }
 
     /// `random` makes what no other may guess: the system's generator, where nothing is simulated. `discovery` says whether there is any.
@@ -141,6 +143,7 @@ package struct NodeCore: Sendable {
         case .comparison(let peer): self.comparisonExpired(peer)
         case .comparisonStep(let peer, let attempt): self.comparisonStepExpired(peer, attempt)
         case .trust(let peer): self.expireTrust(peer)
+        case .keep(let peer): self.keepPeer(peer, andSession: true)
         }
     }
 

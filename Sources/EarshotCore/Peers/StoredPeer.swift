@@ -34,6 +34,14 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
         self.lastSeen = lastSeen
     }
 
+    /// Whether the other says the same but for when the peer was seen.
+    package func isSame(as other: StoredPeer) -> Bool {
+        var other = other
+        other.firstSeen = self.firstSeen
+        other.lastSeen = self.lastSeen
+        return self == other
+    }
+
     /// As a person says; a key whose digits differed is not trusted by habit.
     package mutating func trustForGood() {
         guard self.verified != .mismatched else { return }

@@ -55,6 +55,8 @@ struct DecisionQueue: Sendable {
         let id: CommitID
         let entry: Entry
         let outcome: DecisionOutcome
+        /// The peer as it is written.
+        let written: StoredPeer?
     }
 
     private var waiting: Deque<Entry> = []
@@ -72,10 +74,11 @@ struct DecisionQueue: Sendable {
     /// The next one, unless one is being written.
     mutating func next() -> Entry? { self.underWay == nil ? self.waiting.popFirst() : nil }
 
-    mutating func begin(_ entry: Entry, _ outcome: DecisionOutcome) -> CommitID {
+    mutating func begin(_ entry: Entry, _ outcome: DecisionOutcome, writing operations: [StoreOperation]) -> CommitID {
         self.commits += 1
         let id = CommitID(number: self.commits)
-        self.underWay = UnderWay(id: id, entry: entry, outcome: outcome)
+        let written = operations.lazy.compactMap { if case .putPeer(let peer) = $0 { peer } else { nil } }.first
+        self.underWay = UnderWay(id: id, entry: entry, outcome: outcome, written: written)
         return id
     }
 

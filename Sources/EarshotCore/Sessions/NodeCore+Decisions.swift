@@ -27,7 +27,7 @@ extension NodeCore {
                 self.release(entry.hold)
                 continue
             }
-            let id = self.decisions.begin(entry, outcome)
+            let id = self.decisions.begin(entry, outcome, writing: operations)
             guard operations.isEmpty else { return self.emit(.commit(id, operations)) }
             self.committed(id, nil)
         }
@@ -35,8 +35,25 @@ extension NodeCore {
 
     mutating func committed(_ id: CommitID, _ error: EarshotError?) {
         guard let ended = self.decisions.end(id) else { return }
+        if error != nil, case .agreement(let invitation) = ended.outcome {
+            self.invitations.setDeciding(invitation.id, false)
+            _ = self.records[invitation.peerID]?.session.endAgreement()
+        }
         self.conclude(ended.entry.decision, error.map { .failure($0) } ?? .success(ended.outcome))
+        if error == nil, let written = ended.written { self.keepRest(since: written) }
         self.release(ended.entry.hold)
+    }
+
+    /// What was noted of a peer while the disk was busy with it is to be there too: that it has proven its key, or has spoken TLS.
+    private mutating func keepRest(since written: StoredPeer) {
+        guard let stored = self.records[written.id]?.standing.stored, !stored.isSame(as: written) else { return }
+        self.keepPeer(written.id)
+    }
+
+    /// Memory has what could not be written: that is tried again, so that a disk that was full for a moment does not bring back at the next
+    /// start what is over.
+    private mutating func keepLater(_ id: PeerID) {
+        if !self.isStopping { self.set(.keep(id), after: EarshotLimits.keepPause) }
     }
 
     /// What a decision comes to now.
@@ -102,9 +119,6 @@ extension NodeCore {
             self.conclude(result, call)
         case .acceptBySettings(let peer):
             guard case .success(.agreement(let invitation)) = result else {
-                // The one that was to be accepted, or none.
-                if let accepted = self.records[peer]?.session.endAcceptance() { self.invitations.setDeciding(accepted.id, false) }
-                _ = self.records[peer]?.session.endAgreement()
                 if case .failure(let error) = result { self.followSettings(of: peer, error) }
                 return
             }
@@ -113,9 +127,10 @@ extension NodeCore {
         case .keep(let peer, _, .joined(let id, let session, let wasDecided)):
             self.joined(id, session, with: peer, wasDecided: wasDecided, result.error)
         case .keep(_, _, .undo(let invitation, let call)):
+            if result.error != nil { self.keepLater(invitation.peerID) }
             let error = result.error ?? self.isOver(invitation)
             if let call { self.answer(call, .failure(error)) } else { self.followSettings(of: invitation.peerID, error) }
-        case .keep(_, _, .none): break
+        case .keep(let peer, _, .none): if result.error != nil { self.keepLater(peer) }
         }
     }
 

@@ -18,9 +18,8 @@ struct SessionState: Sendable {
     private(set) var isAttached = false
     /// Whether this side has named the session on the connection that stands: the other side waits for that.
     private(set) var hasBeenNamed = false
-    /// Whether what the peer asks is to be accepted by the settings when its turn at the store comes, and what was, until it is on disk.
+    /// Whether what the peer asks is to be accepted by the settings when its turn at the store comes.
     private(set) var isAcceptanceDue = false
-    private(set) var acceptedInvitation: Invitation?
 
     mutating func load(_ session: StoredSession) { self.session = session }
 
@@ -53,9 +52,4 @@ struct SessionState: Sendable {
 
     mutating func makeAcceptanceDue() { self.isAcceptanceDue = true }
     mutating func acceptanceHasTurn() { self.isAcceptanceDue = false }
-    mutating func accepting(_ invitation: Invitation) { self.acceptedInvitation = invitation }
-    mutating func endAcceptance() -> Invitation? {
-        defer { self.acceptedInvitation = nil }
-        return self.acceptedInvitation
-    }
 }
