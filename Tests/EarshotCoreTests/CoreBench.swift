@@ -1,5 +1,6 @@
 import EarshotWire
 import OrderedCollections
+import Simulation
 import Testing
 
 @testable import EarshotCore

@@ -1,4 +1,5 @@
 import EarshotWire
+import Simulation
 import Testing
 
 @testable import EarshotCore

@@ -1,0 +1,120 @@
+import EarshotWire
+import Testing
+
+@testable import EarshotCore
+
+/// Decisions on their way to the disk, and what of them is left where the disk says no, or takes its time.
+@Suite struct FullDiskTests {
+    private static let peer = peerID(1)
+    private static let invitation = InvitationID(high: 0, low: 7)
+    private static let full = EarshotError(.storage, "the disk is full")
+
+    private var core = NodeCore.bench()
+
+    private mutating func on(_ input: Input, after time: Duration = .zero) -> [Effect] {
+        var effects: [Effect] = []
+        self.core.handle(input, at: Now(after: time), into: &effects)
+        return effects
+    }
+
+    private mutating func connect(_ link: UInt64 = 1, transport: TransportKind = .tls) throws {
+        let facts = try LinkFacts.of(Self.peer, transport: transport)
+        _ = self.on(.link(LinkID(number: link), .proven(facts, isOtherDead: false)))
+    }
+
+    private mutating func invited(after time: Duration = .zero) -> [Effect] {
+        let invite = Invite(id: Self.invitation, timeoutMilliseconds: 30_000, context: [])
+        return self.on(.link(LinkID(number: 1), .frame(.invite(invite))), after: time)
+    }
+
+    private mutating func call(_ command: Command) -> [Effect] { self.on(.call(CallID(number: 1), command)) }
+
+    private func commits(in effects: [Effect]) -> [(id: CommitID, operations: [StoreOperation])] {
+        effects.compactMap { if case .commit(let id, let operations) = $0 { (id, operations) } else { nil } }
+    }
+
+    private func answers(in effects: [Effect]) -> [Answer] {
+        effects.compactMap { if case .answer(_, let answer) = $0 { answer } else { nil } }
+    }
+
+    private func frames(in effects: [Effect]) -> [Frame] {
+        effects.flatMap { effect -> [Frame] in if case .send(_, let frames) = effect { frames } else { [] } }
+    }
+
+    // MARK: What could not be written
+
+    /// A session may begin otherwise, which the peer has accepted.
+    @Test mutating func anAcceptanceThatCouldNotBeWrittenStandsInNobodysWay() throws {
+        try self.connect()
+        _ = self.invited()
+        let commit = try #require(self.commits(in: self.call(.respond(Self.invitation, .accept, always: false))).first)
+        #expect(self.answers(in: self.on(.committed(commit.id, Self.full))) == [.failure(Self.full)])
+        #expect(self.core.figures.agreements == 0 && self.core.figures.decidingInvitations == 0)
+        let withdraw = InviteWithdraw(id: Self.invitation, reason: .withdrawn)
+        _ = self.on(.link(LinkID(number: 1), .frame(.inviteWithdraw(withdraw))))
+        _ = self.call(.invite(Self.peer.description, context: [], timeout: nil))
+        let own = try #require(self.core.invitations(all: false).first)
+        let session = SessionID(high: 0, low: 9)
+        let effects = self.on(.link(LinkID(number: 1), .frame(.inviteAnswer(InviteAnswer(id: own.id, decision: .accepted(session))))))
+        #expect(self.frames(in: effects) == [])
+        #expect(self.core.facts(of: Self.peer)?.session == session)
+    }
+
+    /// It is over at once, and not asked about again and again.
+    @Test mutating func whatTheSettingsCouldNotAcceptIsOver() throws {
+        self.core = .bench { $0.policy.fromUnknown = .accept }
+        try self.connect()
+        let commit = try #require(self.commits(in: self.invited()).first)
+        let effects = self.on(.committed(commit.id, Self.full))
+        #expect(self.frames(in: effects) == [.inviteAnswer(InviteAnswer(id: Self.invitation, decision: .declined))])
+        #expect(self.core.invitations(all: true).map(\.state) == [.failed])
+        #expect(self.core.figures.agreements == 0 && self.core.figures.decidingInvitations == 0)
+    }
+
+    /// The session has ended in memory, and comes back with no start.
+    @Test mutating func whatCouldNotBeWrittenIsWrittenLater() throws {
+        let session = StoredSession(id: SessionID(high: 0, low: 9), members: [self.core.id, Self.peer], createdAt: Now(after: .zero).wall)
+        self.core.load([], [session])
+        try self.connect()
+        let first = try #require(self.commits(in: self.on(.link(LinkID(number: 1), .frame(.sessionEnd(session.id))))).first)
+        #expect(self.commits(in: self.on(.committed(first.id, Self.full))).isEmpty)
+        #expect(self.commits(in: self.on(.deadline, after: EarshotLimits.keepPause - .nanoseconds(1))).isEmpty)
+        let second = try #require(self.commits(in: self.on(.deadline, after: EarshotLimits.keepPause)).first)
+        #expect(second.operations == [.removeSession(with: Self.peer), .removePeer(Self.peer)])
+        _ = self.on(.committed(second.id, nil), after: EarshotLimits.keepPause)
+        #expect(self.commits(in: self.on(.deadline, after: .seconds(40))).isEmpty)
+    }
+
+    // MARK: What was noted meanwhile
+
+    /// Trusted by its id, it has spoken TLS before that was on disk: it is not to come in plaintext after the next start.
+    @Test mutating func whatIsNotedWhileTheDiskIsBusyIsWrittenToo() throws {
+        let first = try #require(self.commits(in: self.call(.setTrust(.trusted, Self.peer.description, until: nil))).first)
+        try self.connect()
+        let second = try #require(self.commits(in: self.on(.committed(first.id, nil))).first)
+        let stored = try #require(self.core.keptPeers.first)
+        #expect(second.operations == [.putPeer(stored)])
+        #expect(stored.spokenTLS && stored.isProven && stored.trust == .trusted)
+        #expect(self.commits(in: self.on(.committed(second.id, nil))).isEmpty)
+    }
+
+    // MARK: Blocked peers
+
+    @Test mutating func aBlockedPeerIsNotInvitedForWhatIsSentToIt() throws {
+        let commit = try #require(self.commits(in: self.call(.setTrust(.blocked, Self.peer.description, until: nil))).first)
+        _ = self.on(.committed(commit.id, nil))
+        #expect(self.on(.need(Self.peer, .session)) == [])
+        #expect(self.core.invitations(all: true).isEmpty)
+    }
+
+    /// Nothing is sent on a connection that has gone; the charge is given back all the same.
+    @Test mutating func aBlockedPeerThatHasGoneIsAnsweredNoMore() throws {
+        let commit = try #require(self.commits(in: self.call(.setTrust(.blocked, Self.peer.description, until: nil))).first)
+        _ = self.on(.committed(commit.id, nil))
+        try self.connect()
+        let holds = self.invited().compactMap { if case .hold(let hold, _, _) = $0 { hold } else { nil } }
+        _ = self.on(.link(LinkID(number: 1), .closed(.lost)))
+        #expect(holds.count == 1)
+        #expect(self.on(.deadline, after: .seconds(4)) == holds.map { .release($0) })
+    }
+}
