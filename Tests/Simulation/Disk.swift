@@ -17,13 +17,27 @@ struct Disk: Sendable {
     var modeEnd: Instant = .zero
     /// Not committed yet, in their order.
     var pending: [(commit: CommitID, operations: [StoreOperation])] = []
-    /// Of whom memory has what could not be written: the core notes some things in passing, and goes on without them until the next decision.
-    var unkept: OrderedSet<PeerID> = []
+    /// Of whom memory may have what could not be written, until that is tried again: the core notes some things in passing.
+    private(set) var unkeptPeers: OrderedSet<PeerID> = []
+    private(set) var unkeptSessions: OrderedSet<PeerID> = []
 
     func session(with peer: PeerID) -> StoredSession? { self.sessions.first { $0.members.dropFirst().contains(peer) } }
 
     /// All of them, or none and why.
-    mutating func apply(_ operations: [StoreOperation]) -> EarshotError? {
+    mutating func commit(_ operations: [StoreOperation]) -> EarshotError? {
+        let error = self.apply(operations)
+        for operation in operations {
+            switch operation {
+            case .putPeer(let peer): self.unkeptPeers.note(peer.id, error)
+            case .removePeer(let peer): self.unkeptPeers.note(peer, error)
+            case .removeSession(let peer): self.unkeptSessions.note(peer, error)
+            case .putSession(let session): if let peer = session.members.last { self.unkeptSessions.note(peer, error) }
+            }
+        }
+        return error
+    }
+
+    private mutating func apply(_ operations: [StoreOperation]) -> EarshotError? {
         switch self.mode {
         case .failing: return EarshotError(.storage, "the disk has failed")
         case .full: return EarshotError(.storage, "the disk is full")
@@ -56,7 +70,14 @@ struct Disk: Sendable {
             self.peers.removeValue(forKey: peer.id)
         }
         self.pending = []
-        self.unkept = []
+        self.unkeptPeers = []
+        self.unkeptSessions = []
         return (self.peers.values.sorted { $0.id < $1.id }, self.sessions.sorted { ($0.createdAt, $0.id.high) < ($1.createdAt, $1.id.high) })
+    }
+}
+
+extension OrderedSet<PeerID> {
+    fileprivate mutating func note(_ peer: PeerID, _ error: EarshotError?) {
+        if error == nil { self.remove(peer) } else { self.append(peer) }
     }
 }

@@ -171,13 +171,14 @@ extension World {
         self.fail(.blocked, "\(machine) publishes \(event) of a blocked peer")
     }
 
-    /// No two honest machines have one id for sessions of other members.
+    /// No two pairs of honest machines have one id for their sessions; that a hostile one has named another pair's session, neither can see.
     private mutating func checkMembers(of session: Session, at machine: Int) {
         guard let other = session.members.first.flatMap({ self.machine(of: $0.peerID) }), !self.machines[other].isHostile else { return }
         for third in 0..<self.schedule.honest where third != machine {
             for held in self.machines[third].core?.keptSessions ?? [] where held.id == session.id {
                 let isSame = third == other && held.members.contains(self.machines[machine].id)
-                if !isSame { self.fail(.sessions, "\(machine) and \(third) have \(session.id) with different members") }
+                let isHostile = held.members.contains { self.machine(of: $0).map { self.machines[$0].isHostile } == true }
+                if !isSame, !isHostile { self.fail(.sessions, "\(machine) and \(third) have \(session.id) with different members") }
             }
         }
     }

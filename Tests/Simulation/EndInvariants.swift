@@ -12,6 +12,7 @@ extension World {
             if core.undecidedCount > 0 || !own.disk.pending.isEmpty {
                 return self.fail(.kept, "\(machine) has decisions under way that come to no end")
             }
+            self.checkKept(of: machine, core, isEnd: true)
             if let hold = own.holds.first { return self.fail(.holds, "\(machine) never gives \(hold) back") }
             for call in own.calls {
                 if case .awaitInvitation(let id) = call.command, (try? core.invitation(id))?.state == .pending { continue }

@@ -58,27 +58,28 @@ extension World {
     }
 
     /// Memory and disk agree but for times of day, which are written when something else is.
-    private mutating func checkKept(of machine: Int, _ core: NodeCore) {
+    mutating func checkKept(of machine: Int, _ core: NodeCore, isEnd: Bool = false) {
         let figures = core.figures
         if figures.agreements + figures.dueAcceptances + figures.decidingInvitations > 0 {
             self.fail(.kept, "\(machine) believes that a decision is under way, and none is")
         }
         let disk = self.machines[machine].disk
+        let (unkeptPeers, unkeptSessions) = isEnd ? ([], []) : (disk.unkeptPeers, disk.unkeptSessions)
         let peers = core.keptPeers
-        for peer in peers where !disk.unkept.contains(peer.id) {
+        for peer in peers where !unkeptPeers.contains(peer.id) {
             guard let there = disk.peers[peer.id], peer.isSame(as: there) else {
                 let there = disk.peers[peer.id].map { "\($0)" } ?? "nothing"
                 return self.fail(.kept, "\(machine) has \(peer) in memory, and \(there) on disk")
             }
         }
-        for peer in disk.peers.values where !disk.unkept.contains(peer.id) && !peers.contains(where: { $0.id == peer.id }) {
+        for peer in disk.peers.values where !unkeptPeers.contains(peer.id) && !peers.contains(where: { $0.id == peer.id }) {
             self.fail(.kept, "\(machine) has \(peer) on disk alone")
         }
         let sessions = core.keptSessions
-        for session in sessions where !disk.sessions.contains(session) && !disk.unkept.contains(session.members.last ?? core.id) {
+        for session in sessions where !disk.sessions.contains(session) && !unkeptSessions.contains(session.members.last ?? core.id) {
             self.fail(.kept, "\(machine) has \(session) in memory alone")
         }
-        for session in disk.sessions where !sessions.contains(session) && !disk.unkept.contains(session.members.last ?? core.id) {
+        for session in disk.sessions where !sessions.contains(session) && !unkeptSessions.contains(session.members.last ?? core.id) {
             self.fail(.kept, "\(machine) has \(session) on disk alone")
         }
     }
@@ -101,8 +102,8 @@ extension World {
             ("names", figures.names, 2 * figures.records),
             (
                 "deadlines", figures.deadlines,
-                // Of a peer its grace, its dial, its trust, its comparison and a step of that.
-                5 * figures.records + 2 * figures.pendingInvitations + figures.links + figures.lateAnswers + figures.configured
+                // Of a peer its grace, its dial, its trust, its comparison and a step of that, and what is to be written again.
+                6 * figures.records + EarshotLimits.comparisonsPerPeriod + 2 * figures.pendingInvitations + figures.links + figures.lateAnswers + figures.configured
                     + figures.dataPaths
             ),
         ]
@@ -124,19 +125,24 @@ extension World {
         }
         for (id, opinion) in self.machines[machine].opinions {
             let stored = kept.first { $0.id == id }
-            let trust = stored?.trust ?? .unknown
+            let isOver = stored?.trustedUntil.map { $0 <= latest } == true
+            let trust = isOver ? .unknown : stored?.trust ?? .unknown
             guard trust != opinion.trust else {
-                self.machines[machine].opinions[id]?.doubts = []
+                // Not before it is on disk.
+                if !opinion.doubts.isEmpty, disk.peers[id]?.trust ?? .unknown == stored?.trust ?? .unknown {
+                    self.machines[machine].opinions[id] = Machine.Opinion(trust: trust, until: stored?.trustedUntil)
+                }
                 continue
             }
-            let hasEnded = opinion.trust == .trusted && trust == .unknown && opinion.until.map { $0 <= latest } == true
+            let ends = [(opinion.trust, opinion.until)] + opinion.doubts
+            let hasEnded = trust == .unknown && ends.contains { $0.0 == .trusted && $0.1.map { $0 <= latest } == true }
             let isMismatched = opinion.trust == .trusted && trust == .unknown && stored?.verified == .mismatched
-            let isUnkept = disk.unkept.contains(id)
-            guard hasEnded || isMismatched || isUnkept || opinion.doubts.contains(trust) else {
+            let isUnkept = disk.unkeptPeers.contains(id)
+            guard hasEnded || isMismatched || isUnkept || opinion.doubts.contains(where: { $0.0 == trust }) else {
                 let words = afterStart ? "after its start" : "now"
                 return self.fail(.opinions, "\(machine) takes \(id) for \(trust) \(words), and answered \(opinion.trust)")
             }
-            self.machines[machine].opinions[id] = Machine.Opinion(trust: trust, until: stored?.trustedUntil)
+            self.machines[machine].opinions[id] = Machine.Opinion(trust: trust, until: stored?.trustedUntil, doubts: ends)
         }
     }
 
@@ -145,7 +151,7 @@ extension World {
         guard let core = self.machines[machine].core else { return }
         for call in self.machines[machine].calls {
             switch call.command {
-            case .setTrust(let trust, let name, _): if let id = try? core.resolve(name) { self.doubt(machine, id, trust) }
+            case .setTrust(let trust, let name, let until): if let id = try? core.resolve(name) { self.doubt(machine, id, trust, until) }
             case .respond(let invitation, let decision, let always):
                 guard let peer = try? core.invitation(invitation).peerID else { continue }
                 if decision == .block { self.doubt(machine, peer, .blocked) }
@@ -156,16 +162,7 @@ extension World {
         }
     }
 
-    private mutating func doubt(_ machine: Int, _ peer: PeerID, _ trust: Trust) {
-        self.machines[machine].opinions[peer, default: Machine.Opinion(trust: .unknown, until: nil)].doubts.append(trust)
-    }
-}
-
-extension StoredPeer {
-    /// But for times of day.
-    fileprivate func isSame(as other: StoredPeer) -> Bool {
-        self.trust == other.trust && self.spokenTLS == other.spokenTLS && self.isProven == other.isProven
-            && self.isDecided == other.isDecided && self.trustedUntil == other.trustedUntil && self.verified == other.verified
-            && self.name == other.name
+    private mutating func doubt(_ machine: Int, _ peer: PeerID, _ trust: Trust, _ until: WallTime? = nil) {
+        self.machines[machine].opinions[peer, default: Machine.Opinion(trust: .unknown, until: nil)].doubts.append((trust, until))
     }
 }

@@ -3,8 +3,9 @@ import EarshotCore
 import EarshotWire
 import OrderedCollections
 
-/// One machine of a world: what is there while its daemon runs, and what outlives that.
-struct Machine {
+/// One machine of a world: what is there while its daemon runs, and what outlives that. A class, as the links are, so that it is changed where
+/// it lies also where nothing is optimized.
+final class Machine {
     let index: Int
     let isHostile: Bool
     /// A hostile machine has many; of an honest one there is the first alone.
@@ -53,12 +54,20 @@ struct Machine {
 
     var id: PeerID { self.identities[0] }
 
+    init(index: Int, isHostile: Bool, identities: [PeerID], name: String, settings: CoreSettings) {
+        self.index = index
+        self.isHostile = isHostile
+        self.identities = identities
+        self.name = name
+        self.settings = settings
+    }
+
     /// What a person has decided about a peer, as far as was answered.
     struct Opinion {
         var trust: Trust
         var until: WallTime?
         /// What it may be instead: the machine stopped before it was answered.
-        var doubts: [Trust] = []
+        var doubts: [(Trust, until: WallTime?)] = []
     }
 
     struct OpenCall {
@@ -68,7 +77,7 @@ struct Machine {
     }
 
     /// What is gone when the daemon ends.
-    mutating func powerOff() {
+    func powerOff() {
         self.core = nil
         self.pins = PinnedPeers()
         self.inputs = []

@@ -4,7 +4,7 @@ import EarshotWire
 
 /// A control connection between two machines: its two ends, and what is on its way to each. What is sent arrives in its order, as TCP has it,
 /// late where the two are parted for a while, and not at all where an end is gone.
-struct Wire {
+final class Wire {
     enum Packet {
         /// The initiator has proven its key: the responder's side is proven when this arrives.
         case proof
@@ -20,7 +20,7 @@ struct Wire {
         case closed
     }
 
-    struct End {
+    final class End {
         let machine: Int
         let run: Int
         /// Who is here.
@@ -36,13 +36,27 @@ struct Wire {
         var isInactive = false
 
         var isOpen: Bool { self.state == .open }
+
+        init(machine: Int, run: Int, id: PeerID, facts: LinkFacts, wire: ConnectionStateMachine) {
+            self.machine = machine
+            self.run = run
+            self.id = id
+            self.facts = facts
+            self.wire = wire
+        }
     }
 
     /// The initiator's first.
-    var ends: [End]
+    let ends: [End]
     var random: SplitMix64
-    /// What the hostile end has still to say by itself.
-    var isHostile = false
+    /// Whether one of the two is a hostile peer's.
+    let isHostile: Bool
+
+    init(ends: [End], random: SplitMix64, isHostile: Bool) {
+        self.ends = ends
+        self.random = random
+        self.isHostile = isHostile
+    }
 
     /// How its two ends are named.
     static func id(_ link: Int, _ side: Int) -> LinkID { LinkID(number: UInt64(link * 2 + side + 1)) }
@@ -51,7 +65,7 @@ struct Wire {
     static func place(_ id: LinkID) -> (link: Int, side: Int) { (Int(id.number - 1) / 2, Int(id.number - 1) % 2) }
 
     /// How long the next thing on it takes.
-    mutating func latency() -> Duration {
+    func latency() -> Duration {
         switch self.random.below(10) {
         case 0: .microseconds(self.random.number(in: 5_000...120_000))
         default: .microseconds(self.random.number(in: 200...4_000))

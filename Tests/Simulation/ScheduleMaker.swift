@@ -32,10 +32,11 @@ struct ScheduleMaker {
         case .trust: 14
         case .approach, .say: 12
         case .verify: 10
-        case .match, .need, .move: 8
-        case .withdraw, .await, .leave, .settings, .reset, .crash, .disk, .lose: 6
+        case .match, .need: 8
+        case .move: 12
+        case .await, .settings, .reset, .crash, .disk, .lose: 6
         case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved: 4
-        case .rename, .restart, .jump, .slow, .shut, .forget, .discovery, .hangUp: 3
+        case .withdraw, .leave, .rename, .restart, .jump, .slow, .shut, .forget, .discovery, .hangUp: 3
         case .swarm: 1
         }
     }
@@ -75,7 +76,7 @@ struct ScheduleMaker {
         case .withdraw, .await, .leave, .moved: [self.person(), self.any()]
         case .respond: [self.person(), self.any(), self.random.one(of: [0, 0, 0, 0, 1, 2]), self.random.below(2)]
         case .trust:
-            [self.person(), self.peer(), self.random.one(of: [0, 0, 0, 1, 2, 2]), self.random.one(of: [0, 0, 1, 10, 900]), self.naming()]
+            [self.person(), self.peer(), self.random.one(of: [0, 0, 0, 0, 0, 0, 1, 2]), self.random.one(of: [0, 0, 0, 1, 10, 900]), self.naming()]
         case .match, .mismatch, .giveUp, .move: [self.person(), self.peer()]
         case .settings: [self.person(), self.random.below(6), self.any()]
         case .rename: [self.person(), self.any()]

@@ -260,14 +260,15 @@ extension World {
     /// It is over for this side, which hears of it now.
     mutating func end(_ link: Int, _ side: Int, _ reason: LinkEnd) {
         let end = self.links[link].ends[side]
-        guard end.state != .closed else { return }
+        let state = end.state
+        guard state != .closed else { return }
         self.links[link].ends[side].state = .closed
         self.links[link].ends[side].isInactive = true
         self.links[link].ends[side].inbound = []
         self.planEnd(link, 1 - side)
-        guard end.state != .handshake, self.isRunning(end.machine, end.run) else { return }
+        guard state != .handshake, self.isRunning(end.machine, end.run) else { return }
         var reported = reason
-        if case .closing(let decided) = end.state { reported = decided }
+        if case .closing(let decided) = state { reported = decided }
         self.counts.note(reported)
         self.hand(.link(Wire.id(link, side), .closed(reported)), to: end.machine)
         self.machines[end.machine].links.removeValue(forKey: Wire.id(link, side))

@@ -90,16 +90,7 @@ extension World {
         guard let (commit, operations) = self.machines[machine].disk.pending.first else { return }
         self.machines[machine].disk.pending.removeFirst()
         if self.machines[machine].disk.modeEnd <= self.clock.now { self.machines[machine].disk.mode = nil }
-        let error = self.machines[machine].disk.apply(operations)
-        for operation in operations {
-            let peer: PeerID =
-                switch operation {
-                case .putPeer(let peer): peer.id
-                case .putSession(let session): session.members.last ?? self.machines[machine].id
-                case .removePeer(let peer), .removeSession(let peer): peer
-                }
-            if error == nil { self.machines[machine].disk.unkept.remove(peer) } else { self.machines[machine].disk.unkept.append(peer) }
-        }
+        let error = self.machines[machine].disk.commit(operations)
         self.counts[error == nil ? .commits : .failedCommits] += 1
         self.trace?.note("\(machine) disk: commit \(commit.number) \(error.map { "failed: \($0)" } ?? "is there")")
         let run = self.machines[machine].run

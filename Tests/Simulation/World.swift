@@ -86,7 +86,8 @@ package struct World {
             world.clock.wait(until: .milliseconds(action.milliseconds))
             world.happen(.action(action))
         }
-        made.end = (made.actions.last?.milliseconds ?? 0) + 100
+        // Not before what went wrong.
+        made.end = max((made.actions.last?.milliseconds ?? 0) + 100, Int(world.clock.now / .milliseconds(1)) + 1)
         world.run(until: .milliseconds(made.end))
         world.settle()
         return (world, made)
