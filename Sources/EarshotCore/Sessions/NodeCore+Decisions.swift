@@ -68,7 +68,8 @@ extension NodeCore {
             }
             return (.leave(peer), [.removeSession(with: peer)])
         case .mismatch(let peer, _):
-            guard let record = self.records[peer] else { return (.mismatch(peer), []) }
+            // A stranger's row goes with its connection: what was seen of its key is remembered all the same.
+            let record = self.records[peer] ?? PeerRecord(id: peer, at: self.now.wall)
             var stored = self.storedPeer(record)
             stored.noteMismatch()
             return (.mismatch(peer), [.putPeer(stored), .removeSession(with: peer)])

@@ -256,6 +256,7 @@ extension NodeCore {
 
     /// A person says that the digits differ, and that is on disk.
     mutating func digitsDiffer(from id: PeerID) {
+        self.makeRecord(id)
         guard let name = self.records[id]?.name else { return }
         self.noteMismatch(of: id)
         self.endAttempt(id, .mismatch)
