@@ -7,6 +7,8 @@ struct InvitationTable: Sendable {
         fileprivate(set) var invitation: Invitation
         /// The connection on which an outgoing one was last sent.
         fileprivate(set) var sentOn: LinkID?
+        /// The connection on which an incoming one last came.
+        fileprivate(set) var cameOn: LinkID?
         /// Whether the peer that made it is away, and has a while to come back.
         fileprivate(set) var isInviterAbsent = false
         /// Whether it is over because its inviter had gone, and not by any person's word: sent again, it counts as a new one.
@@ -52,6 +54,7 @@ struct InvitationTable: Sendable {
     }
 
     mutating func sent(_ id: InvitationID, on link: LinkID) { self.entries[id]?.sentOn = link }
+    mutating func came(_ id: InvitationID, on link: LinkID) { self.entries[id]?.cameOn = link }
     mutating func setDeciding(_ id: InvitationID, _ isDeciding: Bool) { self.entries[id]?.isDeciding = isDeciding }
     mutating func setInviterAbsent(_ id: InvitationID, _ isAbsent: Bool) { self.entries[id]?.isInviterAbsent = isAbsent }
     mutating func lapse(_ id: InvitationID) { self.entries[id]?.hasLapsed = true }

@@ -33,7 +33,7 @@ extension NodeCore {
 
     /// It is on disk. `nil` where the invitation is over meanwhile.
     mutating func adopt(_ agreement: Agreement, acceptedBy id: InvitationID, with peer: PeerID) -> Invitation? {
-        guard let record = self.records[peer], self.invitations[id]?.invitation.state == .pending else { return nil }
+        guard let record = self.records[peer], let entry = self.invitations[id], entry.invitation.state == .pending else { return nil }
         // What was noted of the peer while the disk was busy stays.
         var stored = self.storedPeer(record)
         stored.note(agreement)
@@ -42,6 +42,8 @@ extension NodeCore {
         let session = agreement.session
         let decided = self.resolveInvitation(id, .accepted, session: session.id, answering: .accepted(session.id))
         if record.sessionID != session.id || !record.isAttached { self.takeUp(session, with: peer) }
+        // No answer goes to what was not asked on this connection: its inviter may have started anew, and then says that there is no session.
+        if entry.cameOn != record.connection { self.nameSession(to: peer) }
         self.ensureConnection(peer, now: true)
         return decided
     }

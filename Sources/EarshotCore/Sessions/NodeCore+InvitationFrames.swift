@@ -36,6 +36,7 @@ extension NodeCore {
         let timeout = Duration.milliseconds(Int64(invite.timeoutMilliseconds))
         let invitation = self.makeInvitation(.incoming, id: invite.id, peer: id, context: invite.context, timeout: timeout)
         self.invitations.add(invitation)
+        self.invitations.came(invite.id, on: link)
         self.set(.invitation(invite.id), after: timeout)
         self.publish(.invitationReceived(invitation))
         switch outcome {
@@ -106,7 +107,7 @@ extension NodeCore {
         guard invitation.direction == .incoming, invitation.peerID == id else { return }
         var decision = InviteAnswer.Decision.declined
         switch invitation.state {
-        case .pending: return
+        case .pending: return self.invitations.came(invitation.id, on: link)
         case .accepted: if let session = invitation.sessionID, self.records[id]?.sessionID == session { decision = .accepted(session) }
         case .declined, .timedOut, .cancelled, .failed: break
         }

@@ -78,7 +78,7 @@ extension NodeCore {
 
     /// Says once on a connection that this side holds the session. One that was agreed upon after the connection was proven, while its answer
     /// came over the connection before, has not been named on this one, and the other side waits for it.
-    private mutating func nameSession(to id: PeerID) {
+    mutating func nameSession(to id: PeerID) {
         guard let record = self.records[id], let session = record.sessionID, !record.session.hasBeenNamed else { return }
         self.records[id]?.session.named()
         self.send(.sessionResume(session), on: record.connection)
