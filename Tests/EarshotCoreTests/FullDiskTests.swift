@@ -98,6 +98,37 @@ import Testing
         #expect(self.commits(in: self.on(.committed(second.id, nil))).isEmpty)
     }
 
+    /// The stranger has hung up before the person's word had its turn at the disk.
+    @Test mutating func aStrangerWhoseDigitsDifferedIsRememberedThoughItHasGone() throws {
+        try self.connect()
+        let call = CallID(number: 2)
+        self.core.enter(Self.peer, .ready, digits: "123456", for: .seconds(60))
+        let first = try #require(self.commits(in: self.call(.setTrust(.trusted, peerID(2).description, until: nil))).first)
+        _ = self.on(.call(call, .endVerification(Self.peer.description, mismatch: true)))
+        _ = self.on(.link(LinkID(number: 1), .closed(.lost)))
+        #expect(self.core.facts(of: Self.peer) == nil)
+        let second = try #require(self.commits(in: self.on(.committed(first.id, nil))).first)
+        _ = self.on(.committed(second.id, nil))
+        #expect(self.core.keptPeers.first { $0.id == Self.peer }?.verified == .mismatched)
+    }
+
+    // MARK: Inviters that start anew
+
+    /// It does not know of its invitation, and no answer goes to what was not asked: that the session is named has it say so.
+    @Test mutating func aSessionIsNamedWhereItsInvitationCameOnAnotherConnection() throws {
+        try self.connect(1)
+        _ = self.invited()
+        _ = self.on(.link(LinkID(number: 1), .closed(.lost)))
+        try self.connect(2)
+        let commit = try #require(self.commits(in: self.call(.respond(Self.invitation, .accept, always: false))).first)
+        let effects = self.on(.committed(commit.id, nil))
+        let session = try #require(self.core.facts(of: Self.peer)?.session)
+        let answer = InviteAnswer(id: Self.invitation, decision: .accepted(session))
+        #expect(self.frames(in: effects) == [.inviteAnswer(answer), .sessionResume(session)])
+        _ = self.on(.link(LinkID(number: 2), .frame(.sessionEnd(session))))
+        #expect(self.core.facts(of: Self.peer)?.session == nil)
+    }
+
     // MARK: Blocked peers
 
     @Test mutating func aBlockedPeerIsNotInvitedForWhatIsSentToIt() throws {

@@ -58,7 +58,7 @@ extension World {
             switch answer.decision {
             case .declined:
                 // As long as a person takes.
-                guard let asked = self.machines[machine].asked[answer.id] else { return }
+                guard let asked = self.machines[machine].asked.removeValue(forKey: answer.id) else { return }
                 if self.clock.now - asked < .milliseconds(EarshotLimits.blockedAnswerMilliseconds.lowerBound) {
                     self.fail(.blocked, "\(machine) declines a blocked peer's invitation at once")
                 }

@@ -71,6 +71,11 @@ extension World {
 
     /// What it says first on a connection.
     mutating func greet(_ link: Int, _ side: Int) {
+        // One of many asks at once.
+        if let key = self.machines[self.links[link].ends[side].machine].identities.firstIndex(of: self.links[link].ends[side].id), key > 3 {
+            let invite = Invite(id: InvitationID(using: &self.links[link].random), timeoutMilliseconds: 60_000, context: [])
+            self.say(.invite(invite), on: link, side)
+        }
         for _ in 0..<self.links[link].random.below(3) {
             var random = self.links[link].random
             let frame = self.anyFrame(to: link, side, &random)

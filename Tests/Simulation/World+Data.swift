@@ -80,6 +80,7 @@ extension World {
 
     private mutating func openData(_ transfer: TransferID, _ machine: Int, _ link: Int, _ side: Int) {
         self.closeData(transfer, machine)
+        guard self.machines[machine].core != nil else { return }
         self.machines[machine].data.attempts += 1
         let attempt = self.machines[machine].data.attempts
         self.machines[machine].data.open[transfer] = attempt

@@ -139,7 +139,12 @@ extension World {
 
     mutating func proven(_ link: Int, _ side: Int, _ dial: Int?) {
         let end = self.links[link].ends[side]
-        guard end.state == .handshake, self.machines[end.machine].isHostile || self.isRunning(end.machine, end.run) else { return }
+        guard self.machines[end.machine].isHostile || self.isRunning(end.machine, end.run) else { return }
+        guard end.state == .handshake else {
+            guard let dial else { return }
+            self.dials[dial].failure = EarshotError(.notConnected, "the connection closed before the peer had proven who it is")
+            return self.dialNext(dial)
+        }
         self.links[link].ends[side].state = .open
         let peer = end.facts.peer
         if side == 0 { self.transmit(.proof, from: 0, on: link) }
@@ -223,7 +228,10 @@ extension World {
     private mutating func deliver(_ frame: Frame, on link: LinkID, from peer: PeerID, to machine: Int) {
         guard let core = self.machines[machine].core else { return }
         if core.isMuted(link) {
-            if case .invite(let invite) = frame { self.machines[machine].asked[invite.id] = self.clock.now }
+            // Where it asks again, one of the answers may be the first's.
+            if case .invite(let invite) = frame, self.machines[machine].asked[invite.id] == nil {
+                self.machines[machine].asked[invite.id] = self.clock.now
+            }
             return self.hand(.link(link, .frame(frame)), to: machine)
         }
         guard core.isStanding(link, of: peer) else { return }
