@@ -72,7 +72,8 @@ struct Disk: Sendable {
         self.pending = []
         self.unkeptPeers = []
         self.unkeptSessions = []
-        return (self.peers.values.sorted { $0.id < $1.id }, self.sessions.sorted { ($0.createdAt, $0.id.high) < ($1.createdAt, $1.id.high) })
+        let sessions = self.sessions.sorted { ($0.createdAt, $0.id.high) < ($1.createdAt, $1.id.high) }
+        return (self.peers.values.sorted { $0.id < $1.id }, sessions)
     }
 }
 

@@ -18,7 +18,7 @@ extension World {
             if !self.machines[machine].holds.contains(hold) { self.fail(.holds, "\(machine) gives \(hold) back, which is not charged") }
         case .dial(let peer, _):
             if self.isBlocked(peer, by: machine) { self.fail(.blocked, "\(machine) dials a blocked peer") }
-        case .publish(let event): self.check(event, of: machine)
+        case .publish(let event): self.check(event, of: machine, input)
         case .dataPath(let transfer, .use):
             if self.machines[machine].data.attached == nil {
                 self.fail(.dataPaths, "\(machine) uses a data connection for \(transfer) that is not there")
@@ -81,7 +81,9 @@ extension World {
     mutating func note(_ frame: Frame, from peer: PeerID, at machine: Int) {
         self.overhear(frame)
         switch frame {
-        case .inviteAnswer(let answer): if case .accepted(let session) = answer.decision { self.machines[machine].named[peer, default: []].append(session) }
+        case .inviteAnswer(let answer):
+            guard case .accepted(let session) = answer.decision else { return }
+            self.machines[machine].named[peer, default: []].append(session)
         case .sessionResume(let session): self.machines[machine].named[peer, default: []].append(session)
         default: break
         }
@@ -151,12 +153,15 @@ extension World {
 
     // MARK: What readers of events are told
 
-    private mutating func check(_ event: CoreEvent, of machine: Int) {
+    private mutating func check(_ event: CoreEvent, of machine: Int, _ input: Input) {
         let peer: PeerID
         switch event {
         case .peerFound(let found), .peerChanged(let found), .peerLost(let found): peer = found.id
         case .invitationReceived(let invitation), .invitationResolved(let invitation): peer = invitation.peerID
-        case .verificationChanged(let verification): peer = verification.peerID
+        case .verificationChanged(let verification):
+            // A person here says that the digits differed, and had blocked it a moment before.
+            if case .committed = input, verification.state == .mismatched { return }
+            peer = verification.peerID
         case .sessionChanged(let session, let ended):
             if !ended { self.checkMembers(of: session, at: machine) }
             peer = session.members.first?.peerID ?? self.machines[machine].id

@@ -143,12 +143,16 @@ extension World {
         case 8, 9:
             let decisions: [InviteAnswer.Decision] = [.accepted(self.anySession(&random)), .declined, .busy]
             return .inviteAnswer(InviteAnswer(id: self.anyInvitation(&random), decision: random.one(of: decisions)))
-        case 10, 11: return .inviteWithdraw(InviteWithdraw(id: self.anyInvitation(&random), reason: random.one(of: [.withdrawn, .timedOut])))
+        case 10, 11:
+            let reason = random.one(of: [InviteWithdraw.Reason.withdrawn, .timedOut])
+            return .inviteWithdraw(InviteWithdraw(id: self.anyInvitation(&random), reason: reason))
         case 12, 13: return .sessionResume(self.anySession(&random))
         case 14: return .sessionEnd(self.anySession(&random))
         case 15, 16: return .verification(VerificationFrame(id: VerificationID(high: 1, low: small), .begin(commitment: nonce)))
         case 17:
-            let parts: [VerificationFrame.Part] = [.answer(nonce: nonce), .reveal(nonce: nonce), .end(.mismatch), .end(.busy), .end(.givenUp)]
+            let parts: [VerificationFrame.Part] = [
+                .answer(nonce: nonce), .reveal(nonce: nonce), .end(.mismatch), .end(.busy), .end(.givenUp),
+            ]
             return .verification(VerificationFrame(id: VerificationID(high: 1, low: small), random.one(of: parts)))
         case 18: return .dataUnavailable(transfer)
         case 19: return .dataTicket(DataTicket(transfer: transfer, token: DataToken(using: &random)))
@@ -158,7 +162,9 @@ extension World {
                 MessageFrame(
                     session: self.anySession(&random), id: MessageID(using: &random), mode: mode, sequence: random.next() >> 1,
                     sentAtMilliseconds: 0, contentType: "", body: ByteBuffer()))
-        case 21: return .messageReceipts([MessageReceipt(id: MessageID(high: 0, low: small), outcome: random.one(of: [.delivered, .noted]))])
+        case 21:
+            let outcome = random.one(of: [MessageReceipt.Outcome.delivered, .noted])
+            return .messageReceipts([MessageReceipt(id: MessageID(high: 0, low: small), outcome: outcome)])
         case 22:
             return .resourceOffer(
                 ResourceOffer(session: self.anySession(&random), id: ResourceID(high: 0, low: small), kind: .file, size: small, name: "a"))

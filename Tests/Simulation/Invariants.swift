@@ -103,7 +103,8 @@ extension World {
             (
                 "deadlines", figures.deadlines,
                 // Of a peer its grace, its dial, its trust, its comparison and a step of that, and what is to be written again.
-                6 * figures.records + EarshotLimits.comparisonsPerPeriod + 2 * figures.pendingInvitations + figures.links + figures.lateAnswers + figures.configured
+                6 * figures.records + EarshotLimits.comparisonsPerPeriod + 2 * figures.pendingInvitations + figures.links
+                    + figures.lateAnswers + figures.configured
                     + figures.dataPaths
             ),
         ]

@@ -52,12 +52,16 @@ extension World {
 
     private mutating func act(_ action: Action, on machine: Int) {
         switch action.verb {
-        case .withdraw: if let invitation = self.invitation(action[1], .outgoing, of: machine) { self.call(.withdraw(invitation.id), on: machine) }
+        case .withdraw:
+            guard let invitation = self.invitation(action[1], .outgoing, of: machine) else { return }
+            self.call(.withdraw(invitation.id), on: machine)
         case .respond:
             guard let invitation = self.invitation(action[1], .incoming, of: machine) else { return }
             let decisions: [Invitation.Decision] = [.accept, .reject, .block]
             self.call(.respond(invitation.id, decisions[action[2] % 3], always: action[3] == 1), on: machine)
-        case .await: if let invitation = self.invitation(action[1], nil, of: machine) { self.call(.awaitInvitation(invitation.id), on: machine) }
+        case .await:
+            guard let invitation = self.invitation(action[1], nil, of: machine) else { return }
+            self.call(.awaitInvitation(invitation.id), on: machine)
         case .leave:
             let sessions = self.machines[machine].core?.sessions ?? []
             let made = SessionID(high: 0, low: UInt64(action[1]))

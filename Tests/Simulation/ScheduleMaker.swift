@@ -76,7 +76,10 @@ struct ScheduleMaker {
         case .withdraw, .await, .leave, .moved: [self.person(), self.any()]
         case .respond: [self.person(), self.any(), self.random.one(of: [0, 0, 0, 0, 1, 2]), self.random.below(2)]
         case .trust:
-            [self.person(), self.peer(), self.random.one(of: [0, 0, 0, 0, 0, 0, 1, 2]), self.random.one(of: [0, 0, 0, 1, 10, 900]), self.naming()]
+            [
+                self.person(), self.peer(), self.random.one(of: [0, 0, 0, 0, 0, 0, 1, 2]),
+                self.random.one(of: [0, 0, 0, 1, 10, 900]), self.naming(),
+            ]
         case .match, .mismatch, .giveUp, .move: [self.person(), self.peer()]
         case .settings: [self.person(), self.random.below(6), self.any()]
         case .rename: [self.person(), self.any()]

@@ -13,6 +13,8 @@ struct DataConnection {
     let transfer: TransferID
     /// Which machines use it now.
     var users: [Int] = []
+    /// Whether one side has closed it, or has never taken it.
+    var isClosed = false
 }
 
 /// A dial for data, with its token.
@@ -53,17 +55,18 @@ struct DataSide {
 extension World {
     /// Both sides agree that something goes over a data connection: the one that says so begins, and the other one when it hears of it.
     mutating func move(from machine: Int, to peer: PeerID) {
-        guard let core = self.machines[machine].core, let facts = core.facts(of: peer), facts.isAttached, let id = facts.link else { return }
+        guard let facts = self.machines[machine].core?.facts(of: peer), facts.isAttached, let id = facts.link else { return }
         let (link, side) = Wire.place(id)
         guard self.links[link].ends[side].isOpen, !self.links[link].isHostile else { return }
         var transfer = TransferID(high: 0, low: UInt64(self.transfers.count + 1))
         // Some are tried anew.
-        if let last = self.transfers.last, last.machines.contains(machine), last.machines.contains(self.links[link].ends[1 - side].machine),
+        let other = self.links[link].ends[1 - side].machine
+        if let last = self.transfers.last, last.machines.contains(machine), last.machines.contains(other),
             self.links[link].random.chance(30)
         {
             transfer = last.id
         } else {
-            self.transfers.append(Transfer(id: transfer, machines: [machine, self.links[link].ends[1 - side].machine]))
+            self.transfers.append(Transfer(id: transfer, machines: [machine, other]))
         }
         self.transmit(.agreement(transfer), from: side, on: link)
         self.openData(transfer, machine, link, side)
@@ -105,12 +108,7 @@ extension World {
 
     private mutating func leaveData(_ connection: Int, _ machine: Int) {
         self.dataConnections[connection].users.removeAll { $0 == machine }
-        for other in self.dataConnections[connection].users {
-            let transfer = self.dataConnections[connection].transfer
-            guard let attempt = self.machines[other].data.open[transfer] else { continue }
-            let run = self.machines[other].run
-            self.clock.plan(.dataLost(other, run: run, transfer, attempt: attempt), after: .milliseconds(2))
-        }
+        self.refuseData(connection)
     }
 
     /// The other side has gone from it.
@@ -148,7 +146,9 @@ extension World {
             .dataAttached(dial.to, run: run, dial.transfer, attempt: ticket.attempt, connection: connection), after: .milliseconds(1))
     }
 
+    /// One side has no use for it: whoever uses it hears of that, now or when they come to it.
     private mutating func refuseData(_ connection: Int) {
+        self.dataConnections[connection].isClosed = true
         let transfer = self.dataConnections[connection].transfer
         for machine in self.dataConnections[connection].users {
             guard let attempt = self.machines[machine].data.open[transfer] else { continue }
@@ -160,7 +160,8 @@ extension World {
         self.machines[machine].data.attached = connection
         self.hand(.dataPath(transfer, .attached(attempt: attempt)), to: machine)
         self.machines[machine].data.attached = nil
-        if !self.dataConnections[connection].users.contains(machine) { self.refuseData(connection) }
+        let isUsed = self.dataConnections[connection].users.contains(machine)
+        if !isUsed || self.dataConnections[connection].isClosed { self.refuseData(connection) }
     }
 
     // MARK: Effects

@@ -24,7 +24,8 @@ extension World {
 
     private mutating func begin(_ target: Dial.Target, _ addresses: [PeerAddress], from machine: Int, after delay: Duration) {
         let run = self.machines[machine].run
-        let random = SplitMix64(seed: self.schedule.seed, 5, UInt64(machine), UInt64(run), UInt64(self.dials.count { $0.machine == machine }))
+        let count = self.dials.count { $0.machine == machine }
+        let random = SplitMix64(seed: self.schedule.seed, 5, UInt64(machine), UInt64(run), UInt64(count))
         self.dials.append(Dial(machine: machine, run: run, target: target, addresses: addresses, random: random))
         self.clock.plan(.dials(self.dials.count - 1), after: delay)
         self.counts[.dials] += 1
@@ -286,9 +287,10 @@ extension World {
     private mutating func planEnd(_ link: Int, _ side: Int) {
         guard self.links[link].ends[side].state != .closed, !self.links[link].ends[side].isDeaf else { return }
         let isQuick = self.links[link].random.chance(70)
-        let time = Duration.milliseconds(isQuick ? self.links[link].random.number(in: 1...60) : self.links[link].random.number(in: 1_000...35_000))
+        let time = Duration.milliseconds(self.links[link].random.number(in: isQuick ? 1...60 : 1_000...35_000))
         // What was sent before it ended still arrives, where it ended in order.
-        self.clock.plan(.breaks(link: link, side: side, isQuick ? .lost : .dead), at: max(self.clock.now + time, self.links[link].ends[side].lastArrival))
+        let at = max(self.clock.now + time, self.links[link].ends[side].lastArrival)
+        self.clock.plan(.breaks(link: link, side: side, isQuick ? .lost : .dead), at: at)
     }
 
     /// The machine of this side is gone, and hears nothing of it.

@@ -1,9 +1,6 @@
 import FoundationEssentials
-import Simulation
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Simulation
 
 // Plays worlds; Tests/simulate builds it, and says how it is used.
 
