@@ -44,6 +44,7 @@ extension World {
 
     private mutating func check(_ frame: Frame, on link: LinkID, to peer: PeerID, of machine: Int) {
         self.overhear(frame)
+        if self.isBlocked(peer, by: machine) { self.checkMuted(frame, of: machine) }
         switch frame {
         case .inviteAnswer(let answer):
             guard case .accepted(let session) = answer.decision else { break }
@@ -51,7 +52,9 @@ extension World {
         case .sessionResume(let session): self.checkTold(session, to: peer, of: machine, "resumed")
         default: break
         }
-        guard self.isBlocked(peer, by: machine) else { return }
+    }
+
+    private mutating func checkMuted(_ frame: Frame, of machine: Int) {
         self.counts[.muted] += 1
         switch frame {
         case .inviteAnswer(let answer):

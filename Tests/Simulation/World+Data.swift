@@ -143,7 +143,14 @@ extension World {
         let ticket = self.machines[dial.to].data.tickets.remove(at: place)
         let run = self.machines[dial.to].run
         self.clock.plan(
-            .dataAttached(dial.to, run: run, dial.transfer, attempt: ticket.attempt, connection: connection), after: .milliseconds(1))
+            .dataAttached(dial.to, run: run, dial.transfer, attempt: ticket.attempt, connection: connection),
+            after: self.dataLatency(2))
+    }
+
+    /// Mostly a moment; now and then so long that the time of an attempt is over.
+    private func dataLatency(_ purpose: UInt64) -> Duration {
+        var random = SplitMix64(seed: self.schedule.seed, 10, purpose, UInt64(self.dataConnections.count), UInt64(self.transfers.count))
+        return .milliseconds(random.chance(80) ? 1 : random.number(in: 1...17_000))
     }
 
     /// One side has no use for it: whoever uses it hears of that, now or when they come to it.
@@ -174,7 +181,7 @@ extension World {
             guard let other = self.machine(of: peer) else { return }
             let dial = DataDial(
                 from: machine, run: self.machines[machine].run, to: other, transfer: transfer, token: token, attempt: attempt)
-            self.clock.plan(.dataDials(dial), after: .microseconds(700))
+            self.clock.plan(.dataDials(dial), after: self.dataLatency(1))
         case .revoke: self.machines[machine].data.tickets.removeAll { $0.transfer == transfer }
         case .use(let attempt): self.settle(attempt, self.machines[machine].data.attached, on: machine)
         case .doWithout(let attempt): self.settle(attempt, nil, on: machine)
