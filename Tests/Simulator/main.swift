@@ -31,7 +31,8 @@ enum FileHandles {
 }
 
 struct Options {
-    var seconds = 60
+    /// How long it plays; `nil` where the seed's one world is all.
+    var seconds: Int?
     var seed: UInt64?
     var nodes: Int?
     var isTraced = false
@@ -122,15 +123,15 @@ for path in options.replays {
     finish(1)
 }
 
-if let seed = options.seed {
+if let seed = options.seed, options.seconds == nil {
     play(seed)
-} else if options.replays.isEmpty || CommandLine.arguments.contains("--seconds") {
+} else if options.replays.isEmpty || options.seconds != nil {
     var generator = SystemRandomNumberGenerator()
-    var seed = UInt64.random(in: 1...1_000_000_000, using: &generator)
+    var seed = options.seed ?? UInt64.random(in: 1...1_000_000_000, using: &generator)
     say("from seed \(seed) on")
-    while ContinuousClock.now - began < .seconds(options.seconds) {
+    while ContinuousClock.now - began < .seconds(options.seconds ?? 60) {
         play(seed)
-        seed += 1
+        seed &+= 1
     }
     var isMissing = false
     for (name, count) in simulator.counts.all {
