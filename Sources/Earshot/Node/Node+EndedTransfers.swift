@@ -26,10 +26,10 @@ extension Node {
 
     /// Tells the sender of a transfer that ended here once more that it is complete; `false` where the offer is of no such transfer.
     /// - Throws: why it was ended otherwise.
-    func answerEnded(_ offer: ResourceOffer, from record: PeerFacts) throws(EarshotError) -> Bool {
-        guard let ended = self.traffic[record.id]?.endedTransfers[offer.id] else { return false }
+    func answerEnded(_ offer: ResourceOffer, from sender: PeerFacts) throws(EarshotError) -> Bool {
+        guard let ended = self.traffic[sender.id]?.endedTransfers[offer.id] else { return false }
         if let error = ended.error { throw EarshotError(error, ended.message) }
-        self.connection(to: record.id)?.send([.resourceDone(offer.id)])
+        self.connection(to: sender.id)?.send([.resourceDone(offer.id)])
         return true
     }
 

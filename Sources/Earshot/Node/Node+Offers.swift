@@ -39,32 +39,32 @@ extension Node {
     }
 
     /// Whether to take it as a new one; `false` where it is known, and has been answered or goes on.
-    private func check(_ offer: ResourceOffer, from record: PeerFacts) throws(EarshotError) -> Bool {
-        guard record.session == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
-        if try self.answerEnded(offer, from: record) { return false }
-        if self.traffic[record.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) == true {
+    private func check(_ offer: ResourceOffer, from sender: PeerFacts) throws(EarshotError) -> Bool {
+        guard sender.session == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
+        if try self.answerEnded(offer, from: sender) { return false }
+        if self.traffic[sender.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) == true {
             throw EarshotError(.busy, "too many offers came to nothing; offer again in a while")
         }
         guard (try? SafeName(offer.name)) != nil else { throw EarshotError(.nameRejected, "the name is not that of a file") }
         if let maximum = self.configuration.maximumResourceSize, offer.size > maximum {
             let error = EarshotError(.tooLarge, "it is larger than \(maximum) bytes")
-            if let known = self.transfers[offer.id], known.row.peerID == record.id {
+            if let known = self.transfers[offer.id], known.row.peerID == sender.id {
                 self.interruptTransfer(offer.id, error.code, error.message)
             }
             throw error
         }
         if let known = self.transfers[offer.id] {
-            guard known.row.peerID == record.id, known.row.direction == .incoming, known.row.name == offer.name,
+            guard known.row.peerID == sender.id, known.row.direction == .incoming, known.row.name == offer.name,
                 known.row.kind == offer.resourceKind
             else { throw EarshotError(.conflict, "the transfer's id is taken") }
-            guard try self.receivedAgain(offer, known, from: record) else { return false }
+            guard try self.receivedAgain(offer, known, from: sender) else { return false }
         }
         let asks = self.configuration.acceptResources == .ask
         let isBusy =
             asks
-            ? self.transfers.count(of: record.id, .waiting) >= EarshotLimits.waitingOffers
-            : self.takenTransfers(of: record.id) >= EarshotLimits.incomingTransfers
-        guard !isBusy, self.transfers.count(of: record.id, .incomingJob) < EarshotLimits.incomingJobs else {
+            ? self.transfers.count(of: sender.id, .waiting) >= EarshotLimits.waitingOffers
+            : self.takenTransfers(of: sender.id) >= EarshotLimits.incomingTransfers
+        guard !isBusy, self.transfers.count(of: sender.id, .incomingJob) < EarshotLimits.incomingJobs else {
             throw EarshotError(.busy, asks ? "too many offers wait for an answer" : "too many transfers at a time")
         }
         let kept = self.transfers.count(.kept)
@@ -77,9 +77,9 @@ extension Node {
     /// An offer of a resource that is known here; whether it begins anew all the same.
     /// - Throws: why it ended here.
     private func receivedAgain(
-        _ offer: ResourceOffer, _ known: Transfer, from record: PeerFacts
+        _ offer: ResourceOffer, _ known: Transfer, from sender: PeerFacts
     ) throws(EarshotError) -> Bool {
-        guard let connection = self.connection(to: record.id) else { return false }
+        guard let connection = self.connection(to: sender.id) else { return false }
         guard !known.hasJob else {
             // The last connection's job has not noticed yet that it is gone.
             self.transfers[offer.id]?.pendingOffer = Transfer.PendingOffer(offer: offer, connection: connection)

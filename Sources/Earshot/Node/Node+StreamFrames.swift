@@ -33,17 +33,17 @@ extension Node {
         }
     }
 
-    private func check(_ open: StreamOpen, from record: PeerFacts) throws(EarshotError) {
-        guard record.session == open.session else { throw EarshotError(.notConnected, "there is no such session") }
+    private func check(_ open: StreamOpen, from sender: PeerFacts) throws(EarshotError) {
+        guard sender.session == open.session else { throw EarshotError(.notConnected, "there is no such session") }
         guard !self.areStreamsOver else { throw Self.stopping }
         // One that was not accepted before its connection was lost is opened again under its id.
-        guard self.streams[open.id].map({ $0.row.state == .closed && $0.row.peerID == record.id }) ?? true else {
+        guard self.streams[open.id].map({ $0.row.state == .closed && $0.row.peerID == sender.id }) ?? true else {
             throw EarshotError(.conflict, "the stream's id is taken")
         }
-        guard self.traffic[record.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) != true else {
+        guard self.traffic[sender.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) != true else {
             throw EarshotError(.busy, "too many streams came to nothing; open it again in a while")
         }
-        guard self.streams.count(of: record.id, .waiting) < EarshotLimits.waitingStreams else {
+        guard self.streams.count(of: sender.id, .waiting) < EarshotLimits.waitingStreams else {
             throw EarshotError(.busy, "too many streams wait to be accepted")
         }
     }
