@@ -35,9 +35,9 @@ extension NodeCore {
 
     mutating func committed(_ id: CommitID, _ error: EarshotError?) {
         guard let ended = self.decisions.end(id) else { return }
-        if error != nil, case .agreement(let invitation) = ended.outcome {
+        if case .agreement(let invitation) = ended.outcome {
             self.invitations.setDeciding(invitation.id, false)
-            _ = self.records[invitation.peerID]?.session.endAgreement()
+            if error != nil { _ = self.records[invitation.peerID]?.session.endAgreement() }
         }
         self.conclude(ended.entry.decision, error.map { .failure($0) } ?? .success(ended.outcome))
         if error == nil, let written = ended.written { self.keepRest(since: written) }
@@ -119,11 +119,7 @@ extension NodeCore {
             self.invitations.setDeciding(id, false)
             self.conclude(result, call)
         case .acceptBySettings(let peer):
-            guard case .success(.agreement(let invitation)) = result else {
-                if case .failure(let error) = result { self.followSettings(of: peer, error) }
-                return
-            }
-            self.invitations.setDeciding(invitation.id, false)
+            if let error = result.error { self.followSettings(of: peer, error) }
             self.conclude(result, nil)
         case .keep(let peer, _, .joined(let id, let session, let wasDecided)):
             self.joined(id, session, with: peer, wasDecided: wasDecided, result.error)
