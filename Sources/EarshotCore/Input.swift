@@ -31,6 +31,8 @@ package enum LinkEvent: Sendable, Equatable {
     case proven(LinkFacts, isOtherDead: Bool)
     /// A frame that is legal where the connection stands, and that the core deals with.
     case frame(Frame)
+    /// Frames that other parts of the node deal with: a sign of life.
+    case heard
     case closed(LinkEnd)
 }
 

@@ -114,6 +114,7 @@ package struct NodeCore: Sendable {
             switch event {
             case .proven(let facts, let isOtherDead): self.linkProven(link, facts, isOtherDead: isOtherDead)
             case .frame(let frame): self.frameCame(frame, on: link)
+            case .heard: self.heard(on: link)
             case .closed(let end): self.linkClosed(link, end)
             }
         case .discovery(let event): self.discoveryReported(event)

@@ -33,8 +33,13 @@ package struct LinkFacts: Sendable, Hashable {
         self.vouchedUntil = vouchedUntil
     }
 
+    package var protection: Protection { self.peer.transport.protection }
+}
+
+extension TransportKind {
+    /// Whether what passes over it can be read on the wire.
     package var protection: Protection {
-        switch self.peer.transport {
+        switch self {
         case .tls: .encrypted
         case .plaintext: .unprotected
         }

@@ -308,7 +308,7 @@ import Testing
     @Test func strangersThatSpokeTLSAreBounded() {
         let memory = TLSPins()
         let kept = PeerID(subjectPublicKeyInfo: [0])
-        memory.keep(kept)
+        memory.apply(.keep, to: kept)
         let ids = (0...EarshotLimits.rememberedTLSStrangers).map { PeerID(subjectPublicKeyInfo: [1, UInt8($0 & 0xFF), UInt8($0 >> 8)]) }
         for id in ids.dropLast() { memory.insert(id) }
         #expect(memory.contains(ids[0]))
@@ -317,8 +317,8 @@ import Testing
         memory.insert(ids[ids.count - 1])
         #expect(memory.contains(ids[0]) && !memory.contains(ids[1]) && memory.contains(ids[2]))
         #expect(memory.contains(kept))
-        memory.forget(kept)
-        memory.forget(ids[2])
+        memory.apply(.forget, to: kept)
+        memory.apply(.forget, to: ids[2])
         #expect(!memory.contains(kept) && !memory.contains(ids[2]))
     }
 }

@@ -45,7 +45,7 @@ import Testing
             extensions: [], transcript: Transcript(initiatorHello: [], responderHello: [], transport: .tls))
         bob.node.input.yield(
             .connection(
-                .proven(Connection(channel: channel, peer: peer, isInitiator: false, provenAt: .now, dialledAddress: nil))))
+                .proven(Connection(channel: channel, peer: peer, isInitiator: false, dialledAddress: nil))))
         return (channel, isEnded)
     }
 

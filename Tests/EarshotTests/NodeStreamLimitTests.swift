@@ -213,7 +213,7 @@ import Testing
             id: peerID(1), displayName: try DisplayName("bob"), publicKey: [], signatureScheme: .ed25519, version: 1, encryption: .required,
             transport: .tls, extensions: [], transcript: Transcript(initiatorHello: [], responderHello: [], transport: .tls))
         let flow = OutgoingFlow(.random(), Timers(on: NIOAsyncTestingEventLoop())) {}
-        flow.accepted(.max, on: Connection(channel: channel, peer: peer, isInitiator: true, provenAt: .now, dialledAddress: nil))
+        flow.accepted(.max, on: Connection(channel: channel, peer: peer, isInitiator: true, dialledAddress: nil))
         let piece = 64 * 1024
         let fits = EarshotLimits.streamUnwrittenBytes / piece
         let body = ScriptedBody()

@@ -10,7 +10,7 @@ func deadConnection(of peer: PeerID, accounts: PeerAccounts = PeerAccounts()) th
         id: peer, displayName: try DisplayName("bob"), publicKey: [], signatureScheme: .ed25519, version: 1, encryption: .required,
         transport: .tls, extensions: [], transcript: Transcript(initiatorHello: [], responderHello: [], transport: .tls))
     return Connection(
-        channel: EmbeddedChannel(), peer: peer, isInitiator: true, provenAt: .now, dialledAddress: nil,
+        channel: EmbeddedChannel(), peer: peer, isInitiator: true, dialledAddress: nil,
         account: accounts.account(of: peer.id))
 }
 

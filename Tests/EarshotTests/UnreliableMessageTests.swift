@@ -23,7 +23,7 @@ import Testing
         let peer = ProvenPeer(
             id: peerID(1), displayName: try DisplayName("bob"), publicKey: [], signatureScheme: .ed25519, version: 1, encryption: .required,
             transport: .tls, extensions: [], transcript: Transcript(initiatorHello: [], responderHello: [], transport: .tls))
-        let connection = Connection(channel: channel, peer: peer, isInitiator: true, provenAt: .now, dialledAddress: nil)
+        let connection = Connection(channel: channel, peer: peer, isInitiator: true, dialledAddress: nil)
         let limit = EarshotLimits.unreliableBytes
         #expect(!connection.reserveUnreliable(limit + 1))
         #expect(connection.reserveUnreliable(1))

@@ -236,13 +236,11 @@ extension World {
             return self.hand(.link(link, .frame(frame)), to: machine)
         }
         guard core.isStanding(link, of: peer) else { return }
-        let wall = self.clock.now(skew: self.machines[machine].skew).wall
-        self.machines[machine].core?.heard(from: peer, at: wall)
         switch frame {
         case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable:
             self.note(frame, from: peer, at: machine)
             self.hand(.link(link, .frame(frame)), to: machine)
-        default: break
+        default: self.hand(.link(link, .heard), to: machine)
         }
     }
 

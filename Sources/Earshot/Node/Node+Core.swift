@@ -64,9 +64,7 @@ extension Node {
         case .hold(let hold, let link, let bytes):
             if let account = self.links[link]?.account { self.coreShell.holds[hold] = Charge(bytes, to: account) }
         case .release(let hold): self.coreShell.holds[hold] = nil
-        case .pin(let peer, .keep): self.transport.spokenTLS.keep(peer)
-        case .pin(let peer, .release): self.transport.spokenTLS.release(peer)
-        case .pin(let peer, .forget): self.transport.spokenTLS.forget(peer)
+        case .pin(let peer, let pin): self.transport.spokenTLS.apply(pin, to: peer)
         case .changed(let peer, let change): self.changed(peer, change)
         case .log(let notice): self.log(notice)
         case .dataPath(let transfer, let effect): self.carryOut(effect, for: transfer)

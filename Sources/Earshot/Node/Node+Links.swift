@@ -40,7 +40,7 @@ extension Node {
         }
         // A connection that another has superseded has nothing to say any more.
         guard self.core.isStanding(link, of: id) else { return connection.turnEnded(weight, isMember: false) }
-        self.core.heard(from: id, at: WallTime(self.now))
+        self.handle(.link(link, .heard))
         let hasSession = self.core.isMember(link, id)
         var handedOn = 0
         var messages: [MessageFrame] = []

@@ -60,7 +60,7 @@ extension Node {
         let peer = connection.peer.id
         guard let facts = self.core.facts(of: peer), facts.link == connection.id, let session = facts.session else { return }
         let now = self.now
-        self.core.heard(from: peer, at: WallTime(now))
+        self.handle(.link(connection.id, .heard))
         var events: [EventLog.Live] = []
         events.reserveCapacity(frames.count)
         var bytes = 0

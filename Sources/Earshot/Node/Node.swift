@@ -173,7 +173,7 @@ public actor Node {
                 continue
             }
             peers.append(peer)
-            if peer.spokenTLS { self.transport.spokenTLS.keep(peer.id) }
+            if peer.spokenTLS { self.transport.spokenTLS.apply(.keep, to: peer.id) }
         }
         for session in state.sessions where !session.members.contains(self.id) {
             self.persist(session.members.map { .removeSession(with: $0) }) { _ in }
@@ -237,9 +237,9 @@ public actor Node {
 
     private func stop() async {
         self.isStopping = true
+        self.handle(Input.stop)
         await self.transport.stopListening()
         self.transport.stopDialling()
-        self.handle(Input.stop)
         let connections = Array(self.links.values)
         self.endAllStreams()
         for connection in connections { connection.close() }

@@ -23,7 +23,6 @@ package final class Connection: Sendable {
     package let origin: [UInt8]
     /// Whether we dialled.
     package let isInitiator: Bool
-    package let provenAt: ContinuousClock.Instant
     /// Where we dialled; `nil` for a connection that came in.
     package let dialledAddress: PeerAddress?
     /// Until when an authority of ours speaks for the peer's certificate; `nil` where none does.
@@ -34,7 +33,7 @@ package final class Connection: Sendable {
     private let unreliableBytes = Mutex(0)
 
     package init(
-        channel: any Channel, peer: ProvenPeer, isInitiator: Bool, provenAt: ContinuousClock.Instant, dialledAddress: PeerAddress?,
+        channel: any Channel, peer: ProvenPeer, isInitiator: Bool, dialledAddress: PeerAddress?,
         vouchedUntil: Date? = nil, account: PeerAccount? = nil
     ) {
         self.turns = Turns(account: account ?? PeerAccounts().account(of: peer.id))
@@ -42,17 +41,11 @@ package final class Connection: Sendable {
         self.peer = peer
         self.origin = channel.remoteAddress.flatMap(UnprovenConnections.origin) ?? []
         self.isInitiator = isInitiator
-        self.provenAt = provenAt
         self.dialledAddress = dialledAddress
         self.vouchedUntil = vouchedUntil
     }
 
-    package var protection: Protection {
-        switch self.peer.transport {
-        case .tls: .encrypted
-        case .plaintext: .unprotected
-        }
-    }
+    package var protection: Protection { self.peer.transport.protection }
 
     /// Writes frames; what cannot be written any more is lost with the connection, which the node hears about.
     package func send(_ frames: [Frame]) {

@@ -32,7 +32,7 @@ extension ConnectionHandler {
         switch question {
         case .pointless: return true
         case .asked:
-            self.state = .examining(peer, provenAt: .now)
+            self.state = .examining(peer)
             return false
         case .refused:
             let refusal = Refusal(code: .busy, explanation: "too many certificates wait to be examined")
@@ -43,8 +43,8 @@ extension ConnectionHandler {
     }
 
     private func answered(_ validUntil: Date?, context: ChannelHandlerContext) {
-        guard case .examining(let peer, let provenAt) = self.state else { return }
-        self.settled(peer, provenAt: provenAt, vouchedUntil: validUntil, context: context)
+        guard case .examining(let peer) = self.state else { return }
+        self.settled(peer, vouchedUntil: validUntil, context: context)
         // What came behind the proof is heard now, and what follows is read.
         do throws(WireError) {
             try self.decode(context: context)

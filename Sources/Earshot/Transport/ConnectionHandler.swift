@@ -23,7 +23,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         /// Proven, for data: its token is to come.
         case attaching(ProvenPeer)
         /// Proven, and the authorities look at its certificates: what it is trusted with must be known before its first word is heard.
-        case examining(ProvenPeer, provenAt: ContinuousClock.Instant)
+        case examining(ProvenPeer)
         case proven(Connection)
         case closed
     }
@@ -207,15 +207,15 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private func proven(_ peer: ProvenPeer, context: ChannelHandlerContext) {
         guard !self.isForData(peer) else { return self.proven(forData: peer, context: context) }
         guard self.askAuthorities(about: peer, context: context) else { return }
-        self.settled(peer, provenAt: .now, vouchedUntil: nil, context: context)
+        self.settled(peer, vouchedUntil: nil, context: context)
     }
 
     /// The node hears of the peer from here on.
-    func settled(_ peer: ProvenPeer, provenAt: ContinuousClock.Instant, vouchedUntil: Date?, context: ChannelHandlerContext) {
+    func settled(_ peer: ProvenPeer, vouchedUntil: Date?, context: ChannelHandlerContext) {
         self.deadline?.cancel()
         self.decoder.phase = .proven
         let connection = Connection(
-            channel: context.channel, peer: peer, isInitiator: self.settings.role == .initiator, provenAt: provenAt,
+            channel: context.channel, peer: peer, isInitiator: self.settings.role == .initiator,
             dialledAddress: self.settings.dialledAddress, vouchedUntil: vouchedUntil,
             account: self.settings.accounts.account(of: peer.id))
         self.machine = ConnectionStateMachine(

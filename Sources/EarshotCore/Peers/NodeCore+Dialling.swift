@@ -26,8 +26,6 @@ extension NodeCore {
     }
 
     /// Has a peer dialled then, and not before.
-    func isDialScheduled(_ id: PeerID) -> Bool { self.records[id]?.reach.isScheduled ?? false }
-
     mutating func scheduleDial(_ id: PeerID, after pause: Duration) {
         self.records[id]?.reach.schedule(true)
         self.set(.redial(id), after: pause)

@@ -20,8 +20,11 @@ extension NodeCore {
         return record.sessionID != nil && record.connection == link
     }
 
-    /// A peer has sent something that the core does not deal with.
-    package mutating func heard(from peer: PeerID, at now: WallTime) { self.records[peer]?.presence.heard(at: now) }
+    /// Something has come from a peer that the core does not deal with.
+    mutating func heard(on link: LinkID) {
+        guard let id = self.linkPeers[link], self.records[id]?.connection == link else { return }
+        self.records[id]?.presence.heard(at: self.now.wall)
+    }
 
     /// What comes on a control connection.
     mutating func frameCame(_ frame: Frame, on link: LinkID) {
