@@ -1,4 +1,5 @@
 package import EarshotWire
+package import OrderedCollections
 
 /// Names a call for as long as its caller waits: a counter.
 package struct CallID: Sendable, Hashable {
@@ -21,6 +22,9 @@ package enum Command: Sendable, Hashable {
     case awaitInvitation(InvitationID)
     /// A person's decision about a peer; trust ends by itself at `until`. Answers the peer.
     case setTrust(Trust, String, until: WallTime?)
+    /// Send messages, in their order. Answered once what becomes of each is known; `room` is how many bytes of unreliable messages each
+    /// connection takes now.
+    case send([MessageDraft], room: OrderedDictionary<LinkID, Int>)
     /// End a session for both sides.
     case leave(SessionID)
     /// Compare digits with a peer. Answers how that stands.
@@ -32,6 +36,8 @@ package enum Command: Sendable, Hashable {
 /// What has become of a ``Command``.
 package enum Answer: Sendable, Equatable {
     case done
+    /// What became of each message, in their order.
+    case sent([MessageOutcome])
     case invitation(Invitation)
     case peer(Peer)
     case verification(Verification)

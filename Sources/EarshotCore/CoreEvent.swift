@@ -9,4 +9,9 @@ package enum CoreEvent: Sendable, Equatable {
     /// Made, attached, detached or ended; the members of an ended session are listed as not connected.
     case sessionChanged(Session, ended: Bool)
     case discoveryChanged(DiscoveryStatus)
+    /// Messages were committed to the inbox.
+    case messagesReceived([Message])
+    /// Unreliable messages came: for those who read the events now, and no others.
+    case liveMessages([Message])
+    case messageStatuses([MessageStatus])
 }

@@ -8,7 +8,17 @@ package struct CoreSettings: Sendable, Hashable {
     /// Peers that are reached without discovery, in the settings' order.
     package var configuredPeers: [ConfiguredPeer]
 
-    package init(policy: PolicyEngine.Settings, invitationTimeout: Duration, configuredPeers: [ConfiguredPeer]) {
+    /// How long a queued message waits at most.
+    package var outboxAge: Duration
+    /// Whether senders hear that their messages were read here.
+    package var receipts: Bool
+
+    package init(
+        policy: PolicyEngine.Settings, invitationTimeout: Duration, configuredPeers: [ConfiguredPeer],
+        outboxAge: Duration = .seconds(604_800), receipts: Bool = true
+    ) {
+        self.outboxAge = outboxAge
+        self.receipts = receipts
         self.policy = policy
         self.invitationTimeout = invitationTimeout
         self.configuredPeers = configuredPeers

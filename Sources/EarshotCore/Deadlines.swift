@@ -22,6 +22,9 @@ struct Deadlines<Key: Hashable & Sendable>: Sendable {
     /// How many keys have a moment.
     var count: Int { self.current.count }
 
+    /// Whether it has a moment.
+    func contains(_ key: Key) -> Bool { self.current[key] != nil }
+
     /// When the next key is due.
     var next: MonotonicInstant? { self.heap.min?.instant }
 

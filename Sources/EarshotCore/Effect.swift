@@ -26,6 +26,19 @@ package enum Effect: Sendable, Equatable {
     /// Write to the log.
     case log(Notice)
     case dataPath(TransferID, DataPathEffect)
+    /// Write unreliable messages on a control connection, at once.
+    case sendUnreliable(LinkID, UnreliableMessages)
+    /// Report `.flush` once what callers have asked for by now has come in, so that it goes out together.
+    case flushSoon(PeerID)
+    /// Change the outbox on disk, in one transaction, behind all changes that were asked for before; report it as kept.
+    case keep(KeepID, [OutboxChange])
+    /// Put messages of a control connection's peer into the inbox, in their order, and charge the peer for them until that is done; report
+    /// them as delivered.
+    case deliver(LinkID, [InboxMessage])
+    /// Read bodies of the outbox.
+    case loadBodies(PeerID, [MessageID])
+    /// Read which of a peer's messages were read here, as far as it has not taken note.
+    case loadReceipts(PeerID)
 }
 
 /// Names a transaction for as long as it is under way: a counter.

@@ -1,4 +1,5 @@
 package import EarshotWire
+package import NIOCore
 
 /// What reaches a ``NodeCore`` from outside.
 package enum Input: Sendable, Equatable {
@@ -10,6 +11,20 @@ package enum Input: Sendable, Equatable {
     case configuredDial(ConfiguredPeer, DialEvent)
     /// What has become of a transaction; an error where nothing of it was written.
     case committed(CommitID, EarshotError?)
+    /// What was in the outbox on disk when this run began, in its order.
+    case outbox([QueuedMessageRow])
+    /// Changes of the outbox are on disk together; an error where none of them is.
+    case kept([KeepID], EarshotError?)
+    /// What has become of messages for the inbox; those of one transaction together.
+    case delivered([DeliveryReport])
+    /// Bodies of messages of the outbox, of as many as are there.
+    case bodies(PeerID, [MessageID], Result<[LoadedBody], EarshotError>)
+    /// The messages of a peer that were read here and of which it has not taken note, by the disk; `nil` where that could not be read.
+    case receipts(PeerID, [MessageID]?)
+    /// Messages of a peer were read here, and that it is to hear that is on disk.
+    case read([MessageID], of: PeerID)
+    /// What else was to be sent to a peer with the last message has come.
+    case flush(PeerID)
     /// A session with a peer is needed, or a connection for the one that there is.
     case need(PeerID, PeerNeed)
     /// Of a transfer that needs a data connection.
@@ -33,6 +48,10 @@ package enum LinkEvent: Sendable, Equatable {
     case frame(Frame)
     /// Frames that other parts of the node deal with: a sign of life.
     case heard
+    /// Messages that came together.
+    case messages([MessageFrame])
+    /// The same, all of them unreliable, whose bodies have storage of about their own size.
+    case liveMessages([MessageFrame])
     case closed(LinkEnd)
 }
 
@@ -74,6 +93,17 @@ package struct SeenAddresses: Sendable, Hashable {
     package init(sighting: Sighting, addresses: [PeerAddress]) {
         self.sighting = sighting
         self.addresses = addresses
+    }
+}
+
+/// The body of a message of the outbox, read from disk.
+package struct LoadedBody: Sendable, Hashable {
+    package let id: MessageID
+    package let body: ByteBuffer
+
+    package init(id: MessageID, body: ByteBuffer) {
+        self.id = id
+        self.body = body
     }
 }
 

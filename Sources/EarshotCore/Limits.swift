@@ -259,6 +259,8 @@ package enum EarshotLimits {
     }
     /// How often a trusted peer without a session is invited for what is queued for it, while it is seen.
     package static let queueInvitationInterval: Duration = .seconds(60)
+    /// Bodies of messages up to this many bytes are copied on their way out: a write of their own costs more.
+    package static let copiedBody = 4096
     /// Bytes of unreliable messages that may be on their way to one peer's socket; what comes beyond is dropped.
     package static let unreliableBytes = 2 * 1024 * 1024
     /// Read messages of which their senders are still to take note; the oldest give way.

@@ -10,6 +10,7 @@ extension NodeCore {
         case .respond(let id, let decision, let always): self.respond(to: id, decision, always: always, call)
         case .awaitInvitation(let id): self.awaitInvitation(id, call)
         case .setTrust(let trust, let name, let until): self.setTrust(trust, name, until: until, call)
+        case .send(let drafts, let room): self.send(drafts, room: room, call)
         case .leave(let session):
             guard !self.isStopping else { return self.answer(call, .failure(.stopping)) }
             self.decide(.leave(session, call))
@@ -41,6 +42,7 @@ extension NodeCore {
 
     /// Nothing is decided any more: calls that wait for an invitation hear how it stands.
     mutating func dismissCallers() {
+        self.dismissSenders()
         for (call, invitation) in self.invitations.dismissWaiters() { self.answer(call, .invitation(invitation)) }
     }
 
@@ -75,6 +77,14 @@ extension NodeCore {
 
     /// Whether a peer is asked to join a session just now.
     package func hasInvited(_ peer: PeerID) -> Bool { self.isInviting(peer) }
+
+    /// A message that this machine sends, or has sent of late.
+    package func outgoingMessage(_ id: MessageID) -> OutgoingMessage? { self.outgoing.find(id) }
+
+    /// Messages that are not acknowledged yet, over all peers, and how many bytes of them are on their way.
+    package var unacknowledged: (messages: Int, bytes: Int) {
+        self.traffic.values.reduce((0, 0)) { ($0.0 + $1.outbox.count, $0.1 + $1.outbox.bytes) }
+    }
 
     /// Why a peer could not be reached.
     package func failure(of peer: PeerID) -> Peer.Failure? { self.records[peer]?.failure }
@@ -126,6 +136,8 @@ extension NodeCore {
             self.expireTrust(id)
             self.ensureConnection(id)
         }
+        self.expireMessages()
+        self.offerReach()
     }
 
     mutating func use(_ settings: CoreSettings) {

@@ -1,4 +1,4 @@
-import EarshotWire
+package import EarshotWire
 import OrderedCollections
 
 /// What tests see of a core, and no other part of the node needs.
@@ -28,6 +28,12 @@ extension NodeCore {
         package var configured = 0
         package var deadlines = 0
         package var dataPaths = 0
+        /// Peers to or from whom there were messages.
+        package var outboxes = 0
+        /// Calls that wait for what becomes of messages.
+        package var sending = 0
+        /// Changes of the outbox that are said to be under way.
+        package var keeping = 0
     }
 
     package var figures: Figures {
@@ -45,6 +51,9 @@ extension NodeCore {
         figures.configured = self.configuredDials.count
         figures.deadlines = self.deadlines.count
         figures.dataPaths = self.dataPaths.count
+        figures.outboxes = self.traffic.count
+        figures.sending = self.batches.count
+        figures.keeping = self.keeping.count
         for record in self.records.values {
             figures.sightings += record.presence.sightings.count
             figures.mostSightings = max(figures.mostSightings, record.presence.sightings.count)
@@ -57,6 +66,15 @@ extension NodeCore {
         }
         return figures
     }
+
+    /// Messages that wait or have been sent, but for unreliable ones.
+    package var outgoingMessages: [OutgoingMessage] { self.outgoing.all }
+    package func outbox(of peer: PeerID) -> Outbox? { self.traffic[peer]?.outbox }
+    package var queueUsage: QueueUsage { self.outgoing.queue }
+    /// Receipts of which senders have taken note, and that are not on their way to the disk; and those of which they have not.
+    package var gatheringNotes: Int { self.notes.count }
+    package var unnotedCount: Int { self.unnotedReads.count }
+    package func unnoted(of peer: PeerID) -> Int { self.unnotedReads.all(of: peer).count }
 
     /// Decisions that are not on disk yet.
     package var undecidedCount: Int { self.decisions.count }

@@ -44,6 +44,25 @@ package struct NodeCore: Sendable {
 
     var dataPaths: DataPaths
 
+    // Messages
+    var outgoing = OutgoingMessages()
+    /// What is remembered of the messages to and from each peer.
+    var traffic: OrderedDictionary<PeerID, MessageTraffic> = [:]
+    var batches = SendingBatches()
+    var messageIDs = MessageIDSource()
+    /// The sender's place of the last message.
+    var lastSequence: UInt64 = 0
+    /// The deadline that is looked at next.
+    var messageExpiry: MonotonicInstant?
+    var keeping = OutboxKeeping()
+    /// Which messages were read here, as far as their senders have not taken note.
+    var unnotedReads = UnnotedReads()
+    /// Of which they have, to be forgotten on disk together.
+    var notes = ReceiptNotes()
+    package internal(set) var isNoting = false
+    /// Peers of whom the disk is asked which of their messages were read, and what they had taken note of by then.
+    var receiptLoads: [PeerID: ReceiptNotes] = [:]
+
     var deadlines = Deadlines<Deadline>()
     var isStopping = false
     /// Makes what no other may guess.
@@ -77,6 +96,14 @@ package struct NodeCore: Sendable {
         case trust(PeerID)
         /// What could not be written of a peer is written again.
         case keep(PeerID)
+        /// The first message to be given up is looked at.
+        case messages
+        /// What a peer has refused is tried again.
+        case outboxRetry(PeerID)
+        /// Notes of receipts are written together.
+        case notes
+        /// Trusted peers are invited for what waits for them.
+        case queueInvitations
     }
 
     /// `random` makes what no other may guess: the system's generator, where nothing is simulated. `discovery` says whether there is any.
@@ -115,17 +142,28 @@ package struct NodeCore: Sendable {
             case .proven(let facts, let isOtherDead): self.linkProven(link, facts, isOtherDead: isOtherDead)
             case .frame(let frame): self.frameCame(frame, on: link)
             case .heard: self.heard(on: link)
+            case .messages(let messages): self.messagesCame(messages, on: link)
+            case .liveMessages(let messages): self.liveMessagesCame(messages, on: link)
             case .closed(let end): self.linkClosed(link, end)
             }
         case .discovery(let event): self.discoveryReported(event)
         case .dial(let peer, let event): self.dialReported(peer, event)
         case .configuredDial(let peer, let event): self.configuredDialReported(peer, event)
         case .committed(let commit, let error): self.committed(commit, error)
+        case .outbox(let rows): self.loadOutbox(rows)
+        case .flush(let peer): self.flushOutbox(peer)
+        case .bodies(let peer, let ids, let bodies): self.bodiesLoaded(ids, for: peer, bodies)
+        case .kept(let ids, let error): self.kept(ids, error)
+        case .delivered(let reports): self.delivered(reports)
+        case .receipts(let peer, let ids): self.receiptsLoaded(ids, of: peer)
+        case .read(let ids, let sender): self.wereRead(ids, of: sender)
         case .need(let peer, let need): self.needed(need, of: peer)
         case .dataPath(let transfer, let event): self.dataPathChanged(transfer, event)
         case .settings(let settings): self.use(settings)
         case .start: self.start()
-        case .stop: self.isStopping = true
+        case .stop:
+            self.isStopping = true
+            self.keepNotes()
         case .stopped: self.dismissCallers()
         case .deadline: break
         }
@@ -145,6 +183,10 @@ package struct NodeCore: Sendable {
         case .comparisonStep(let peer, let attempt): self.comparisonStepExpired(peer, attempt)
         case .trust(let peer): self.expireTrust(peer)
         case .keep(let peer): self.keepPeer(peer, andSession: true)
+        case .messages: self.expireMessages()
+        case .outboxRetry(let peer): self.retryOutbox(peer)
+        case .notes: self.keepNotes()
+        case .queueInvitations: self.offerReach()
         }
     }
 

@@ -28,17 +28,13 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
         Self(high: .random(in: .min ... .max), low: .random(in: .min ... .max))
     }
 
-    /// A fresh identifier that sorts by its time (RFC 9562 section 5.7, version 7, with the fraction of the millisecond in `rand_a`):
-    /// an index of many of them grows at its end. 62 bits are the system's randomness.
-    package static func timeOrdered(secondsSince1970: Double) -> Self {
-        var generator = SystemRandomNumberGenerator()
-        return Self.timeOrdered(secondsSince1970: secondsSince1970, random: generator.next())
-    }
+    /// How many identifiers of one millisecond sort by their time.
+    package static var ticksPerMillisecond: Int64 { 4096 }
 
-    /// The same with randomness that was fetched before.
-    package static func timeOrdered(secondsSince1970: Double, random: UInt64) -> Self {
-        let ticks = UInt64(exactly: (max(0, min(secondsSince1970, 1e11)) * 4_096_000).rounded(.down)) ?? 0
-        let (milliseconds, fraction) = ticks.quotientAndRemainder(dividingBy: 4096)
+    /// An identifier that sorts by its time, in parts of a millisecond since 1970 (RFC 9562 section 5.7, version 7, with the fraction of the
+    /// millisecond in `rand_a`): an index of many of them grows at its end. 62 bits are the randomness that is handed in.
+    package static func timeOrdered(ticks: Int64, random: UInt64) -> Self {
+        let (milliseconds, fraction) = UInt64(max(0, ticks)).quotientAndRemainder(dividingBy: UInt64(Self.ticksPerMillisecond))
         return Self(high: milliseconds << 16 | 0x7000 | fraction, low: 1 << 63 | random >> 2)
     }
 

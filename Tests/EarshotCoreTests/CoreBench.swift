@@ -1,4 +1,5 @@
 import EarshotWire
+import NIOCore
 import OrderedCollections
 import Simulation
 import Testing
@@ -21,6 +22,7 @@ struct CoreBench {
     private(set) var notices: [Notice] = []
     private(set) var dials: [PeerID] = []
     private var sent: [LinkID: [Frame]] = [:]
+    private(set) var unreliable: [LinkID: [UnreliableMessages]] = [:]
     private(set) var closed: [LinkID: WireErrorCode?] = [:]
     private(set) var holds: OrderedDictionary<HoldID, Int> = [:]
 
@@ -30,6 +32,15 @@ struct CoreBench {
     var diskError: EarshotError?
     private(set) var peersOnDisk: OrderedDictionary<PeerID, StoredPeer> = [:]
     private(set) var sessionsOnDisk: OrderedDictionary<PeerID, StoredSession> = [:]
+    /// What waits there for peers, and the messages of peers.
+    private(set) var outboxOnDisk: OrderedDictionary<MessageID, QueuedMessage> = [:]
+    private(set) var inbox: [InboxMessage] = []
+    private(set) var statusesOnDisk: OrderedDictionary<MessageID, [Message.Recipient]> = [:]
+    /// Of which of their messages peers have taken note.
+    private(set) var notedOnDisk: [MessageID] = []
+    /// What becomes of the next messages for the inbox.
+    var refusal: DeliveryOutcome.Refusal?
+    private var heldWork: [Work] = []
     private var heldCommits: [(id: CommitID, operations: [StoreOperation])] = []
 
     private var links: UInt64 = 0
@@ -72,6 +83,63 @@ struct CoreBench {
         case .hold(let hold, _, let bytes): self.holds[hold] = bytes
         case .release(let hold): #expect(self.holds.removeValue(forKey: hold) != nil, "given back once")
         case .log(let notice): self.notices.append(notice)
+        case .sendUnreliable(let link, let messages): self.unreliable[link, default: []].append(messages)
+        case .flushSoon(let peer): self.handle(.flush(peer))
+        case .keep(let id, let changes): self.work(.keep(id, changes))
+        case .deliver(let link, let messages): self.work(.deliver(link, messages))
+        case .loadBodies(let peer, let ids): self.work(.bodies(peer, ids))
+        case .loadReceipts(let peer): self.work(.receipts(peer))
+        }
+    }
+
+    /// What the disk is asked for messages.
+    private enum Work {
+        case keep(KeepID, [OutboxChange])
+        case deliver(LinkID, [InboxMessage])
+        case bodies(PeerID, [MessageID])
+        case receipts(PeerID)
+    }
+
+    private mutating func work(_ work: Work) {
+        guard !self.isDiskHeld else { return self.heldWork.append(work) }
+        self.finish(work)
+    }
+
+    private mutating func finish(_ work: Work) {
+        switch work {
+        case .keep(let id, let changes):
+            let error = self.diskError
+            self.diskError = nil
+            if error == nil { for change in changes { self.write(change) } }
+            self.handle(.kept([id], error))
+        case .deliver(_, let messages):
+            guard let sender = messages.first?.senderID else { return }
+            let outcomes = messages.map { message -> DeliveryOutcome in
+                if let refusal = self.refusal { return .refused(refusal) }
+                guard !self.inbox.contains(where: { $0.id == message.id && $0.senderID == message.senderID }) else { return .duplicate }
+                self.inbox.append(message)
+                return .stored(
+                    Message(
+                        id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
+                        contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent, received: self.now.wall,
+                        readState: .unread, recipients: []))
+            }
+            self.handle(.delivered([DeliveryReport(of: sender, messages.map(\.id), outcomes)]))
+        case .bodies(let peer, let ids):
+            let error = self.diskError
+            self.diskError = nil
+            let bodies = ids.compactMap { id in self.outboxOnDisk[id].map { LoadedBody(id: id, body: $0.body) } }
+            self.handle(.bodies(peer, ids, error.map { .failure($0) } ?? .success(bodies)))
+        case .receipts(let peer): self.handle(.receipts(peer, []))
+        }
+    }
+
+    private mutating func write(_ change: OutboxChange) {
+        switch change {
+        case .add(let message): self.outboxOnDisk[message.id] = message
+        case .settle(let id, let recipient): self.statusesOnDisk[id, default: []].append(recipient)
+        case .remove(let id): self.outboxOnDisk[id] = nil
+        case .noted(let ids, _): self.notedOnDisk += ids
         }
     }
 
@@ -97,6 +165,9 @@ struct CoreBench {
         self.time = end
     }
 
+    /// Time passes while the machine sleeps: nothing is dealt with.
+    mutating func sleep(_ duration: Duration) { self.time += duration }
+
     // MARK: Disk
 
     /// The disk writes what it was held with, and what follows from that.
@@ -113,6 +184,9 @@ struct CoreBench {
             if error == nil { for operation in operations { self.write(operation) } }
             self.handle(.committed(id, error))
         }
+        let held = self.heldWork
+        self.heldWork = []
+        for work in held { self.finish(work) }
     }
 
     private mutating func write(_ operation: StoreOperation) {
@@ -137,8 +211,68 @@ struct CoreBench {
         change(&settings)
         again.core = NodeCore(id: self.core.id, settings: settings, hasDiscovery: true, random: SplitMix64(seed: 3))
         again.core.load(Array(self.peersOnDisk.values), Array(self.sessionsOnDisk.values))
+        again.outboxOnDisk = self.outboxOnDisk
+        again.inbox = self.inbox
+        again.statusesOnDisk = self.statusesOnDisk
+        again.handle(.outbox(self.outboxOnDisk.values.map { self.row($0) }))
         again.handle(.start)
         return again
+    }
+
+    private func row(_ message: QueuedMessage) -> QueuedMessageRow {
+        var recipients = message.recipients
+        for status in self.statusesOnDisk[message.id] ?? [] {
+            if let index = recipients.firstIndex(where: { $0.peerID == status.peerID }) { recipients[index] = status }
+        }
+        return QueuedMessageRow(
+            id: message.id, contentType: message.contentType, size: message.body.readableBytes, fingerprint: message.fingerprint,
+            sent: message.sent, deadline: message.deadline, recipients: recipients)
+    }
+
+    // MARK: Messages
+
+    /// Sends a message; what became of it, where that is known at once.
+    @discardableResult
+    mutating func send(
+        _ body: String = "x", to peer: PeerID, mode: Message.Mode = .reliable, id: MessageID? = nil, queue: Bool = false,
+        timeout: Duration? = nil, room: OrderedDictionary<LinkID, Int> = [:]
+    ) -> MessageOutcome? {
+        var draft = MessageDraft(
+            to: .peers([peer.description]), contentType: "a/b", body: ByteBuffer(string: body), mode: mode, id: id, queue: queue,
+            timeout: timeout)
+        draft.fingerprint = Array(body.utf8)
+        return self.call(.send([draft], room: room))?.sent?.first
+    }
+
+    /// What became of the message of a call.
+    func outcome(of call: CallID) -> MessageOutcome? { self.answers[call]?.sent?.first }
+
+    /// Messages that were sent on a connection since it was last asked for anything.
+    mutating func messages(on link: LinkID) -> [MessageFrame] {
+        self.sent(on: link).compactMap { if case .message(let message) = $0 { message } else { nil } }
+    }
+
+    /// Invitations that were sent on a connection since it was last asked for anything.
+    mutating func invites(on link: LinkID) -> [InvitationID] {
+        self.sent(on: link).compactMap { if case .invite(let invite) = $0 { invite.id } else { nil } }
+    }
+
+    /// Messages of which readers of events have heard.
+    var received: [Message] {
+        self.events.flatMap { event -> [Message] in if case .messagesReceived(let messages) = event { messages } else { [] } }
+    }
+
+    /// A peer sends a message in a session.
+    mutating func receive(
+        _ body: String, _ id: MessageID, in session: SessionID, mode: MessageFrame.Mode = .reliable, on link: LinkID
+    ) {
+        let message = MessageFrame(
+            session: session, id: id, mode: mode, sequence: 1, sentAtMilliseconds: 0, contentType: "a/b", body: ByteBuffer(string: body))
+        self.handle(.link(link, .messages([message])))
+    }
+
+    mutating func receipt(_ id: MessageID, _ outcome: MessageReceipt.Outcome, on link: LinkID) {
+        self.frame(.messageReceipts([MessageReceipt(id: id, outcome: outcome)]), on: link)
     }
 
     // MARK: Peers
@@ -216,6 +350,7 @@ extension Answer {
     var error: EarshotError.Code? { if case .failure(let error) = self { error.code } else { nil } }
     var invitation: Invitation? { if case .invitation(let invitation) = self { invitation } else { nil } }
     var peer: Peer? { if case .peer(let peer) = self { peer } else { nil } }
+    var sent: [MessageOutcome]? { if case .sent(let outcomes) = self { outcomes } else { nil } }
     var verification: Verification? { if case .verification(let verification) = self { verification } else { nil } }
 }
 

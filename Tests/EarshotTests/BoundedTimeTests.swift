@@ -49,7 +49,7 @@ import Testing
         var left = Self.times.count * modes.count
         for await event in events {
             guard case .messageReceived(let message) = event.kind else { continue }
-            #expect(self.milliseconds(message.sentAt).map { "\($0)" } == String(buffer: message.body), "\(message.mode)")
+            #expect(self.milliseconds(message.sent.date).map { "\($0)" } == String(buffer: message.body), "\(message.mode)")
             left -= 1
             if left == 0 { break }
         }
@@ -84,8 +84,8 @@ import Testing
             try await store.change([
                 .add(
                     QueuedMessage(
-                        id: MessageID(high: 1, low: 1), contentType: "a/b", body: ByteBuffer(), fingerprint: [], sentAt: date,
-                        deadline: date, recipients: []))
+                        id: MessageID(high: 1, low: 1), contentType: "a/b", body: ByteBuffer(), fingerprint: [], sent: WallTime(date),
+                        deadline: WallTime(date), recipients: []))
             ])
         }
         let columns = [
@@ -105,7 +105,7 @@ import Testing
         let dates = [
             message?.sentAt, message?.receivedAt, peer?.trustedUntil?.date, peer?.firstSeen.date, peer?.lastSeen.date,
             state.sessions.first?.createdAt.date,
-            resource?.createdAt, resource?.completedAt, state.endedTransfers.first?.endedAt.date, queued?.sentAt, queued?.deadline,
+            resource?.createdAt, resource?.completedAt, state.endedTransfers.first?.endedAt.date, queued?.sent.date, queued?.deadline.date,
         ]
         let bounds = WireLimits.sentAtMilliseconds
         let taken = min(max(time, bounds.lowerBound), bounds.upperBound)

@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func idsOfOursSortByTime() {
-        let ids = (0..<50).map { MessageID.timeOrdered(secondsSince1970: 1_700_000_000 + Double($0) / 1000) }
+        let ids = (0..<50).map { MessageID.timeOrdered(ticks: (1_700_000_000_000 + $0) * MessageID.ticksPerMillisecond, random: .max) }
         #expect(ids.map(\.description) == ids.map(\.description).sorted())
         for id in ids {
             #expect(Array(id.description)[14] == "7")
@@ -72,8 +72,9 @@ import Testing
             #expect(MessageID(id.description) == id)
         }
         // RFC 9562's own example: 2022-02-22T19:22:22Z.
-        #expect(MessageID.timeOrdered(secondsSince1970: 1_645_557_742).description.hasPrefix("017f22e2-79b0-7"))
-        for odd in [-.infinity, -1, 0, 1e300, .infinity] { _ = MessageID.timeOrdered(secondsSince1970: odd) }
+        let example = MessageID.timeOrdered(ticks: 1_645_557_742_000 * MessageID.ticksPerMillisecond, random: 0)
+        #expect(example.description.hasPrefix("017f22e2-79b0-7"))
+        for odd in [Int64.min, -1, 0, .max] { _ = MessageID.timeOrdered(ticks: odd, random: .max) }
     }
 
     @Test func readersTakeEventsInBatches() async throws {

@@ -31,8 +31,8 @@ extension Node {
         }
         try await raw.roundTrip()
         #expect(await bob.node.storeWork == before)
-        #expect(await bob.node.notes.count == 0)
-        #expect(await bob.node.unnotedReads.count == 0)
+        #expect(await bob.node.core.gatheringNotes == 0)
+        #expect(await bob.node.core.unnotedCount == 0)
         await raw.close()
         await bob.stop()
     }
@@ -96,7 +96,7 @@ extension Node {
         try await eventually("bob has noticed") { await bob.node.connection(to: raw.id) == nil }
         async let sent = bob.node.send(
             to: [raw.id.description], contentType: "text/plain", body: ByteBuffer(string: "too late"), timeout: .milliseconds(50))
-        try await eventually("it waits") { await bob.node.traffic[raw.id]?.outbox.isEmpty == false }
+        try await eventually("it waits") { await bob.node.core.outbox(of: raw.id)?.isEmpty == false }
         suspended.store(50, ordering: .relaxed)
         let again = try await raw.back(to: bob, in: session)
         #expect(try await sent.recipients.map(\.status) == [.unconfirmed])

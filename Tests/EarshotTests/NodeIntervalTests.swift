@@ -49,43 +49,6 @@ import Testing
         await self.loop.shutdownGracefully()
     }
 
-    /// Invitations to a peer by hand that came before this.
-    private func invitations(_ raw: RawPeer) async throws -> [InvitationID] {
-        let unknown = SessionID.random()
-        try await raw.send(.sessionResume(unknown))
-        var ids: [InvitationID] = []
-        while true {
-            switch try #require(await raw.next()) {
-            case .sessionEnd(unknown): return ids
-            case .invite(let invite): ids.append(invite.id)
-            default: break
-            }
-        }
-    }
-
-    /// A trusted peer that something is queued for, and that has no time for the invitation, is invited again.
-    @Test func queueInvitationInterval() async throws {
-        let bob = try await TestNode("bob") { $0.timers = Timers(on: self.loop) }
-        let friend = try RawPeer.makeIdentity()
-        _ = try await bob.node.setTrust(.trusted, for: friend.id.description)
-        _ = try await bob.node.send(
-            to: .peers([friend.id.description]), contentType: "x", body: ByteBuffer(), queue: true)
-        // In the second round, and a moment later than the node: nothing else comes due at its end.
-        await self.loop.advanceTime(by: TimeAmount(EarshotLimits.queueInvitationInterval))
-        try await self.settle(bob)
-        await self.loop.advanceTime(by: .seconds(1))
-        let raw = try await RawPeer(to: bob, as: friend)
-        try await raw.prove()
-        let first = try await raw.next { if case .invite(let invite) = $0 { invite.id } else { nil } }
-        try await raw.send(.inviteAnswer(InviteAnswer(id: first, decision: .busy)))
-        try await raw.roundTrip()
-        try await self.pass(EarshotLimits.queueInvitationInterval - .seconds(1), on: bob) { try await self.invitations(raw) == [] }
-        #expect(try await raw.next { if case .invite(let invite) = $0 { invite.id } else { nil } } != first)
-        await raw.close()
-        await bob.stop()
-        await self.loop.shutdownGracefully()
-    }
-
     /// That a sender has taken note of a receipt is kept with what follows within so long.
     @Test func noteDelay() async throws {
         let bob = try await TestNode("bob") {
@@ -103,11 +66,11 @@ import Testing
         try await raw.send(.messageReceipts([MessageReceipt(id: id, outcome: .noted)]))
         try await raw.roundTrip()
         try await self.pass(EarshotLimits.noteDelay, on: bob) {
-            guard await bob.node.isNoting else { return false }
+            guard await bob.node.core.isNoting else { return false }
             return try await bob.node.store.receipts(for: raw.id) == [id]
         }
         try await eventually("it is kept") { try await bob.node.store.receipts(for: raw.id) == [] }
-        #expect(await !bob.node.isNoting)
+        #expect(await !bob.node.core.isNoting)
         await raw.close()
         await bob.stop()
         await self.loop.shutdownGracefully()

@@ -88,7 +88,7 @@ import Testing
         let task = Task { try await alice.send("x", to: bob, timeout: nil) }
         try await eventually("it waits") { await alice.node.waitingSenders(for: bob.node.id) == 1 }
         let after = await alice.node.transport.timers.now
-        let deadline = try #require(await alice.node.outgoing.values.first).deadline
+        let deadline = try #require(await alice.node.core.outgoingMessages.first).deadline
         #expect((before + EarshotLimits.messageTimeout...after + EarshotLimits.messageTimeout).contains(deadline))
         await alice.stop()
         _ = await task.result
@@ -282,6 +282,6 @@ import Testing
 }
 
 extension Node {
-    func queuedBytes(for peer: PeerID) -> Int { self.traffic[peer]?.outbox.bytes ?? 0 }
-    func waitingSenders(for peer: PeerID) -> Int { self.traffic[peer]?.outbox.waitingIDs.count ?? 0 }
+    func queuedBytes(for peer: PeerID) -> Int { self.core.outbox(of: peer)?.bytes ?? 0 }
+    func waitingSenders(for peer: PeerID) -> Int { self.core.outbox(of: peer)?.waitingIDs.count ?? 0 }
 }

@@ -26,7 +26,7 @@ import Testing
         }
         let kept = try await store.messages(state: nil, from: nil, limit: 10)
         #expect(kept.first == stored)
-        #expect(stored.body == message.body && stored.senderName == message.senderName && stored.sentAt == message.sentAt)
+        #expect(stored.body == message.body && stored.senderName == message.senderName && stored.sent == message.sent)
         #expect(stored.receivedAt == Self.time && stored.readState == .unread && stored.direction == .incoming)
         #expect(kept.last?.body.readableBytes == 0)
     }

@@ -81,7 +81,7 @@ import Testing
             queue.append(.decide({ .success(StoreWork.Decision(changes: [])) }) { _ in })
             queue.append(.deliver(try self.delivery(EarshotLimits.deliveryBatch, of: 1)))
         }
-        queue.append(.outbox([]) { _ in })
+        queue.append(.outbox(StoreWork.Keeping(id: KeepID(number: 1), changes: [])))
         var found: [String] = []
         while let batch = queue.next() {
             switch batch {

@@ -50,8 +50,16 @@ extension Store {
     }
 }
 
-extension DeliveryOutcome {
-    var isStored: Bool { if case .stored = self { true } else { false } }
+extension InboxMessage {
+    /// The same with a time as programs know it.
+    init(
+        id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sentAt: Date, isResumed: Bool = true,
+        followsRefusal: Bool = false
+    ) {
+        self.init(
+            id: id, senderID: senderID, senderName: senderName, contentType: contentType, body: body, sent: WallTime(sentAt),
+            isResumed: isResumed, followsRefusal: followsRefusal)
+    }
 }
 
 extension StoredPeer {

@@ -25,24 +25,27 @@ import Testing
             transport: .tls, extensions: [], transcript: Transcript(initiatorHello: [], responderHello: [], transport: .tls))
         let connection = Connection(channel: channel, peer: peer, isInitiator: true, dialledAddress: nil)
         let limit = EarshotLimits.unreliableBytes
-        #expect(!connection.reserveUnreliable(limit + 1))
-        #expect(connection.reserveUnreliable(1))
-        #expect(!connection.reserveUnreliable(limit))
-        #expect(connection.reserveUnreliable(limit - 1))
-        #expect(!connection.reserveUnreliable(1), "what comes beyond is dropped")
-        connection.sendUnreliable([], cost: 1)
-        #expect(!connection.reserveUnreliable(1), "the socket has not taken it")
+        #expect(connection.unreliableRoom == limit)
+        var messages = UnreliableMessages()
+        messages.frames = [
+            MessageFrame(
+                session: .random(), id: .random(), mode: .unreliable, sequence: 0, sentAtMilliseconds: 0, contentType: "a/b",
+                body: ByteBuffer())
+        ]
+        messages.cost = limit - 1
+        connection.sendUnreliable(messages)
+        #expect(connection.unreliableRoom == 1, "the socket has not taken it")
+        messages.cost = 1
+        connection.sendUnreliable(messages)
+        #expect(connection.unreliableRoom == 0, "what comes beyond is dropped")
         for promise in holder.held { promise.succeed() }
-        #expect(connection.reserveUnreliable(1))
-        #expect(!connection.reserveUnreliable(1))
+        #expect(connection.unreliableRoom == limit)
         // Neither where the socket is full, nor where there is none.
-        connection.sendUnreliable([], cost: limit)
-        for promise in holder.held.dropFirst() { promise.succeed() }
         channel.isWritable = false
-        #expect(!connection.reserveUnreliable(1))
+        #expect(connection.unreliableRoom == 0)
         channel.isWritable = true
-        #expect(connection.reserveUnreliable(1))
+        #expect(connection.unreliableRoom == limit)
         _ = try channel.finish()
-        #expect(!connection.reserveUnreliable(1))
+        #expect(connection.unreliableRoom == 0)
     }
 }

@@ -38,6 +38,12 @@ package struct Action: Sendable, Hashable {
         case move
         /// PERSON TRANSFER: it has come to its end
         case moved
+        /// PERSON PEER COUNT MODE TIMEOUT: messages, reliable, queued, unreliable, or reliable to all
+        case send
+        /// PERSON MESSAGE: one of the last ones once more
+        case again
+        /// PERSON COUNT: the oldest messages
+        case read
 
         // Machines
         /// MACHINE EFFECTS MILLISECONDS: stops after so many effects of its next input, and starts again
@@ -89,13 +95,14 @@ package struct Action: Sendable, Hashable {
         package var arity: Int {
             switch self {
             case .forget: 1
-            case .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .move, .moved, .restart, .suspend, .jump, .shut,
+            case .again, .read, .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .move, .moved, .restart, .suspend, .jump,
+                .shut,
                 .halve, .discovery, .hangUp:
                 2
             case .reset: 1
             case .settings, .ask, .need, .crash, .disk, .part, .see, .lose, .approach: 3
             case .invite, .respond, .verify, .slow, .say, .forge, .swarm: 4
-            case .trust: 5
+            case .trust, .send: 5
             }
         }
 
@@ -103,7 +110,7 @@ package struct Action: Sendable, Hashable {
         var needsNode: Bool {
             switch self {
             case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
-                .need, .move, .moved, .see, .lose, .forget, .discovery:
+                .need, .move, .moved, .send, .again, .read, .see, .lose, .forget, .discovery:
                 true
             case .crash, .restart, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .approach, .say, .forge, .swarm, .hangUp:
                 false

@@ -38,6 +38,16 @@ package struct Counts: Sendable {
         case comparisonsFailed = "comparisons failed"
         case dataUsed = "data connections used"
         case dataWithout = "transfers without"
+        case storedMessages = "messages stored"
+        case duplicates = "messages that came again"
+        case refusedMessages = "messages refused"
+        case unreliableMessages = "unreliable messages"
+        case delivered = "messages told delivered"
+        case unconfirmed = "messages told unconfirmed"
+        case failedMessages = "messages told failed"
+        case waiting = "messages told queued"
+        case reads = "messages read"
+        case failedWork = "message work that failed"
         case agreed = "pairs in a session at the end"
         case apart = "pairs in none at the end"
     }
@@ -73,6 +83,15 @@ package struct Counts: Sendable {
         case .dead: self[.dead] += 1
         case .refused: self[.refused] += 1
         case .inOrder: self[.inOrder] += 1
+        }
+    }
+
+    mutating func note(_ status: Message.Status) {
+        switch status {
+        case .delivered, .read: self[.delivered] += 1
+        case .unconfirmed: self[.unconfirmed] += 1
+        case .failed: self[.failedMessages] += 1
+        case .queued, .sent: self[.waiting] += 1
         }
     }
 

@@ -23,7 +23,11 @@ extension World {
             if self.machines[machine].data.attached == nil {
                 self.fail(.dataPaths, "\(machine) uses a data connection for \(transfer) that is not there")
             }
-        case .dialConfigured, .commit, .pin, .changed, .log, .dataPath: break
+        case .deliver(let link, _): _ = self.checkLink(link, of: machine, effect, input)
+        case .sendUnreliable(let link, _):
+            guard let peer = self.checkLink(link, of: machine, effect, input) else { return }
+            if self.isBlocked(peer, by: machine) { self.fail(.blocked, "\(machine) sends a blocked peer messages") }
+        case .flushSoon, .keep, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .changed, .log, .dataPath: break
         }
     }
 
@@ -45,6 +49,7 @@ extension World {
     private mutating func check(_ frame: Frame, on link: LinkID, to peer: PeerID, of machine: Int) {
         self.overhear(frame)
         if self.isBlocked(peer, by: machine) { self.checkMuted(frame, of: machine) }
+        self.checkMessage(frame, to: peer, of: machine)
         switch frame {
         case .inviteAnswer(let answer):
             guard case .accepted(let session) = answer.decision else { break }
@@ -112,6 +117,7 @@ extension World {
         let disk = self.machines[machine].disk
         switch (open.command, answer) {
         case (_, .failure): break
+        case (.send(let drafts, _), .sent(let outcomes)): self.check(outcomes, of: drafts, at: machine)
         case (.setTrust(let trust, _, let until), .peer(let peer)):
             self.machines[machine].opinions[peer.id] = Machine.Opinion(trust: trust, until: until)
             if trust == .blocked { self.counts[.blocked] += 1 }
@@ -168,7 +174,8 @@ extension World {
         case .sessionChanged(let session, let ended):
             if !ended { self.checkMembers(of: session, at: machine) }
             peer = session.members.first?.peerID ?? self.machines[machine].id
-        case .discoveryChanged: return
+        case .messagesReceived(let messages): return self.checkReceived(messages, at: machine)
+        case .liveMessages, .messageStatuses, .discoveryChanged: return
         }
         guard self.isBlocked(peer, by: machine) else { return }
         // That it is there is told once a start: who reads events from there on knows nothing yet.

@@ -43,6 +43,8 @@ extension World {
         guard own?.isAttached == true, theirs?.isAttached == true else {
             return self.fail(.agreement, "\(one) and \(other) are in a session that is not attached")
         }
+        self.checkMessages(from: one, to: other)
+        self.checkMessages(from: other, to: one)
     }
 
     private mutating func checkTransfers(of machine: Int) {

@@ -14,6 +14,7 @@ extension World {
     func look(at machine: Int, before input: Input) -> Before {
         guard let core = self.machines[machine].core else { return Before() }
         switch input {
+        case .call(_, .send): return Before()
         case .call, .committed(_, .some): return Before(core: core, undecided: core.undecidedCount)
         default: return Before()
         }
@@ -48,7 +49,7 @@ extension World {
         self.machines[machine].latestWall = max(self.machines[machine].latestWall, now.wall)
         self.checkLimits(of: machine, core)
         switch input {
-        case .deadline, .need, .dataPath: break
+        case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .read, .call(_, .send): break
         case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:
             self.machines[machine].blocked = core.keptPeers.filter { $0.trust == .blocked }.map(\.id)
             guard core.undecidedCount == 0, self.machines[machine].disk.pending.isEmpty else { return }
@@ -105,8 +106,11 @@ extension World {
                 // Of a peer its grace, its dial, its trust, its comparison and a step of that, and what is to be written again.
                 6 * figures.records + EarshotLimits.comparisonsPerPeriod + 2 * figures.pendingInvitations + figures.links
                     + figures.lateAnswers + figures.configured
-                    + figures.dataPaths
+                    + figures.dataPaths + figures.outboxes + 3
             ),
+            ("peers with messages", figures.outboxes, figures.records),
+            ("calls that wait for messages", figures.sending, self.machines[machine].calls.count),
+            ("changes of the outbox", figures.keeping, 4 * self.machines[machine].mailbox.pending.count + 64),
         ]
         for (what, count, limit) in limits where count > limit {
             self.fail(.limits, "\(machine) has \(count) \(what), of at most \(limit)")
@@ -158,7 +162,7 @@ extension World {
                 if decision == .block { self.doubt(machine, peer, .blocked) }
                 if decision == .accept, always { self.doubt(machine, peer, .trusted) }
             case .endVerification(let name, mismatch: true): if let id = try? core.resolve(name) { self.doubt(machine, id, .unknown) }
-            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification: break
+            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification, .send: break
             }
         }
     }

@@ -13,6 +13,16 @@ final class Machine {
     var name: String
     var settings: CoreSettings
     var disk = Disk()
+    var mailbox = Mailbox()
+    /// The last messages that persons have sent.
+    var drafts: [MessageDraft] = []
+    /// Numbers of messages that were sent more than once, and of those that were queued.
+    var repeated: Set<UInt64> = []
+    var queued: Set<UInt64> = []
+    /// The number of the last message of each machine that was stored here, of queued ones and of others.
+    var latest: OrderedDictionary<Int, UInt64> = [:]
+    /// Messages of which readers of events have heard.
+    var heard: OrderedSet<Mailbox.Key> = []
     /// How far its wall clock is set wrong.
     var skew: Duration = .zero
     /// What persons here believe to have decided, by the answers that they had.
@@ -51,6 +61,8 @@ final class Machine {
     /// Sessions that peers have named on their connections since the start.
     var named: OrderedDictionary<PeerID, [SessionID]> = [:]
     var data = DataSide()
+    /// How much the disk was asked for messages.
+    var works = 0
 
     var id: PeerID { self.identities[0] }
 
@@ -93,6 +105,8 @@ final class Machine {
         self.data = DataSide()
         self.crash = nil
         self.missed = []
+        self.mailbox.pending = []
+        self.works = 0
     }
 }
 
@@ -105,6 +119,8 @@ enum Happening {
     case input(Int, run: Int, Input)
     case timer(Int, run: Int, number: Int)
     case commits(Int, run: Int)
+    /// What was asked for messages is done, or something of it.
+    case works(Int, run: Int)
     case starts(Int)
     case resumes(Int)
     case drains(Int, run: Int)
@@ -125,8 +141,8 @@ enum Happening {
     func machine(_ links: [Wire], _ dials: [Dial]) -> Int? {
         switch self {
         case .action, .starts, .resumes, .hangsUp: nil
-        case .input(let machine, _, _), .timer(let machine, _, _), .commits(let machine, _), .drains(let machine, _),
-            .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _, _):
+        case .input(let machine, _, _), .timer(let machine, _, _), .commits(let machine, _), .works(let machine, _),
+            .drains(let machine, _), .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _, _):
             machine
         case .dials(let dial), .answers(let dial, _): dials[dial].machine
         case .proven(let link, let side, _), .arrives(let link, let side), .breaks(let link, let side, _), .listens(let link, let side):

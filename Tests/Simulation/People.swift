@@ -73,6 +73,8 @@ extension World {
         case .moved:
             let open = self.machines[machine].data.open.keys
             if !open.isEmpty { self.closeData(open[action[1] % open.count], machine) }
+        case .again: self.sendAgain(action, from: machine)
+        case .read: self.read(action[1], on: machine)
         case .forget: self.hand(.discovery(.reset(.avahi)), to: machine)
         case .discovery:
             let states: [DiscoveryStatus.State] = [.running, .unavailable, .starting]
@@ -107,6 +109,7 @@ extension World {
         case .need:
             let needs: [PeerNeed] = [.session, .sessionForQueue, .connection(now: false), .connection(now: true)]
             self.hand(.need(id, needs[action[2] % 4]), to: machine)
+        case .send: self.send(action, from: machine, to: peer)
         case .move: self.move(from: machine, to: id)
         case .see: self.see(peer, by: machine, interface: action[2])
         case .lose:
@@ -196,6 +199,7 @@ extension World {
         for _ in 0..<2 {
             self.run(until: self.clock.now + .seconds(45))
             for machine in 0..<self.schedule.honest {
+                self.read(Mailbox.limit, on: machine)
                 for peer in 0..<self.schedule.honest where peer != machine { self.see(peer, by: machine, interface: 0) }
             }
         }

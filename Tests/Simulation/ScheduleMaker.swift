@@ -34,6 +34,9 @@ struct ScheduleMaker {
         case .verify: 10
         case .match, .need: 8
         case .move: 12
+        case .send: 30
+        case .read: 8
+        case .again: 4
         case .await, .settings, .reset, .crash, .disk, .lose: 6
         case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved: 4
         case .withdraw, .leave, .rename, .restart, .jump, .slow, .shut, .forget, .discovery, .hangUp: 3
@@ -73,7 +76,13 @@ struct ScheduleMaker {
     private mutating func arguments(of verb: Action.Verb) -> [Int] {
         switch verb {
         case .invite, .verify: [self.person(), self.peer(), self.random.one(of: [0, 1, 5, 30, 60]), self.naming()]
-        case .withdraw, .await, .leave, .moved: [self.person(), self.any()]
+        case .send:
+            [
+                self.person(), self.peer(), self.random.one(of: [1, 1, 1, 2, 3, 8]), self.random.one(of: [0, 0, 0, 0, 1, 1, 1, 2, 3]),
+                self.random.below(4),
+            ]
+        case .read: [self.person(), self.random.one(of: [1, 3, 100])]
+        case .again, .withdraw, .await, .leave, .moved: [self.person(), self.any()]
         case .respond: [self.person(), self.any(), self.random.one(of: [0, 0, 0, 0, 1, 2]), self.random.below(2)]
         case .trust:
             [

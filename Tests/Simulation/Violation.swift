@@ -26,6 +26,10 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
         case deadlines
         /// A blocked peer hears no more than a rejected one, and nobody hears of it.
         case blocked
+        /// A message is stored and told once, and those of one sender in their order.
+        case order
+        /// In the end nothing waits between two that are in a session.
+        case drained
         /// Both sides use the two ends of one data connection, or none, and each is told once.
         case dataPaths = "data-paths"
     }

@@ -240,6 +240,10 @@ extension World {
         case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable:
             self.note(frame, from: peer, at: machine)
             self.hand(.link(link, .frame(frame)), to: machine)
+        case .messageReceipts: self.hand(.link(link, .frame(frame)), to: machine)
+        case .message(let message):
+            let isLive = message.mode == .unreliable
+            self.hand(.link(link, isLive ? .liveMessages([message]) : .messages([message])), to: machine)
         default: self.hand(.link(link, .heard), to: machine)
         }
     }

@@ -18,6 +18,7 @@ extension World {
         for peer in peers where peer.spokenTLS { self.machines[machine].pins.apply(.keep, to: peer.id) }
         self.machines[machine].blocked = peers.filter { $0.trust == .blocked }.map(\.id)
         if own.run > 1 { self.checkOpinions(of: machine, afterStart: true) }
+        self.hand(.outbox(self.machines[machine].mailbox.load()), to: machine)
         self.hand(.start, to: machine)
     }
 
@@ -48,7 +49,7 @@ extension World {
     /// Once everything is on disk, the daemon ends.
     mutating func drain(_ machine: Int) {
         guard let core = self.machines[machine].core else { return }
-        guard core.undecidedCount == 0, self.machines[machine].disk.pending.isEmpty else {
+        guard core.undecidedCount == 0, self.machines[machine].disk.pending.isEmpty, self.machines[machine].mailbox.pending.isEmpty else {
             return self.clock.plan(.drains(machine, run: self.machines[machine].run), after: .milliseconds(100))
         }
         self.hand(.stopped, to: machine)
@@ -91,6 +92,9 @@ extension World {
         self.machines[machine].disk.pending.removeFirst()
         if self.machines[machine].disk.modeEnd <= self.clock.now { self.machines[machine].disk.mode = nil }
         let error = self.machines[machine].disk.commit(operations)
+        if error == nil {
+            for case .removeSession(let peer) in operations { self.machines[machine].mailbox.drop(receiptsOf: peer) }
+        }
         self.counts[error == nil ? .commits : .failedCommits] += 1
         self.trace?.note("\(machine) disk: commit \(commit.number) \(error.map { "failed: \($0)" } ?? "is there")")
         let run = self.machines[machine].run
@@ -121,6 +125,14 @@ extension World {
         case .release(let hold): self.machines[machine].holds.remove(hold)
         case .pin(let peer, let pin): self.machines[machine].pins.apply(pin, to: peer)
         case .dataPath(let transfer, let effect): self.carryOut(effect, transfer, on: machine)
+        case .sendUnreliable(let link, let messages): self.send(messages, on: link)
+        case .flushSoon(let peer):
+            self.clock.plan(.input(machine, run: self.machines[machine].run, .flush(peer)), after: .microseconds(20))
+        case .keep(let id, let changes): self.ask(.keep(id, changes), on: machine)
+        case .deliver(let link, let messages):
+            if let peer = self.machines[machine].links[link] { self.ask(.deliver(peer, messages), on: machine) }
+        case .loadBodies(let peer, let ids): self.ask(.bodies(peer, ids), on: machine)
+        case .loadReceipts(let peer): self.ask(.receipts(peer), on: machine)
         case .publish, .changed, .log: break
         }
     }

@@ -16,6 +16,8 @@ package struct World {
     var pairs: OrderedDictionary<[Int], Int> = [:]
     var dataConnections: [DataConnection] = []
     var transfers: [Transfer] = []
+    /// How many messages were sent.
+    var drafts = 0
     /// Ids that a hostile peer may have got hold of.
     var invitationIDs: [InvitationID] = []
     var sessionIDs: [SessionID] = []
@@ -106,6 +108,7 @@ package struct World {
             self.machines[machine].timer = nil
             self.hand(.deadline, to: machine)
         case .commits(let machine, let run): if self.isRunning(machine, run) { self.commit(on: machine) }
+        case .works(let machine, let run): if self.isRunning(machine, run) { self.work(on: machine) }
         case .starts(let machine): self.start(machine)
         case .resumes(let machine): self.resume(machine)
         case .drains(let machine, let run): if self.isRunning(machine, run) { self.drain(machine) }

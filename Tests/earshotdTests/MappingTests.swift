@@ -35,8 +35,8 @@ import Testing
     private func message(_ direction: Direction) -> Message {
         Message(
             id: .random(), direction: direction, senderID: self.peerID, senderName: "bob", contentType: "text/plain",
-            body: ByteBuffer(string: "hi"), mode: .reliable, sentAt: self.time, receivedAt: direction == .incoming ? self.time : nil,
-            readState: .unread,
+            body: ByteBuffer(string: "hi"), mode: .reliable, sent: WallTime(self.time),
+            received: direction == .incoming ? WallTime(self.time) : nil, readState: .unread,
             recipients: [Message.Recipient(peerID: self.peerID, status: .failed, error: .inboxFull, errorMessage: "full")])
     }
 

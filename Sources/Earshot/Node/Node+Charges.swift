@@ -27,9 +27,8 @@ extension Node {
         case .apply(let changes, let then): return .apply(changes, then: held(then))
         case .decide(let decision, let then):
             return .decide({ self.working(for: charge.account, decision) }, then: held(then))
-        case .outbox(let changes, let then): return .outbox(changes, then: held(then))
         // Its weight is charged until it is on disk.
-        case .deliver: return work
+        case .outbox, .deliver: return work
         }
     }
 }
@@ -42,7 +41,7 @@ extension NodeInput {
         case .timer(_, let charge): charge?.account
         // Handshakes have their own limits, and what waits for a connection that stands waits after it has gone as well.
         case .connection(.proven), .connection(.closed), .discovery, .heartbeat, .discoveryEnded, .core, .dataAttached, .dataDialFailed,
-            .flush, .streamAbandoned, .streamIsLarge, .streamDataEnded, .streamAcceptorGone, .streamsOver:
+            .streamAbandoned, .streamIsLarge, .streamDataEnded, .streamAcceptorGone, .streamsOver:
             nil
         }
     }

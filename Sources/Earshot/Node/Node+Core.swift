@@ -15,7 +15,11 @@ struct CoreShell {
     var timer: (at: MonotonicInstant, scheduled: Scheduled<Void>)?
     /// Callers that wait for an answer.
     var calls: [CallID: CheckedContinuation<Answer, Never>] = [:]
+    /// The same that have sent messages.
+    var batches: [CallID: MessageBatch] = [:]
     var lastCall: UInt64 = 0
+    /// How much of what is being dealt with stays charged to its peer until it is on disk.
+    var handedOn = 0
     /// What peers are charged for the core's work.
     var holds: [HoldID: Charge] = [:]
 }
@@ -60,6 +64,7 @@ extension Node {
         case .dialConfigured(let peer): self.dialConfigured(peer)
         case .commit(let id, let operations): self.commit(operations, as: id)
         case .publish(let event): self.announce(event)
+        case .answer(let call, .sent(let outcomes)): self.coreShell.batches.removeValue(forKey: call)?.settle(outcomes)
         case .answer(let call, let answer): self.coreShell.calls.removeValue(forKey: call)?.resume(returning: answer)
         case .hold(let hold, let link, let bytes):
             if let account = self.links[link]?.account { self.coreShell.holds[hold] = Charge(bytes, to: account) }
@@ -68,6 +73,13 @@ extension Node {
         case .changed(let peer, let change): self.changed(peer, change)
         case .log(let notice): self.log(notice)
         case .dataPath(let transfer, let effect): self.carryOut(effect, for: transfer)
+        case .sendUnreliable(let link, let messages): self.links[link]?.sendUnreliable(messages)
+        case .flushSoon(let peer): self.input.yield(.core(.flush(peer)))
+        case .keep(let id, let changes):
+            self.enqueue(.outbox(StoreWork.Keeping(id: id, changes: changes, charge: self.charge(EarshotLimits.storeWorkCharge))))
+        case .deliver(let link, let messages): self.deliver(messages, from: link)
+        case .loadBodies(let peer, let ids): self.loadBodies(ids, for: peer)
+        case .loadReceipts(let peer): self.loadReceipts(of: peer)
         }
     }
 
@@ -84,6 +96,38 @@ extension Node {
         }
     }
 
+    /// Queues messages for the inbox; their weight stays with their peer until they are on disk.
+    private func deliver(_ messages: [InboxMessage], from link: LinkID) {
+        guard let connection = self.links[link] else { return }
+        let weight = messages.reduce(0) { $0 + Frame.weight(ofBody: $1.body.readableBytes) }
+        self.coreShell.handedOn += weight
+        self.enqueue(.deliver(StoreWork.Delivery(messages: messages, connection: connection, weight: weight)))
+    }
+
+    private func loadBodies(_ ids: [MessageID], for peer: PeerID) {
+        self.spawn { [input, store] in
+            let bodies: Result<[LoadedBody], EarshotError>
+            do throws(EarshotError) {
+                let found = try await store.outboxBodies(ids)
+                bodies = .success(ids.compactMap { id in found[id].map { LoadedBody(id: id, body: $0) } })
+            } catch {
+                bodies = .failure(error)
+            }
+            input.yield(.core(.bodies(peer, ids, bodies)))
+        }
+    }
+
+    private func loadReceipts(of peer: PeerID) {
+        self.spawn { [input, store, logger] in
+            do throws(EarshotError) {
+                input.yield(.core(.receipts(peer, try await store.receipts(for: peer))))
+            } catch {
+                logger.error("cannot read the receipts", metadata: ["error": "\(error)"])
+                input.yield(.core(.receipts(peer, nil)))
+            }
+        }
+    }
+
     private func announce(_ event: CoreEvent) {
         switch event {
         case .peerFound(let peer): self.publish(.peerFound(peer), cost: Self.eventCost(of: peer))
@@ -94,6 +138,12 @@ extension Node {
         case .verificationChanged(let verification): self.publish(.verificationChanged(verification))
         case .sessionChanged(let session, let ended): self.publish(.sessionChanged(session, ended: ended))
         case .discoveryChanged(let status): self.publish(.discoveryChanged(status))
+        case .messagesReceived(let messages):
+            self.publish(messages.map { .messageReceived($0) })
+        case .liveMessages(let messages):
+            self.counters.countMessages(messages.count, bytes: messages.reduce(0) { $0 + $1.body.readableBytes })
+            self.events.append(messages.map { .messageReceived($0) }, at: self.now, cost: Self.eventCost, isLive: true)
+        case .messageStatuses(let statuses): self.publish(statuses.map { .messageStatus($0.id, $0.recipient) })
         }
     }
 
@@ -144,6 +194,7 @@ extension Node.Configuration {
     /// What of the settings the core decides by.
     var core: CoreSettings {
         CoreSettings(
-            policy: self.policySettings, invitationTimeout: self.invitationTimeout, configuredPeers: self.configuredPeers)
+            policy: self.policySettings, invitationTimeout: self.invitationTimeout, configuredPeers: self.configuredPeers,
+            outboxAge: self.outboxAge, receipts: self.receipts)
     }
 }

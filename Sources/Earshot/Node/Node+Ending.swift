@@ -17,10 +17,8 @@ extension Node {
 
     private func end(_ dependent: Ending.Dependent, of peer: PeerID, by ending: Ending, _ error: EarshotError) {
         switch dependent {
-        case .messages: self.failOutbox(of: peer, error, queuedToo: false)
-        case .queuedMessages: self.failOutbox(of: peer, error, queuedToo: true)
         // The core's own.
-        case .dataConnections, .comparison: break
+        case .messages, .queuedMessages, .dataConnections, .comparison: break
         case .transfers: self.interruptTransfers(of: peer, error.code, error.message) { $0.stored?.isQueued != true }
         case .queuedTransfers: self.interruptTransfers(of: peer, error.code, error.message) { $0.stored?.isQueued == true }
         case .openingStreams: self.endStreams(of: peer, by: ending, error) { $0.isOpeningHere }
@@ -32,11 +30,7 @@ extension Node {
         // What has waited for an invitation waits for the next one as it did.
         guard ending == .connection else { return }
         switch dependent {
-        case .messages:
-            self.traffic[peer]?.outbox.connectionLost()
-            self.traffic[peer]?.stopRetrying()
-        // They are in the same outbox.
-        case .queuedMessages: break
+        case .messages, .queuedMessages: break
         case .transfers: self.pauseTransfers(of: peer) { $0.stored?.isQueued != true }
         case .queuedTransfers: self.pauseTransfers(of: peer) { $0.stored?.isQueued == true }
         case .openingStreams:

@@ -41,8 +41,8 @@ extension Node {
         // A connection that another has superseded has nothing to say any more.
         guard self.core.isStanding(link, of: id) else { return connection.turnEnded(weight, isMember: false) }
         self.handle(.link(link, .heard))
-        let hasSession = self.core.isMember(link, id)
         var handedOn = 0
+        self.coreShell.handedOn = 0
         var messages: [MessageFrame] = []
         for frame in frames {
             // As many messages together as follow each other.
@@ -51,14 +51,13 @@ extension Node {
                 continue
             }
             if !messages.isEmpty {
-                handedOn += self.received(messages, on: connection)
+                self.handle(.link(link, .messages(messages)))
                 messages = []
             }
             switch frame {
-            case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable:
+            case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
+                .messageReceipts:
                 self.handle(.link(link, .frame(frame)))
-            // What is sent in a session that has ended meanwhile is on its way for a moment: it is passed over.
-            case .messageReceipts(let receipts): if hasSession { self.received(receipts, from: id) }
             case .resourceOffer(let offer): self.received(offer, from: id)
             case .resourceAccept(let accept): self.received(accept, from: id)
             case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
@@ -84,7 +83,8 @@ extension Node {
             case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
             }
         }
-        if !messages.isEmpty { handedOn += self.received(messages, on: connection) }
+        if !messages.isEmpty { self.handle(.link(link, .messages(messages))) }
+        handedOn += self.coreShell.handedOn
         connection.turnEnded(weight - handedOn, isMember: self.isMember(connection))
     }
 

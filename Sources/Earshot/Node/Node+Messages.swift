@@ -3,80 +3,8 @@ import FoundationEssentials
 import NIOCore
 import OrderedCollections
 
-/// Messages that come in, and the inbox: acknowledged when they are on disk, delivered once and in order.
+/// The inbox, and what became of messages that were sent.
 extension Node {
-    // MARK: Receiving
-
-    /// Queues messages for the inbox, and hands live ones on; the weight that stays with them until they are on disk.
-    func received(_ frames: [MessageFrame], on connection: Connection) -> Int {
-        let peer = connection.peer.id
-        guard let first = frames.first, let facts = self.core.facts(of: peer) else { return 0 }
-        let traffic = self.traffic[peer]
-        var isResumed = traffic?.hasSentMessage != true
-        let wasRefusing = traffic?.isRefusing == true
-        var isRefusing = wasRefusing
-        var kept: [InboxMessage] = []
-        kept.reserveCapacity(first.mode == .unreliable ? 0 : frames.count)
-        var weight = 0
-        var live: [NodeEvent.Kind] = []
-        var refused: [MessageReceipt] = []
-        let now = self.now
-        for frame in frames {
-            guard facts.session == frame.session else {
-                guard frame.mode != .unreliable else { continue }
-                refused.append(MessageReceipt(id: frame.id, outcome: .refused))
-                isRefusing = true
-                continue
-            }
-            let sentAt = Date(boundedMilliseconds: frame.sentAtMilliseconds)
-            if frame.mode == .unreliable {
-                let message = Message(
-                    id: frame.id, direction: .incoming, senderID: peer, senderName: facts.name, contentType: frame.contentType,
-                    body: frame.body.compacted, mode: .unreliable, sentAt: sentAt, receivedAt: now, readState: .unread, recipients: [])
-                live.append(.messageReceived(message))
-                continue
-            }
-            if frame.mode == .resumed { isRefusing = false }
-            kept.append(
-                InboxMessage(
-                    id: frame.id, senderID: peer, senderName: facts.name, contentType: frame.contentType, body: frame.body.compacted,
-                    sentAt: sentAt, isResumed: frame.mode == .resumed || isResumed, followsRefusal: isRefusing))
-            isResumed = false
-            weight += Frame.message(frame).weight
-        }
-        // For those who read the events now, and no others.
-        self.publish(live, cost: Self.eventCost, isLive: true)
-        if !refused.isEmpty { self.send(refused, on: connection) }
-        if isRefusing != wasRefusing { self.traffic[peer, default: PeerTraffic()].isRefusing = isRefusing }
-        if !kept.isEmpty {
-            self.traffic[peer, default: PeerTraffic()].hasSentMessage = true
-            self.enqueue(.deliver(StoreWork.Delivery(messages: kept, connection: connection, weight: weight)))
-        }
-        return weight
-    }
-
-    /// Hands live messages that came together on to those who read the events now, and no others.
-    func receivedUnreliable(_ frames: [MessageFrame], on connection: Connection) {
-        let peer = connection.peer.id
-        guard let facts = self.core.facts(of: peer), facts.link == connection.id, let session = facts.session else { return }
-        let now = self.now
-        self.handle(.link(connection.id, .heard))
-        var events: [EventLog.Live] = []
-        events.reserveCapacity(frames.count)
-        var bytes = 0
-        for frame in frames where frame.session == session {
-            let message = Message(
-                id: frame.id, direction: .incoming, senderID: peer, senderName: facts.name, contentType: frame.contentType,
-                body: frame.body,
-                mode: .unreliable, sentAt: Date(boundedMilliseconds: frame.sentAtMilliseconds), receivedAt: now,
-                readState: .unread, recipients: [])
-            events.append(EventLog.Live(kind: .messageReceived(message), cost: frame.body.readableBytes + Self.eventOverhead))
-            bytes += frame.body.readableBytes
-        }
-        self.counters.countMessages(events.count, bytes: bytes)
-        self.events.append(live: events, at: now)
-    }
-
     /// What an event takes in the log beyond its message's body, in bytes.
     private static let eventOverhead = 512
 
@@ -87,14 +15,6 @@ extension Node {
         case .invitationReceived(let invitation), .invitationResolved(let invitation): invitation.context.count + Self.eventOverhead
         default: Self.eventOverhead
         }
-    }
-
-    /// Tells a peer what became of its messages.
-    func send(_ receipts: [MessageReceipt], on connection: Connection) {
-        connection.send(
-            stride(from: 0, to: receipts.count, by: WireLimits.receiptsPerFrame).map {
-                .messageReceipts(Array(receipts[$0..<min($0 + WireLimits.receiptsPerFrame, receipts.count)]))
-            })
     }
 
     // MARK: Inbox
@@ -121,11 +41,11 @@ extension Node {
     /// One message in either direction.
     /// - Throws: `not-found`; `conflict` where two senders gave the id and `from` does not say which.
     public func message(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
-        if name == nil, let own = self.outgoing[id] ?? self.sentUnreliable[id] {
+        if name == nil, let own = self.core.outgoingMessage(id) {
             let body = if let body = own.body { body } else { try await self.store.outboxBodies([id])[id] ?? ByteBuffer() }
             return Message(
                 id: id, direction: .outgoing, senderID: self.id, senderName: self.configuration.displayName.description,
-                contentType: own.contentType, body: body, mode: own.mode, sentAt: own.sentAt, receivedAt: nil, readState: .read,
+                contentType: own.contentType, body: body, mode: own.mode, sent: own.sent, received: nil, readState: .read,
                 recipients: own.recipients)
         }
         return try await self.received(id, from: name)
@@ -147,14 +67,11 @@ extension Node {
     public func markRead(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
         let message = try await self.received(id, from: name)
         guard message.readState == .unread else { return message }
-        let receipt = self.configuration.receipts && self.core.facts(of: message.senderID)?.session != nil
+        let receipt = self.core.wantsReceipts(message.senderID)
         guard let read = try await self.store.markRead(id: id, from: message.senderID, receipt: receipt) else {
             throw EarshotError(.notFound, "there is no message \(id)")
         }
-        if receipt {
-            self.unnotedReads.insert([id], of: message.senderID)
-            self.send(read: [id], to: message.senderID)
-        }
+        if receipt { self.handle(.read([id], of: message.senderID)) }
         self.unreadMessages = await self.store.unreadCount()
         return read
     }
@@ -179,12 +96,9 @@ extension Node {
             senders[name] = sender
             keys.append(Store.MessageKey(id: message.id, sender: sender))
         }
-        let told = self.configuration.receipts ? Set(self.core.allFacts.filter { $0.session != nil }.map(\.id)) : []
+        let told = Set(self.core.allFacts.map(\.id).filter(self.core.wantsReceipts))
         let marked = try await self.store.markRead(keys, receiptsFor: told)
-        for (sender, ids) in marked where told.contains(sender) {
-            self.unnotedReads.insert(ids, of: sender)
-            self.send(read: ids, to: sender)
-        }
+        for (sender, ids) in marked where told.contains(sender) { self.handle(.read(ids, of: sender)) }
         self.unreadMessages = await self.store.unreadCount()
         return marked.values.reduce(0) { $0 + $1.count }
     }

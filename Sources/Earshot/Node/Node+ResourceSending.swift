@@ -18,7 +18,7 @@ extension Node {
     public func sendResource(
         to names: [String], path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
-        let peers = try queue ? self.namedPeers(names) : self.recipients(names)
+        let peers = try queue ? self.core.recipients(names) : self.recipients(names)
         if queue { try self.checkQueue(adding: peers.count) }
         var uploads: [(row: Resource, stored: StoredTransfer, content: SourceContent)] = []
         for peer in peers {
@@ -71,7 +71,7 @@ extension Node {
         body: any AsyncSequence<ByteBuffer, any Error> & Sendable
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(name, size)
-        let peer = try self.only(try self.namedPeers(names))
+        let peer = try self.only(try self.core.recipients(names))
         try self.checkQueue(adding: 1)
         let row = self.newRow(named: name, kind, size: size, path: nil, to: peer)
         _ = try await self.spool.begin(row.id, size: size, self.allowance)
@@ -182,7 +182,7 @@ extension Node {
         self.startUploads(to: row.peerID)
         // What can be opened again is, when its turn comes: a thousand that wait do not need a thousand descriptors.
         if stored.isResumable { self.transfers[row.id]?.content = nil }
-        self.inviteForQueue(row.peerID)
+        self.handle(.need(row.peerID, .sessionForQueue))
         self.handle(.need(row.peerID, .connection(now: false)))
         return row
     }

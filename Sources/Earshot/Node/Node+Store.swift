@@ -24,7 +24,10 @@ extension Node {
     }
 
     func enqueue(_ work: StoreWork) {
-        guard !self.isStoreClosed else { return work.fail(Self.stopping) }
+        guard !self.isStoreClosed else {
+            if case .outbox(let keeping) = work { self.handle(.kept([keeping.id], Self.stopping)) }
+            return work.fail(Self.stopping)
+        }
         if work.maySettleRows { self.isRowBatchOpen = false }
         self.storeQueue.append(self.charged(work))
         guard !self.isStorePumpRunning, !self.isStopping else { return }
@@ -46,23 +49,21 @@ extension Node {
     }
 
     /// One transaction for all; where that fails, one for each, so that what does not fit costs the others nothing.
-    private func change(_ batch: [StoreWork.Transaction<OutboxChange>]) async {
+    private func change(_ batch: [StoreWork.Keeping]) async {
         do throws(EarshotError) {
             try await self.store.change(batch.flatMap(\.changes))
-            for entry in batch { entry.then(.success(())) }
-            return
+            return self.handle(.kept(batch.map(\.id), nil))
         } catch {
             guard batch.count > 1 else {
                 self.logger.error("cannot keep what is queued", metadata: ["error": "\(error)"])
-                for entry in batch { entry.then(.failure(error)) }
-                return
+                return self.handle(.kept(batch.map(\.id), error))
             }
         }
         for entry in batch { await self.change([entry]) }
     }
 
     /// The same for decisions.
-    private func apply(_ batch: [StoreWork.Transaction<StoreChange>]) async {
+    private func apply(_ batch: [StoreWork.Transaction]) async {
         do throws(EarshotError) {
             try await self.store.apply(batch.flatMap(\.changes))
             for entry in batch { entry.then(.success(())) }
@@ -103,42 +104,24 @@ extension Node {
         }
     }
 
-    /// One transaction and one fsync for all; what became of them is told in few frames and one round of events.
+    /// One transaction and one fsync for all.
     private func deliver(_ batch: [StoreWork.Delivery]) async {
-        var outcomes: [DeliveryOutcome]?
+        var outcomes: ArraySlice<DeliveryOutcome>?
         do throws(EarshotError) {
-            outcomes = try await self.store.deliver(batch.flatMap(\.messages), receivedAt: self.now)
+            outcomes = try await self.store.deliver(batch.flatMap(\.messages), receivedAt: self.now)[...]
         } catch {
             self.logger.error("cannot keep messages", metadata: ["count": "\(batch.count)", "error": "\(error)"])
         }
-        var receipts: [PeerID: [MessageReceipt]] = [:]
-        var events: [NodeEvent.Kind] = []
-        var index = 0
+        self.unreadMessages += outcomes?.count(where: \.isStored) ?? 0
+        var reports: [DeliveryReport] = []
+        reports.reserveCapacity(batch.count)
         for delivery in batch {
-            var own: [MessageReceipt] = []
-            own.reserveCapacity(delivery.messages.count)
-            for message in delivery.messages {
-                let outcome: MessageReceipt.Outcome
-                switch outcomes?[index] {
-                case .stored(let message)?:
-                    self.unreadMessages += 1
-                    events.append(.messageReceived(message))
-                    outcome = .delivered
-                case .duplicate?: outcome = .delivered
-                case .refused(.inboxFull)?: outcome = .inboxFull
-                case .refused(.storage)?, nil: outcome = .refused
-                }
-                own.append(MessageReceipt(id: message.id, outcome: outcome))
-                index += 1
-            }
-            receipts[delivery.connection.peer.id, default: []] += own
+            let own = outcomes?.prefix(delivery.messages.count)
+            outcomes?.removeFirst(delivery.messages.count)
+            reports.append(DeliveryReport(of: delivery.connection.peer.id, delivery.messages.map(\.id), own.map { Array($0) }))
             delivery.connection.processed(delivery.weight)
         }
-        self.publish(events, cost: Self.eventCost)
-        for (peer, receipts) in receipts {
-            guard let connection = self.connection(to: peer) else { continue }
-            self.send(receipts, on: connection)
-        }
+        self.handle(.delivered(reports))
     }
 
     /// Drops what has been read and is too old, and comes back to it.

@@ -43,7 +43,7 @@ public actor Node {
     var coreShell = CoreShell()
     /// The peers' control connections, by the names that the core has for them.
     var links: [LinkID: Connection] = [:]
-    /// What messages, transfers and streams remember of each peer.
+    /// What transfers and streams remember of each peer.
     var traffic: [PeerID: PeerTraffic] = [:]
 
     // Discovery
@@ -59,24 +59,6 @@ public actor Node {
     var listeningPort: UInt16 = 0
     var isStopping = false
     private var hasRun = false
-
-    // Messages
-    var outgoing: [MessageID: OutgoingMessage] = [:]
-    /// Those with their final statuses, oldest first: kept for a while, to be asked for.
-    var finishedOutgoing: Deque<MessageID> = []
-    var finishedOutgoingBytes = 0
-    /// Unreliable ones under ids that were made here.
-    var sentUnreliable = SentUnreliable()
-    var messageIDs = MessageIDSource(KernelRandomness())
-    var messageExpiry: (at: MonotonicInstant, timer: Scheduled<Void>)?
-    var nextSequence: UInt64
-    /// What waits in the outbox on disk.
-    var queueUsage = QueueUsage()
-    /// Which messages were read here, as far as their senders have not taken note.
-    var unnotedReads = UnnotedReads()
-    /// Of which they have, to be forgotten on disk together.
-    var notes = ReceiptNotes()
-    var isNoting = false
 
     // Resources
     var transfers = PeerTable<ResourceID, Transfer>()
@@ -136,8 +118,6 @@ public actor Node {
         (self.jobs, self.job) = AsyncStream.makeStream()
         self.core = NodeCore(
             id: identity.id, settings: configuration.core, hasDiscovery: discovery != nil, random: KernelRandomness())
-        // Rises over restarts too, as long as the clock does; only the order within a connection is relied upon.
-        self.nextSequence = UInt64(max(0, Date().timeIntervalSince1970) * 1_000_000)
         self.group = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
         self.dataGroup = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
         do {
@@ -181,7 +161,7 @@ public actor Node {
         self.core.load(peers, sessions)
         for ended in state.endedTransfers { self.remember(ended) }
         try await self.loadTransfers(state.resources, state.transfers)
-        self.loadOutbox(try await self.store.outbox())
+        self.handle(.outbox(try await self.store.outbox()))
         self.unreadMessages = await self.store.unreadCount()
     }
 
@@ -208,7 +188,6 @@ public actor Node {
             var turn = NodeTurn()
             for await input in self.inputs {
                 let began = ContinuousClock.now
-                self.expireMessagesIfDue()
                 self.handle(input)
                 if turn.isOver(after: ContinuousClock.now - began) { await Task.yield() }
             }
@@ -228,10 +207,8 @@ public actor Node {
     private func begin() {
         self.beginDiscovery()
         self.handle(Input.start)
-        self.expireMessages()
         self.limitLoadedTransfers()
         self.settleLeftParts()
-        self.inviteForQueues()
         self.schedulePruning(after: EarshotLimits.firstPruning)
     }
 
@@ -244,7 +221,6 @@ public actor Node {
         self.endAllStreams()
         for connection in connections { connection.close() }
         self.stopTransfers()
-        self.keepNotes()
         await self.drainStore()
         self.isStoreClosed = true
         for connection in connections {
@@ -259,7 +235,6 @@ public actor Node {
 
     /// No caller waits for a node that has stopped.
     private func releaseWaiters() {
-        for peer in Array(self.traffic.keys) { self.failOutbox(of: peer, Self.stopping, queuedToo: false) }
         self.handle(Input.stopped)
         for (_, continuation) in self.coreShell.calls { continuation.resume(returning: .failure(Self.stopping)) }
         self.coreShell.calls = [:]
@@ -277,14 +252,13 @@ public actor Node {
         case .connection(.proven(let connection)): self.connectionProven(connection)
         case .connection(.received(let connection, let frames, let weight)): self.received(frames, weight: weight, on: connection)
         case .connection(.receivedUnreliable(let connection, let messages, let weight)):
-            self.receivedUnreliable(messages, on: connection)
+            self.handle(.link(connection.id, .liveMessages(messages)))
             connection.turnEnded(weight, isMember: self.isMember(connection))
         case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)
         case .core(let input): self.handle(input)
         case .timer(let timer, _): self.timerFired(timer)
         case .dataAttached(let connection, let attempt): self.dataAttached(connection, attempt)
         case .dataDialFailed(let transfer, let attempt, let error): self.dataDialFailed(transfer, attempt, error)
-        case .flush(let peer): self.flushOutbox(peer)
         case .streamAbandoned(let id): self.streamAbandoned(id)
         case .streamIsLarge(let id): self.streamIsLarge(id)
         case .streamDataEnded(let id, let error): self.streamDataEnded(id, error)
@@ -295,13 +269,9 @@ public actor Node {
 
     private func timerFired(_ timer: NodeTimer) {
         switch timer {
-        case .messages: self.expireMessages()
         case .transfer(let id, let limit): self.transferExpired(id, limit)
         case .core: self.coreIsDue()
         case .progress(let id): self.showProgress(id)
-        case .outbox(let peer): self.retryOutbox(peer)
-        case .queueInvitations: self.inviteForQueues()
-        case .notes: self.keepNotes()
         case .pruneInbox: self.pruneInbox()
         case .stream(let id): self.streamExpired(id)
         case .streamAcceptor(let id): self.dismissStreamAcceptor(id, EarshotError(.timedOut, "no stream came in time"))

@@ -14,8 +14,6 @@ enum NodeInput: Sendable {
     /// A data connection stands, and has said or been told its token.
     case dataAttached(DataConnection, attempt: UInt64)
     case dataDialFailed(TransferID, attempt: UInt64, EarshotError)
-    /// Messages wait for this peer; sent together, so that a burst costs few writes.
-    case flush(PeerID)
     /// This stream has no reader here any more, and no caller waits for its end.
     case streamAbandoned(StreamID)
     /// So much has gone out of this stream that it is worth a data connection.
@@ -30,18 +28,11 @@ enum NodeInput: Sendable {
 
 /// What can come due.
 enum NodeTimer: Sendable {
-    case messages
     case transfer(ResourceID, Transfer.Limit)
     /// Something that the core waits for is due.
     case core
     /// Time to say how far a transfer is.
     case progress(ResourceID)
-    /// A refused message may be tried again.
-    case outbox(PeerID)
-    /// Trusted peers may be invited for what is queued for them.
-    case queueInvitations
-    /// Notes of receipts are to be kept.
-    case notes
     case pruneInbox
     case stream(StreamID)
     case streamAcceptor(UInt64)

@@ -93,12 +93,12 @@ extension Node {
         let spoolBytes = await self.spool.heldBytes()
         let connections = self.core.allFacts.compactMap { $0.link.flatMap { self.links[$0] } }
         let pending = self.core.invitations(all: false)
+        let unacknowledged = self.core.unacknowledged
         let running = [Direction.incoming: self.transfers.count(.openIncoming), .outgoing: self.transfers.count(.openOutgoing)]
         return NodeMetrics(
             counts: self.status().counts, connections: Self.tally(connections.map(\.protection)),
             pendingInvitations: Self.tally(pending.map(\.direction)), transfers: running.filter { $0.value > 0 },
-            queuedMessages: self.traffic.values.reduce(0) { $0 + $1.outbox.ids.count },
-            queuedBytes: self.traffic.values.reduce(0) { $0 + $1.outbox.bytes }, queuedStoreWork: self.storeQueue.count,
+            queuedMessages: unacknowledged.messages, queuedBytes: unacknowledged.bytes, queuedStoreWork: self.storeQueue.count,
             spoolBytes: spoolBytes, spoolQuota: self.configuration.quota, handshakeFailures: self.transport.handshakeFailures.byCode,
             counters: self.counters)
     }

@@ -10,14 +10,14 @@ enum StoreWork {
     /// Messages for the inbox; those that wait together are committed together.
     case deliver(Delivery)
     /// Changes of the outbox; those that wait together are committed together.
-    case outbox([OutboxChange], then: (Result<Void, EarshotError>) -> Void)
+    case outbox(Keeping)
 
     /// It will not be done: its caller is told why.
     func fail(_ error: EarshotError) {
         switch self {
-        case .apply(_, let then), .decide(_, let then), .outbox(_, let then): then(.failure(error))
-        // Its sender has no receipt, and sends it again.
-        case .deliver: break
+        case .apply(_, let then), .decide(_, let then): then(.failure(error))
+        // The one's sender has no receipt, and sends it again; and what depends on the other is the core's affair.
+        case .deliver, .outbox: break
         }
     }
 
@@ -36,9 +36,17 @@ enum StoreWork {
         let weight: Int
     }
 
-    /// One `apply`, or one `outbox`.
-    struct Transaction<Change> {
-        let changes: [Change]
+    /// A change of the outbox that the core has asked for.
+    struct Keeping {
+        let id: KeepID
+        let changes: [OutboxChange]
+        /// What a peer is charged that has caused it, until it is done.
+        var charge: Charge?
+    }
+
+    /// One `apply`.
+    struct Transaction {
+        let changes: [StoreChange]
         let then: (Result<Void, EarshotError>) -> Void
     }
 }
@@ -51,10 +59,10 @@ enum StoreWork {
 struct StoreQueue {
     /// What is committed at once.
     enum Batch {
-        case apply([StoreWork.Transaction<StoreChange>])
+        case apply([StoreWork.Transaction])
         case decide(() -> Result<StoreWork.Decision, EarshotError>, then: (Result<Void, EarshotError>) -> Void)
         case deliver([StoreWork.Delivery])
-        case outbox([StoreWork.Transaction<OutboxChange>])
+        case outbox([StoreWork.Keeping])
     }
 
     private enum Lane: CaseIterable {
@@ -65,7 +73,7 @@ struct StoreQueue {
     private var deliveries: [PeerID: Deque<StoreWork.Delivery>] = [:]
     /// Whose messages come next.
     private var senders: Deque<PeerID> = []
-    private var outbox: Deque<StoreWork.Transaction<OutboxChange>> = []
+    private var outbox: Deque<StoreWork.Keeping> = []
     /// Whose turn comes next.
     private var lanes = Deque(Lane.allCases)
     /// How much work waits.
@@ -82,7 +90,7 @@ struct StoreQueue {
             let sender = delivery.connection.peer.id
             if self.deliveries[sender, default: []].isEmpty { self.senders.append(sender) }
             self.deliveries[sender, default: []].append(delivery)
-        case .outbox(let changes, let then): self.outbox.append(StoreWork.Transaction(changes: changes, then: then))
+        case .outbox(let keeping): self.outbox.append(keeping)
         }
     }
 
@@ -103,7 +111,7 @@ struct StoreQueue {
     }
 
     private mutating func nextDecisions() -> Batch? {
-        var batch: [StoreWork.Transaction<StoreChange>] = []
+        var batch: [StoreWork.Transaction] = []
         while batch.count < EarshotLimits.transactionsAtOnce, case .apply(let changes, let then)? = self.decisions.first {
             batch.append(StoreWork.Transaction(changes: changes, then: then))
             self.decisions.removeFirst()

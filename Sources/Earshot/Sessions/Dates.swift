@@ -21,6 +21,13 @@ extension Invitation {
     public var expiresAt: Date { self.end.date }
 }
 
+extension Message {
+    /// By the sender's clock.
+    public var sentAt: Date { self.sent.date }
+    /// When it was committed here; `nil` for outgoing ones.
+    public var receivedAt: Date? { self.received?.date }
+}
+
 extension Session {
     /// When it was agreed, by this machine's clock.
     public var createdAt: Date { self.created.date }

@@ -55,7 +55,7 @@ extension Store {
             try statement.bind(1, message.senderID.bytes)
             try statement.bind(2, message.id.bytes)
             try statement.bind(3, Int64(clamping: weight))
-            try statement.bind(4, Self.milliseconds(message.sentAt))
+            try statement.bind(4, message.sent.milliseconds)
             try statement.bind(5, Self.milliseconds(receivedAt))
             try statement.bind(6, message.senderName)
             try statement.bind(7, message.contentType)
@@ -66,8 +66,8 @@ extension Store {
         return .stored(
             Message(
                 id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
-                contentType: message.contentType, body: message.body, mode: .reliable, sentAt: message.sentAt, receivedAt: receivedAt,
-                readState: .unread, recipients: []))
+                contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent,
+                received: WallTime(receivedAt), readState: .unread, recipients: []))
     }
 
     private func isKnown(_ message: InboxMessage) throws(SQLiteError) -> Bool {
@@ -141,8 +141,8 @@ extension Store {
     private static func message(_ row: SQLiteStatement) throws(SQLiteError) -> Message {
         Message(
             id: try Self.wireID(row, 1), direction: .incoming, senderID: try Self.peerID(row, 0), senderName: row.text(5),
-            contentType: row.text(6), body: row.buffer(7), mode: .reliable, sentAt: Self.date(row.integer(2)),
-            receivedAt: Self.date(row.integer(3)), readState: row.isNull(4) ? .unread : .read, recipients: [])
+            contentType: row.text(6), body: row.buffer(7), mode: .reliable, sent: Self.time(row.integer(2)),
+            received: Self.time(row.integer(3)), readState: row.isNull(4) ? .unread : .read, recipients: [])
     }
 
     /// How many messages are unread.
@@ -176,10 +176,7 @@ extension Store {
             self.remembered = remembered
             throw error
         }
-        return Message(
-            id: message.id, direction: message.direction, senderID: message.senderID, senderName: message.senderName,
-            contentType: message.contentType, body: message.body, mode: message.mode, sentAt: message.sentAt,
-            receivedAt: message.receivedAt, readState: .read, recipients: [])
+        return message.read
     }
 
     /// Which message is meant: by the id alone, or also by who sent it.

@@ -45,8 +45,8 @@ extension Store {
         try self.database.run(
             "INSERT INTO outbox (id, fingerprint, sent_at, deadline, content_type, body) VALUES (?, ?, ?, ?, ?, ?)",
             [
-                .blob(message.id.bytes), .blob(message.fingerprint), .integer(Self.milliseconds(message.sentAt)),
-                .integer(Self.milliseconds(message.deadline)), .text(message.contentType), .buffer(message.body),
+                .blob(message.id.bytes), .blob(message.fingerprint), .integer(message.sent.milliseconds),
+                .integer(message.deadline.milliseconds), .text(message.contentType), .buffer(message.body),
             ])
         let place = try self.database.integer("SELECT place FROM outbox WHERE id = ?", [.blob(message.id.bytes)])
         for (index, recipient) in message.recipients.enumerated() {
@@ -66,7 +66,7 @@ extension Store {
                     place: row.integer(6),
                     message: QueuedMessageRow(
                         id: try Self.wireID(row, 0), contentType: row.text(1), size: Int(clamping: row.integer(2)),
-                        fingerprint: row.bytes(3), sentAt: Self.date(row.integer(4)), deadline: Self.date(row.integer(5)), recipients: [])
+                        fingerprint: row.bytes(3), sent: Self.time(row.integer(4)), deadline: Self.time(row.integer(5)), recipients: [])
                 )
             }
             for index in rows.indices {

@@ -1,6 +1,4 @@
 package import EarshotWire
-package import FoundationEssentials
-package import NIOCore
 
 /// What the node takes up again when it starts; messages stay on disk.
 package struct StoredState: Sendable, Hashable {
@@ -29,50 +27,4 @@ package enum StoreChange: Sendable, Hashable {
     case putTransfer(StoredTransfer)
     case removeTransfer(ResourceID)
     case putEndedTransfer(EndedTransfer)
-}
-
-/// A reliable message on its way into the inbox.
-package struct InboxMessage: Sendable, Hashable, Identifiable {
-    package let id: MessageID
-    package let senderID: PeerID
-    package let senderName: String
-    package let contentType: String
-    package let body: ByteBuffer
-    package let sentAt: Date
-    /// Whether its sender knows of every refusal before it, so that it may be taken though an earlier one was not.
-    package let isResumed: Bool
-    /// Whether one before it was refused without the store, which may not be overtaken.
-    package let followsRefusal: Bool
-
-    package init(
-        id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sentAt: Date, isResumed: Bool = true,
-        followsRefusal: Bool = false
-    ) {
-        self.id = id
-        self.senderID = senderID
-        self.senderName = senderName
-        self.contentType = contentType
-        self.body = body
-        self.sentAt = sentAt
-        self.isResumed = isResumed
-        self.followsRefusal = followsRefusal
-    }
-}
-
-/// What became of a message that was to be delivered.
-package enum DeliveryOutcome: Sendable, Hashable {
-    /// Committed to disk: acknowledge it.
-    case stored(Message)
-    /// It is, or was, here already: acknowledge it again, report nothing.
-    case duplicate
-    /// Not kept: say why.
-    case refused(Refusal)
-
-    /// Why a message was not kept.
-    package enum Refusal: Sendable, Hashable {
-        /// The inbox, or its sender's part of it, is full.
-        case inboxFull
-        /// It could not be written.
-        case storage
-    }
 }

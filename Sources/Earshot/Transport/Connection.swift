@@ -52,30 +52,24 @@ package final class Connection: Sendable {
         self.channel.writeAndFlush(frames, promise: nil)
     }
 
-    /// Whether an unreliable message of that cost can go at once; what is reserved must be given to ``sendUnreliable(_:cost:)``.
-    package func reserveUnreliable(_ cost: Int) -> Bool {
-        guard self.channel.isActive, self.channel.isWritable else { return false }
-        return self.unreliableBytes.withLock { bytes in
-            guard bytes + cost <= EarshotLimits.unreliableBytes else { return false }
-            bytes += cost
-            return true
-        }
+    /// How many bytes of unreliable messages can go at once: it is less only by what is sent from here.
+    package var unreliableRoom: Int {
+        guard self.channel.isActive, self.channel.isWritable else { return 0 }
+        return max(0, EarshotLimits.unreliableBytes - self.unreliableBytes.withLock { $0 })
     }
 
-    /// Writes unreliable messages for which there is room, together.
-    package func sendUnreliable(_ messages: [Frame], cost: Int) {
-        self.channel.writeAndFlush(messages).whenComplete { _ in
-            self.unreliableBytes.withLock { $0 -= cost }
-        }
-    }
-
-    /// Writes unreliable messages for which there is room, encoded already.
-    package func sendUnreliable(_ messages: ByteBuffer, cost: Int) {
+    /// Writes unreliable messages for which there is room.
+    package func sendUnreliable(_ messages: UnreliableMessages) {
+        self.unreliableBytes.withLock { $0 += messages.cost }
         let written = self.channel.eventLoop.makePromise(of: Void.self)
         written.futureResult.whenComplete { _ in
-            self.unreliableBytes.withLock { $0 -= cost }
+            self.unreliableBytes.withLock { $0 -= messages.cost }
         }
-        self.channel.triggerUserOutboundEvent(Command.sendUnreliable(messages), promise: written)
+        if messages.encoded.readableBytes > 0 {
+            let isLast = messages.frames.isEmpty
+            self.channel.triggerUserOutboundEvent(Command.sendUnreliable(messages.encoded), promise: isLast ? written : nil)
+        }
+        if !messages.frames.isEmpty { self.channel.writeAndFlush(messages.frames.map { Frame.message($0) }, promise: written) }
     }
 
     /// Writes frames; the future is done when the kernel has them.

@@ -14,9 +14,6 @@ final class FrameWriter {
     /// About what a write that waits takes in memory beyond its bytes.
     private static let overhead = 256
 
-    /// Bodies up to this many bytes are copied: a write of their own costs more.
-    static let smallBody = 4096
-
     /// One write for small frames together; a large body is written as the buffer that it is, not copied. Nothing is flushed.
     func write(
         _ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil
@@ -25,7 +22,7 @@ final class FrameWriter {
         if withPreamble { buffer.writeBytes(WireLimits.preamble) }
         for frame in frames {
             if let body = try FrameEncoder.encodeHead(frame, into: &buffer) {
-                guard body.readableBytes > Self.smallBody else {
+                guard body.readableBytes > EarshotLimits.copiedBody else {
                     buffer.writeImmutableBuffer(body)
                     continue
                 }

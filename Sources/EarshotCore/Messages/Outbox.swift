@@ -10,8 +10,8 @@ package import NIOCore
 ///
 /// A receiver that refuses a message refuses all that follows until it is told that we know (`resumed`), so that nothing overtakes.
 /// Messages that a caller waits for fail then; queued ones stay and are tried again one by one, until one is taken.
-package struct Outbox {
-    package struct Entry {
+package struct Outbox: Sendable {
+    package struct Entry: Sendable {
         package let id: MessageID
         package let sequence: UInt64
         package let contentType: String
@@ -40,7 +40,7 @@ package struct Outbox {
     }
 
     /// What is to go out now.
-    package struct Batch {
+    package struct Batch: Sendable {
         /// In order, each with its body.
         package fileprivate(set) var entries: [Entry] = []
         /// Whether the first one is the first after a refusal.
@@ -82,6 +82,7 @@ package struct Outbox {
 
     package init() {}
 
+    package var count: Int { self.held.count }
     package var isEmpty: Bool { self.held.isEmpty }
     package var hasQueued: Bool {
         self.held.values.contains(where: \.isQueued)  // order does not show: one is as good as another

@@ -1,5 +1,5 @@
 /// How full the outbox on disk is: messages that wait, each counted once, however many recipients it has.
-package struct QueueUsage: Equatable {
+package struct QueueUsage: Sendable, Equatable {
     package private(set) var count = 0
     package private(set) var bytes = 0
 

@@ -5,8 +5,8 @@ package import EarshotWire
 ///
 /// What a peer says it has noted is looked up here, so that ids that it makes up cost nothing more. Of too many the oldest give way, as they do
 /// on disk.
-package struct UnnotedReads {
-    private struct Entry {
+package struct UnnotedReads: Sendable {
+    private struct Entry: Sendable {
         let peer: PeerID
         let id: MessageID
     }

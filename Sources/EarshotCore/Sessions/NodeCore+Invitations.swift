@@ -53,9 +53,9 @@ extension NodeCore {
 
     /// Something waits on disk for a peer: it is invited where it is trusted and within reach.
     mutating func inviteForQueue(_ id: PeerID) {
-        guard !self.isStopping, let record = self.records[id], record.sessionID == nil, record.trust == .trusted,
-            record.isNearby || !record.reach.configured.isEmpty, !self.isInviting(id)
-        else { return }
+        guard !self.isStopping, let record = self.records[id], record.sessionID == nil, record.trust == .trusted else { return }
+        if !self.deadlines.contains(.queueInvitations) { self.set(.queueInvitations, after: EarshotLimits.queueInvitationInterval) }
+        guard record.isNearby || !record.reach.configured.isEmpty, !self.isInviting(id) else { return }
         self.beginInvitation(to: id, context: [], timeout: nil)
     }
 

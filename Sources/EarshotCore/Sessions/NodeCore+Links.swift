@@ -41,7 +41,10 @@ extension NodeCore {
         case .verification(let verification): self.verificationCame(verification, from: id)
         case .dataTicket(let ticket): self.dataPathChanged(ticket.transfer, .ticket(ticket.token, from: id))
         case .dataUnavailable(let transfer): self.dataPathChanged(transfer, .unavailable(from: id))
-        case .message, .messageReceipts, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone,
+        // What is sent in a session that has ended meanwhile is on its way for a moment: it is passed over.
+        case .messageReceipts(let receipts): if self.records[id]?.sessionID != nil { self.receiptsCame(receipts, from: id) }
+        case .message(let message): self.messagesCame([message], on: link)
+        case .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone,
             .resourceCancel, .resourceHave, .resourceFrom, .streamOpen, .streamAccept, .streamRefuse, .streamData, .streamEnd,
             .streamDone, .streamAbort, .streamReroute, .streamRerouted, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach:
             break

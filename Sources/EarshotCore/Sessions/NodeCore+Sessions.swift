@@ -90,8 +90,9 @@ extension NodeCore {
         self.keepPeer(id, andSession: true)
     }
 
-    /// Has everything hear of a change that depends on it: first what is outside the core, and then here, in this order.
+    /// Has everything hear of a change that depends on it: messages, what is outside the core, and the rest of the core, in this order.
     mutating func spread(_ change: PeerChange, of id: PeerID) {
+        self.messagesHear(change, of: id)
         self.emit(.changed(id, change))
         switch change {
         case .ended(let ending, _):

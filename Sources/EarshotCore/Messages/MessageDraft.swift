@@ -1,8 +1,8 @@
 public import EarshotWire
 public import NIOCore
 
-/// A message as its sender hands it over, for ``Node/submit(_:)``.
-public struct MessageDraft: Sendable {
+/// A message as its sender hands it over, for `Node.submit(_:)`.
+public struct MessageDraft: Sendable, Hashable {
     /// Whom it is for.
     public var recipients: Message.Recipients
     /// 1 to 255 printable ASCII characters, such as `text/plain; charset=utf-8`.
@@ -17,6 +17,9 @@ public struct MessageDraft: Sendable {
     public var queue: Bool
     /// How long it is retried; 10 s unless given, and for a queued one the settings' `outbox_age`.
     public var timeout: Duration?
+    /// Tells it apart from others of its id where its body is not kept in memory; needed of one that is queued, or that may be the same as
+    /// one that is.
+    package var fingerprint: [UInt8] = []
 
     /// A message from its parts.
     public init(

@@ -1,5 +1,4 @@
 package import EarshotWire
-package import FoundationEssentials
 package import NIOCore
 
 /// A message of ours that outlives the process: it waits until its recipients are back, or its deadline.
@@ -9,20 +8,20 @@ package struct QueuedMessage: Sendable, Hashable, Identifiable {
     package let body: ByteBuffer
     /// Of content type and body: the same id with another one is another message.
     package let fingerprint: [UInt8]
-    package let sentAt: Date
+    package let sent: WallTime
     /// When it is given up.
-    package let deadline: Date
+    package let deadline: WallTime
     package let recipients: [Message.Recipient]
 
     package init(
-        id: MessageID, contentType: String, body: ByteBuffer, fingerprint: [UInt8], sentAt: Date, deadline: Date,
+        id: MessageID, contentType: String, body: ByteBuffer, fingerprint: [UInt8], sent: WallTime, deadline: WallTime,
         recipients: [Message.Recipient]
     ) {
         self.id = id
         self.contentType = contentType
         self.body = body
         self.fingerprint = fingerprint
-        self.sentAt = sentAt
+        self.sent = sent
         self.deadline = deadline
         self.recipients = recipients
     }
@@ -35,9 +34,22 @@ package struct QueuedMessageRow: Sendable, Hashable, Identifiable {
     /// Of the body, in bytes.
     package let size: Int
     package let fingerprint: [UInt8]
-    package let sentAt: Date
-    package let deadline: Date
+    package let sent: WallTime
+    package let deadline: WallTime
     package var recipients: [Message.Recipient]
+
+    package init(
+        id: MessageID, contentType: String, size: Int, fingerprint: [UInt8], sent: WallTime, deadline: WallTime,
+        recipients: [Message.Recipient]
+    ) {
+        self.id = id
+        self.contentType = contentType
+        self.size = size
+        self.fingerprint = fingerprint
+        self.sent = sent
+        self.deadline = deadline
+        self.recipients = recipients
+    }
 }
 
 /// One change of the outbox; those given together are committed together.

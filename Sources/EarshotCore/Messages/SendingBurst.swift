@@ -1,12 +1,9 @@
-import EarshotWire
-import FoundationEssentials
-import NIOCore
+package import EarshotWire
+package import NIOCore
+import OrderedCollections
 
 /// Messages that are sent together, on their way to their peers: what is known of the peers is looked up once, and what each is to get is
 /// gathered.
-///
-/// A copy of what is known of a peer that is held while its outbox is changed would cost a copy of the outbox for every message; hence the
-/// few facts.
 struct SendingBurst {
     /// What counts of one peer that messages of the burst are for.
     struct Recipient {
@@ -14,14 +11,14 @@ struct SendingBurst {
         let name: String
         let session: SessionID?
         /// Where messages go out now; `nil` where the session is not attached.
-        let connection: Connection?
+        let link: LinkID?
         let isTrusted: Bool
 
-        init(_ peer: PeerID, _ facts: PeerFacts?, link: (LinkID) -> Connection?) {
+        init(_ peer: PeerID, _ facts: PeerFacts?) {
             self.peer = peer
             self.name = facts?.name ?? peer.description
             self.session = facts?.session
-            self.connection = facts?.isAttached == true ? facts?.link.flatMap(link) : nil
+            self.link = facts?.isAttached == true ? facts?.link : nil
             self.isTrusted = facts?.trust == .trusted
         }
     }
@@ -29,26 +26,21 @@ struct SendingBurst {
     /// What one recipient is to get. Apart from the recipient itself: a copy of that which is held must not have this copied when it grows.
     struct Pending {
         var entries: [Outbox.Entry] = []
-        var unreliable: [Frame] = []
-        var unreliableCost = 0
-        /// Small unreliable messages, as they go out; and what those of the last content type have in common.
-        var encoded = ByteBuffer()
-        var encodedCost = 0
+        var unreliable = UnreliableMessages()
+        /// What small unreliable messages of the last content type have in common.
         var template: MessageTemplate?
 
         /// Adds a small unreliable message to those that go out as they are; `false` without a template.
         mutating func encode(_ id: MessageID, _ body: ByteBuffer, cost: Int) -> Bool {
             guard let template = self.template else { return false }
-            template.encode(id, body, into: &self.encoded)
-            self.encodedCost += cost
+            template.encode(id, body, into: &self.unreliable.encoded)
+            self.unreliable.cost += cost
             return true
         }
     }
 
     /// One time for all of them.
-    let now: Date
-    let instant: MonotonicInstant
-    let milliseconds: Int64
+    let now: Now
     private(set) var all: [Recipient] = []
     /// Of the recipient of the same index.
     var pending: [Pending] = []
@@ -61,14 +53,15 @@ struct SendingBurst {
     private(set) var sent: [Message.Recipient] = []
     /// A content type that was found in order.
     var checkedType: String?
+    /// How many bytes of unreliable messages each control connection takes now.
+    private var room: OrderedDictionary<LinkID, Int>
 
-    init(at instant: MonotonicInstant) {
-        self.now = Date()
-        self.instant = instant
-        self.milliseconds = Node.milliseconds(self.now)
+    init(at now: Now, room: OrderedDictionary<LinkID, Int> = [:]) {
+        self.now = now
+        self.room = room
     }
 
-    var peers: [PeerID] { self.all[self.current].map(\.peer) }
+    var addressed: [PeerID] { self.all[self.current].map(\.peer) }
     var needsInvitation: Bool { self.all[self.current].contains { $0.session == nil } }
 
     /// The messages that follow are for these.
@@ -80,4 +73,22 @@ struct SendingBurst {
         self.queued = new.map { Message.Recipient(peerID: $0.peer, status: .queued) }
         self.sent = new.map { Message.Recipient(peerID: $0.peer, status: .sent) }
     }
+
+    /// Takes room for an unreliable message on a connection; `false` where there is too little.
+    mutating func takeRoom(_ cost: Int, on link: LinkID) -> Bool {
+        guard let room = self.room[link], room >= cost else { return false }
+        self.room[link] = room - cost
+        return true
+    }
+}
+
+/// Unreliable messages that go out together on one connection, for which there is room.
+package struct UnreliableMessages: Sendable, Hashable {
+    /// Small ones, as they go out.
+    package var encoded = ByteBuffer()
+    package var frames: [MessageFrame] = []
+    /// What they cost while the socket has not taken them, in bytes.
+    package var cost = 0
+
+    package init() {}
 }

@@ -1,5 +1,4 @@
 public import EarshotWire
-public import FoundationEssentials
 public import NIOCore
 
 /// A whole datum with a content type, at most 1 MiB.
@@ -28,6 +27,14 @@ public struct Message: Sendable, Hashable, Identifiable {
     /// What became of a message at one recipient.
     public enum Status: String, Sendable, Hashable, Codable, CaseIterable {
         case queued, sent, delivered, read, unconfirmed, failed
+
+        /// Whether nothing but a later `read` can change that of a reliable message.
+        package var isFinal: Bool {
+            switch self {
+            case .queued, .sent: false
+            case .delivered, .read, .unconfirmed, .failed: true
+            }
+        }
     }
 
     /// One recipient of an outgoing message.
@@ -35,11 +42,11 @@ public struct Message: Sendable, Hashable, Identifiable {
         /// Whom it was sent to.
         public let peerID: PeerID
         /// How it stands there.
-        public internal(set) var status: Status
+        public package(set) var status: Status
         /// Why it failed or stayed unconfirmed.
-        public internal(set) var error: EarshotError.Code?
+        public package(set) var error: EarshotError.Code?
         /// The same in words.
-        public internal(set) var errorMessage: String?
+        public package(set) var errorMessage: String?
 
         package init(peerID: PeerID, status: Status, error: EarshotError.Code? = nil, errorMessage: String? = nil) {
             self.peerID = peerID
@@ -64,9 +71,9 @@ public struct Message: Sendable, Hashable, Identifiable {
     /// How it travelled.
     public let mode: Mode
     /// By the sender's clock.
-    public let sentAt: Date
+    package let sent: WallTime
     /// When it was committed here; `nil` for outgoing ones.
-    public let receivedAt: Date?
+    package let received: WallTime?
     /// Whether it was read here; `read` for outgoing ones.
     public let readState: ReadState
     /// For outgoing messages.
@@ -74,7 +81,7 @@ public struct Message: Sendable, Hashable, Identifiable {
 
     package init(
         id: MessageID, direction: Direction, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, mode: Mode,
-        sentAt: Date, receivedAt: Date?, readState: ReadState, recipients: [Recipient]
+        sent: WallTime, received: WallTime?, readState: ReadState, recipients: [Recipient]
     ) {
         self.id = id
         self.direction = direction
@@ -83,9 +90,16 @@ public struct Message: Sendable, Hashable, Identifiable {
         self.contentType = contentType
         self.body = body
         self.mode = mode
-        self.sentAt = sentAt
-        self.receivedAt = receivedAt
+        self.sent = sent
+        self.received = received
         self.readState = readState
         self.recipients = recipients
+    }
+
+    /// The same once it was read.
+    package var read: Message {
+        Message(
+            id: self.id, direction: self.direction, senderID: self.senderID, senderName: self.senderName, contentType: self.contentType,
+            body: self.body, mode: self.mode, sent: self.sent, received: self.received, readState: .read, recipients: self.recipients)
     }
 }

@@ -1,37 +1,42 @@
 public import EarshotWire
-import FoundationEssentials
-import NIOCore
+package import NIOCore
 
 /// What became of a message, for its sender.
-public struct SentMessage: Sendable {
+public struct SentMessage: Sendable, Hashable {
     /// The message's id: the caller's, or one that was made.
     public let id: MessageID
     /// What became of it at each, in the order of the call without repeats.
     public let recipients: [Message.Recipient]
 }
 
-/// A message of ours with what hangs on it.
-struct OutgoingMessage {
-    let id: MessageID
-    let contentType: String
+/// One message of a call that sends some: where its outcome is told.
+struct MessagePlace: Sendable, Hashable {
+    let call: CallID
+    let index: Int
+}
+
+/// A message of this machine's with what hangs on it.
+package struct OutgoingMessage: Sendable {
+    package let id: MessageID
+    package let contentType: String
     /// Of the body, in bytes.
-    let size: Int
+    package let size: Int
     /// `nil` for a queued one: it is on disk.
-    let body: ByteBuffer?
+    package let body: ByteBuffer?
     /// Of a queued one, whose body is not at hand to be compared.
     let fingerprint: [UInt8]
-    let mode: Message.Mode
-    let isQueued: Bool
-    let sentAt: Date
-    let deadline: MonotonicInstant
-    var recipients: [Message.Recipient]
+    package let mode: Message.Mode
+    package let isQueued: Bool
+    package let sent: WallTime
+    package let deadline: MonotonicInstant
+    package var recipients: [Message.Recipient]
     /// Those whose outcome is on its way to the disk: nothing else can become of it there.
     var settling: Set<PeerID> = []
     /// Those that have read it, which is on its way to the disk.
     var reading: Set<PeerID> = []
     /// Those that have said too late that they have it.
     var confirmedLate: Set<PeerID> = []
-    var waiters: [MessageBatch.Place] = []
+    var waiters: [MessagePlace] = []
 
     /// Whether every recipient's status is decided; an unreliable message's are at once.
     var isFinal: Bool { self.mode == .unreliable || self.recipients.allSatisfy(\.status.isFinal) }
@@ -53,30 +58,23 @@ struct OutgoingMessage {
         return !wasFinal && self.isFinal
     }
 
-    /// Whether it is that very message.
-    func isSame(contentType: String, body: ByteBuffer, mode: Message.Mode, peers: [PeerID]) throws(EarshotError) -> Bool {
-        guard self.contentType == contentType, self.size == body.readableBytes, self.mode == mode,
+    /// Whether it waits at that recipient in this status.
+    func stands(_ status: Message.Status, at peer: PeerID) -> Bool {
+        self.recipients.contains { $0.peerID == peer && $0.status == status }
+    }
+
+    /// Sets the status at one recipient where it has been another until now.
+    mutating func replace(_ old: Message.Status, by new: Message.Status, at peer: PeerID) {
+        guard let index = self.recipients.firstIndex(where: { $0.peerID == peer && $0.status == old }) else { return }
+        self.recipients[index].status = new
+    }
+
+    /// Whether it is that very message, for those peers.
+    func isSame(_ draft: MessageDraft, peers: [PeerID]) -> Bool {
+        guard self.contentType == draft.contentType, self.size == draft.body.readableBytes, self.mode == draft.mode,
             Set(self.recipients.map(\.peerID)) == Set(peers)
         else { return false }
-        guard let own = self.body else { return self.fingerprint == (try Self.fingerprint(contentType, body)) }
-        return own == body
-    }
-
-    /// Tells two messages of one sender apart without their bodies.
-    static func fingerprint(_ contentType: String, _ body: ByteBuffer) throws(EarshotError) -> [UInt8] {
-        let hash = try XXH3()
-        hash.update(ByteBuffer(string: contentType + "\n"))
-        hash.update(body)
-        return hash.digest()
-    }
-}
-
-extension Message.Status {
-    /// Whether nothing but a later `read` can change that of a reliable message.
-    var isFinal: Bool {
-        switch self {
-        case .queued, .sent: false
-        case .delivered, .read, .unconfirmed, .failed: true
-        }
+        guard let own = self.body else { return self.fingerprint == draft.fingerprint }
+        return own == draft.body
     }
 }

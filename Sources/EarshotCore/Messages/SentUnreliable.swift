@@ -4,7 +4,7 @@ import EarshotWire
 /// The unreliable messages that went out last under ids that were made here: kept for a while, for callers that ask what became of one.
 ///
 /// They come by the hundred thousand a second and are hardly ever asked for: adding one is cheap, finding one is not.
-struct SentUnreliable {
+struct SentUnreliable: Sendable {
     private var messages: Deque<OutgoingMessage> = []
     private var bytes = 0
 

@@ -1,0 +1,64 @@
+package import EarshotWire
+package import NIOCore
+
+/// A reliable message on its way into the inbox.
+package struct InboxMessage: Sendable, Hashable, Identifiable {
+    package let id: MessageID
+    package let senderID: PeerID
+    package let senderName: String
+    package let contentType: String
+    package let body: ByteBuffer
+    package let sent: WallTime
+    /// Whether its sender knows of every refusal before it, so that it may be taken though an earlier one was not.
+    package let isResumed: Bool
+    /// Whether one before it was refused without the store, which may not be overtaken.
+    package let followsRefusal: Bool
+
+    package init(
+        id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sent: WallTime, isResumed: Bool = true,
+        followsRefusal: Bool = false
+    ) {
+        self.id = id
+        self.senderID = senderID
+        self.senderName = senderName
+        self.contentType = contentType
+        self.body = body
+        self.sent = sent
+        self.isResumed = isResumed
+        self.followsRefusal = followsRefusal
+    }
+}
+
+/// What became of a message on its way into the inbox.
+package enum DeliveryOutcome: Sendable, Hashable {
+    /// Committed to disk: acknowledge it.
+    case stored(Message)
+    /// It is, or was, here already: acknowledge it again, report nothing.
+    case duplicate
+    /// Not kept: say why.
+    case refused(Refusal)
+
+    package var isStored: Bool { if case .stored = self { true } else { false } }
+
+    /// Why a message was not kept.
+    package enum Refusal: Sendable, Hashable {
+        /// The inbox, or its sender's part of it, is full.
+        case inboxFull
+        /// It could not be written.
+        case storage
+    }
+}
+
+/// What became of messages that one peer has sent together, in their order.
+package struct DeliveryReport: Sendable, Hashable {
+    package let peer: PeerID
+    package let messages: [MessageID]
+    /// One for each message; `nil` where none of them could be written.
+    package let outcomes: [DeliveryOutcome]?
+
+    package init(of peer: PeerID, _ messages: [MessageID], _ outcomes: [DeliveryOutcome]?) {
+        self.peer = peer
+        self.messages = messages
+        self.outcomes = outcomes
+    }
+}

@@ -1,0 +1,143 @@
+package import EarshotWire
+import OrderedCollections
+
+/// What becomes of messages that were sent: told to their callers, kept where they are queued, and asked for later.
+extension NodeCore {
+    /// Decides what became of a message at one recipient; of a queued one, once that is on disk.
+    mutating func settle(_ id: MessageID, _ peer: PeerID, _ status: Message.Status, _ error: EarshotError?) {
+        guard let message = self.outgoing[id], !message.settling.contains(peer),
+            message.recipients.contains(where: { $0.peerID == peer && !$0.status.isFinal })
+        else { return }
+        let recipient = Message.Recipient(peerID: peer, status: status, error: error?.code, errorMessage: error?.message)
+        guard message.isQueued else { return self.decide([MessageStatus(id: id, recipient: recipient)]) }
+        self.outgoing.update(id) { $0.settling.insert(peer) }
+        // Where the disk has no room for it, it stands all the same: sent again after a restart it would be known for a repeat.
+        self.keep([.settle(id, recipient)], then: .settled(id, recipient))
+    }
+
+    /// Takes outcomes, and tells everybody who waits for one.
+    mutating func decide(_ outcomes: [MessageStatus]) {
+        var told: [MessageStatus] = []
+        told.reserveCapacity(outcomes.count)
+        for outcome in outcomes {
+            guard let change = self.outgoing.decide(outcome.id, outcome.recipient) else { continue }
+            told.append(outcome)
+            for id in change.forgotten { self.keep([.remove(id)]) }
+            guard let result = change.result else { continue }
+            for waiter in change.waiters { self.settle(waiter, .success(result)) }
+        }
+        if !told.isEmpty { self.publish(.messageStatuses(told)) }
+    }
+
+    // MARK: Keeping
+
+    /// Has the outbox on disk changed, in one transaction, behind all changes that were asked for before.
+    mutating func keep(_ changes: [OutboxChange], then: AfterKeeping = .nothing) {
+        self.emit(.keep(self.keeping.begin(then), changes))
+    }
+
+    /// Changes of the outbox are on disk together, or none of them.
+    mutating func kept(_ ids: [KeepID], _ error: EarshotError?) {
+        var settled: [MessageStatus] = []
+        for id in ids {
+            guard let then = self.keeping.end(id) else { continue }
+            if case .settled(let id, let recipient) = then {
+                settled.append(MessageStatus(id: id, recipient: recipient))
+                continue
+            }
+            self.decide(settled)
+            settled.removeAll(keepingCapacity: true)
+            switch then {
+            case .nothing, .settled: break
+            case .queued(let id, let body, let place): self.queued(id, body, place, error)
+            case .read(let id, let peer):
+                self.outgoing.update(id) { $0.reading.remove(peer) }
+                self.decide([MessageStatus(id: id, recipient: Message.Recipient(peerID: peer, status: .read))])
+                if error == nil { self.note([id], to: peer) }
+            case .again(let id, let draft, let place): self.lookAgain(id, draft, place, error)
+            case .noted: self.notes.settled()
+            }
+        }
+        self.decide(settled)
+    }
+
+    // MARK: Time
+
+    /// Has `expireMessages` run at the deadline at the latest.
+    mutating func expireMessages(at deadline: MonotonicInstant) {
+        if let next = self.messageExpiry, next <= deadline { return }
+        self.messageExpiry = deadline
+        // A machine that was suspended looks sooner than its timer, which has stood still.
+        self.set(.messages, after: EarshotLimits.look(at: deadline, from: self.now.monotonic))
+    }
+
+    /// Tells the senders of what is past its deadline that it is unconfirmed; it is not sent again.
+    mutating func expireMessages() {
+        self.messageExpiry = nil
+        let now = self.now.monotonic
+        var next: MonotonicInstant?
+        for peer in Array(self.traffic.keys) {
+            var isLess = false
+            for id in self.traffic[peer]?.outbox.ids ?? [] {
+                guard let deadline = self.outgoing[id]?.deadline else { continue }
+                guard deadline <= now else {
+                    next = min(next ?? deadline, deadline)
+                    continue
+                }
+                isLess = self.traffic[peer]?.outbox.remove(id) == true || isLess
+                self.expire(id, at: peer)
+            }
+            if isLess { self.scheduleFlush(peer) }
+        }
+        if let next { self.expireMessages(at: next) }
+    }
+
+    /// A message's time at one recipient is over.
+    mutating func expire(_ id: MessageID, at peer: PeerID) {
+        let name = self.facts(of: peer)?.name ?? "the peer"
+        let reason = self.failure(of: peer).map { "; \($0.message)" } ?? ""
+        self.settle(
+            id, peer, .unconfirmed,
+            EarshotError(.unconfirmed, "\(name) has not confirmed the message in time; it may or may not have it\(reason)"))
+    }
+
+    // MARK: Beginning and ending
+
+    /// Takes up what was queued when the last run ended, and what became of the rest.
+    mutating func loadOutbox(_ rows: [QueuedMessageRow]) {
+        for row in rows {
+            var message = OutgoingMessage(
+                id: row.id, contentType: row.contentType, size: row.size, body: nil, fingerprint: row.fingerprint, mode: .reliable,
+                isQueued: true, sent: row.sent, deadline: self.now.monotonic + (row.deadline - self.now.wall), recipients: row.recipients)
+            for index in message.recipients.indices where !message.recipients[index].status.isFinal {
+                message.recipients[index].status = .queued
+            }
+            for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
+            for recipient in message.recipients where recipient.status == .queued {
+                let facts = self.facts(of: recipient.peerID)
+                if let facts, facts.session != nil || facts.trust == .trusted {
+                    let entry = self.entry(message, body: nil)
+                    self.traffic[recipient.peerID, default: MessageTraffic()].outbox.append(entry)
+                } else {
+                    self.settle(row.id, recipient.peerID, .failed, EarshotError(.notConnected, "the session has ended"))
+                }
+            }
+        }
+    }
+
+    /// Lets what waits for peers ask for sessions with them: at the beginning, and from time to time while something waits for a trusted
+    /// peer without one, since who did not answer may be there later.
+    mutating func offerReach() { for peer in Array(self.records.keys) { self.spread(.withinReach, of: peer) } }
+
+    /// Nothing is sent any more: callers that wait for what is not queued are told so.
+    mutating func dismissSenders() {
+        for peer in Array(self.traffic.keys) { self.failOutbox(of: peer, .stopping, queuedToo: false) }
+        for (call, outcomes) in self.batches.dismiss(.stopping) { self.answer(call, .sent(outcomes)) }
+    }
+}
+
+/// What became of a message at one recipient.
+package struct MessageStatus: Sendable, Hashable {
+    package let id: MessageID
+    package let recipient: Message.Recipient
+}

@@ -1,0 +1,157 @@
+package import EarshotWire
+import NIOCore
+import OrderedCollections
+
+/// Messages that come in: acknowledged when they are on disk, delivered once and in order; and what their senders hear of their being read.
+extension NodeCore {
+    /// Queues messages for the inbox, and hands live ones on.
+    mutating func messagesCame(_ frames: [MessageFrame], on link: LinkID) {
+        guard let peer = self.linkPeers[link], let facts = self.records[peer]?.facts, facts.link == link else { return }
+        self.records[peer]?.presence.heard(at: self.now.wall)
+        let traffic = self.traffic[peer]
+        let wasRefusing = traffic?.isRefusing == true
+        var (isResumed, isRefusing) = (traffic?.hasSentMessage != true, wasRefusing)
+        var kept: [InboxMessage] = []
+        var live: [Message] = []
+        var refused: [MessageReceipt] = []
+        for frame in frames {
+            guard facts.session == frame.session else {
+                guard frame.mode != .unreliable else { continue }
+                refused.append(MessageReceipt(id: frame.id, outcome: .refused))
+                isRefusing = true
+                continue
+            }
+            if frame.mode == .unreliable {
+                live.append(self.liveMessage(frame, from: facts, body: frame.body.compacted))
+                continue
+            }
+            if frame.mode == .resumed { isRefusing = false }
+            if kept.isEmpty { kept.reserveCapacity(frames.count) }
+            kept.append(
+                InboxMessage(
+                    id: frame.id, senderID: peer, senderName: facts.name, contentType: frame.contentType, body: frame.body.compacted,
+                    sent: WallTime(said: frame.sentAtMilliseconds), isResumed: frame.mode == .resumed || isResumed,
+                    followsRefusal: isRefusing))
+            isResumed = false
+        }
+        if !live.isEmpty { self.publish(.liveMessages(live)) }
+        if !refused.isEmpty { self.send(refused, on: link) }
+        if isRefusing != wasRefusing { self.traffic[peer, default: MessageTraffic()].refuse(isRefusing) }
+        guard !kept.isEmpty else { return }
+        self.traffic[peer, default: MessageTraffic()].received()
+        self.emit(.deliver(link, kept))
+    }
+
+    /// Hands live messages that came together on to those who read the events now, and no others. Their bodies have storage of about their
+    /// own size.
+    mutating func liveMessagesCame(_ frames: [MessageFrame], on link: LinkID) {
+        guard let peer = self.linkPeers[link], let facts = self.records[peer]?.facts, facts.link == link, let session = facts.session else {
+            return
+        }
+        self.records[peer]?.presence.heard(at: self.now.wall)
+        var live: [Message] = []
+        live.reserveCapacity(frames.count)
+        for frame in frames where frame.session == session { live.append(self.liveMessage(frame, from: facts, body: frame.body)) }
+        if !live.isEmpty { self.publish(.liveMessages(live)) }
+    }
+
+    private func liveMessage(_ frame: MessageFrame, from sender: PeerFacts, body: ByteBuffer) -> Message {
+        Message(
+            id: frame.id, direction: .incoming, senderID: sender.id, senderName: sender.name, contentType: frame.contentType, body: body,
+            mode: .unreliable, sent: WallTime(said: frame.sentAtMilliseconds), received: self.now.wall, readState: .unread,
+            recipients: [])
+    }
+
+    /// Messages are on disk, or are not to be: what became of them is told in few frames, and once to the readers of events.
+    mutating func delivered(_ reports: [DeliveryReport]) {
+        var receipts: OrderedDictionary<PeerID, [MessageReceipt]> = [:]
+        var received: [Message] = []
+        for report in reports {
+            var own: [MessageReceipt] = []
+            own.reserveCapacity(report.messages.count)
+            for (index, id) in report.messages.enumerated() {
+                let outcome: MessageReceipt.Outcome
+                switch report.outcomes?[index] {
+                case .stored(let message)?:
+                    received.append(message)
+                    outcome = .delivered
+                case .duplicate?: outcome = .delivered
+                case .refused(.inboxFull)?: outcome = .inboxFull
+                case .refused(.storage)?, nil: outcome = .refused
+                }
+                own.append(MessageReceipt(id: id, outcome: outcome))
+            }
+            receipts[report.peer, default: []] += own
+        }
+        if !received.isEmpty { self.publish(.messagesReceived(received)) }
+        for (peer, receipts) in receipts { if let link = self.records[peer]?.connection { self.send(receipts, on: link) } }
+    }
+
+    /// Tells a peer what became of its messages.
+    private mutating func send(_ receipts: [MessageReceipt], on link: LinkID) {
+        let frames = stride(from: 0, to: receipts.count, by: WireLimits.receiptsPerFrame).map { start in
+            Frame.messageReceipts(Array(receipts[start..<min(start + WireLimits.receiptsPerFrame, receipts.count)]))
+        }
+        self.emit(.send(link, frames))
+    }
+
+    // MARK: Being read
+
+    /// Whether the sender of messages is to hear that they are read here, which is kept until it has taken note.
+    package func wantsReceipts(_ sender: PeerID) -> Bool { self.settings.receipts && self.records[sender]?.sessionID != nil }
+
+    /// Messages of a peer were read here, which is on disk; and that it is to be told, too.
+    mutating func wereRead(_ ids: [MessageID], of sender: PeerID) {
+        self.unnotedReads.insert(ids, of: sender)
+        self.send(read: ids, to: sender)
+    }
+
+    /// Tells a peer which of its messages were read here, as far as it has not taken note.
+    mutating func sendReceipts(to peer: PeerID) {
+        guard self.settings.receipts else { return }
+        guard !self.unnotedReads.isLoaded(peer) else { return self.send(read: self.unnotedReads.all(of: peer), to: peer) }
+        guard self.receiptLoads[peer] == nil else { return }
+        // What was noted before the store is asked may be on disk by the time of its answer, or not.
+        self.receiptLoads[peer] = self.notes
+        self.emit(.loadReceipts(peer))
+    }
+
+    /// Which messages of a peer were read in earlier runs, as far as it has not taken note; `nil` where that could not be read.
+    mutating func receiptsLoaded(_ ids: [MessageID]?, of peer: PeerID) {
+        guard let noted = self.receiptLoads.removeValue(forKey: peer), let ids else { return }
+        self.unnotedReads.load(ids.filter { !noted.contains($0, by: peer) && !self.notes.contains($0, by: peer) }, of: peer)
+        self.send(read: self.unnotedReads.all(of: peer), to: peer)
+    }
+
+    private mutating func send(read ids: [MessageID], to peer: PeerID) {
+        guard !ids.isEmpty, let facts = self.facts(of: peer), facts.isAttached, let link = facts.link else { return }
+        self.send(ids.map { MessageReceipt(id: $0, outcome: .read) }, on: link)
+    }
+
+    /// The sender knows that these were read: nothing more is to be told, from now on. They are written together, for one commit; what it
+    /// makes up is none.
+    mutating func noteKnown(_ ids: [MessageID], by peer: PeerID) {
+        let ids = self.unnotedReads.noted(ids, by: peer)
+        guard !ids.isEmpty else { return }
+        self.notes.add(ids, by: peer)
+        guard self.notes.count < WireLimits.receiptsPerFrame else { return self.keepNotes() }
+        guard !self.isNoting else { return }
+        self.isNoting = true
+        self.set(.notes, after: EarshotLimits.noteDelay)
+    }
+
+    mutating func keepNotes() {
+        self.isNoting = false
+        self.deadlines.cancel(.notes)
+        let changes = self.notes.take().map { OutboxChange.noted(Array($0.value), by: $0.key) }
+        if !changes.isEmpty { self.keep(changes, then: .noted) }
+    }
+}
+
+extension WallTime {
+    /// A time as a peer says it, within the years that can be told (RFC 3339 section 5.6): it is shown to people and decides nothing.
+    fileprivate init(said milliseconds: Int64) {
+        let bounds = WireLimits.sentAtMilliseconds
+        self.init(milliseconds: min(max(milliseconds, bounds.lowerBound), bounds.upperBound))
+    }
+}

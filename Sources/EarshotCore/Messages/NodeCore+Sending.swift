@@ -1,0 +1,297 @@
+package import EarshotWire
+import NIOCore
+import OrderedCollections
+
+/// Messages that programs send: reliable, queued and unreliable ones.
+extension NodeCore {
+    /// Sends messages in their order; the call is answered once what becomes of each is known. `room` says how many bytes of unreliable
+    /// messages each connection takes now.
+    mutating func send(_ drafts: [MessageDraft], room: OrderedDictionary<LinkID, Int>, _ call: CallID) {
+        guard !drafts.isEmpty else { return self.answer(call, .sent([])) }
+        self.batches.begin(call, count: drafts.count)
+        var burst = SendingBurst(at: self.now, room: room)
+        var known: [(MessagePlace, MessageOutcome)] = []
+        for (index, draft) in drafts.enumerated() {
+            let place = MessagePlace(call: call, index: index)
+            if let outcome = self.begin(draft, place, &burst) { known.append((place, outcome)) }
+        }
+        self.end(burst)
+        for (place, outcome) in known { self.settle(place, outcome) }
+    }
+
+    mutating func settle(_ place: MessagePlace, _ outcome: MessageOutcome) {
+        if let outcomes = self.batches.settle(place, outcome) { self.answer(place.call, .sent(outcomes)) }
+    }
+
+    /// What is known at once of its outcome; `nil` where its place will be told.
+    private mutating func begin(_ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst) -> MessageOutcome? {
+        do throws(EarshotError) {
+            try self.check(draft, &burst)
+            guard !draft.queue || draft.mode == .reliable else {
+                throw EarshotError(.invalidParameter, "an unreliable message is not queued; leave one of the two out")
+            }
+            if burst.recipients != draft.recipients {
+                let addressed = try self.addressed(draft.recipients)
+                burst.use(draft.recipients, addressed.map { SendingBurst.Recipient($0, self.facts(of: $0)) })
+            }
+            let id = draft.id ?? self.messageIDs.next(at: burst.now.wall, using: &self.random)
+            if draft.id != nil, try self.isKnown(id, draft, place, &burst) { return nil }
+            if draft.mode == .unreliable {
+                return .success(self.sendUnreliable(id, draft, &burst))
+            } else if draft.queue {
+                try self.queue(id, draft, place, &burst)
+            } else {
+                self.sendReliable(id, draft, place, &burst)
+            }
+            return nil
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func check(_ draft: MessageDraft, _ burst: inout SendingBurst) throws(EarshotError) {
+        let size = draft.body.readableBytes
+        guard size <= WireLimits.messageBody else {
+            throw EarshotError(
+                .tooLarge, "a message has at most \(WireLimits.messageBody) bytes, not \(size); send it as a file instead")
+        }
+        guard draft.contentType == burst.checkedType || MessageFrame.isContentType(draft.contentType) else {
+            throw EarshotError(
+                .invalidParameter,
+                "a content type is 1 to \(WireLimits.contentType) printable ASCII characters without a space at either end")
+        }
+        burst.checkedType = draft.contentType
+        if let timeout = draft.timeout, timeout <= .zero || timeout > EarshotLimits.messageTimeoutLimit {
+            throw EarshotError(.invalidParameter, "a message's timeout is more than 0 and at most 86400 seconds")
+        }
+    }
+
+    // MARK: Recipients
+
+    private func addressed(_ recipients: Message.Recipients) throws(EarshotError) -> [PeerID] {
+        switch recipients {
+        case .peers(let names): return try self.recipients(names)
+        case .all:
+            guard !self.isStopping else { throw .stopping }
+            let all = self.records.values.filter { $0.sessionID != nil && $0.trust != .blocked }.map(\.id)
+            guard !all.isEmpty else { throw EarshotError(.notConnected, "there is no session with anybody; run earshot invite first") }
+            return all
+        }
+    }
+
+    /// The peers that may be sent to by those names: in a session, or trusted, and then to be invited.
+    /// - Throws: `unavailable`, `invalid-parameter`, `unknown-peer`, `ambiguous-peer`, `forbidden`, `not-connected`.
+    package func recipients(_ names: [String]) throws(EarshotError) -> [PeerID] {
+        guard !self.isStopping else { throw .stopping }
+        guard (1...EarshotLimits.recipients).contains(names.count) else {
+            throw EarshotError(.invalidParameter, "there are 1 to \(EarshotLimits.recipients) recipients")
+        }
+        var addressed: OrderedSet<PeerID> = []
+        for name in names {
+            let id = try self.resolve(name)
+            guard let facts = self.facts(of: id) else { throw EarshotError(.unknownPeer, "no peer with the id \(id) has been seen") }
+            guard facts.trust != .blocked else {
+                throw EarshotError(.forbidden, "\(facts.name) is blocked; run earshot unblock first")
+            }
+            guard facts.session != nil || facts.trust == .trusted else {
+                throw EarshotError(.notConnected, "there is no session with \(facts.name); run earshot invite first")
+            }
+            addressed.append(id)
+        }
+        return Array(addressed)
+    }
+
+    // MARK: The same again
+
+    /// Whether a draft may be the same as a message that is on disk, so that it needs its fingerprint.
+    package func needsFingerprint(_ draft: MessageDraft) -> Bool {
+        draft.queue || draft.id.flatMap { self.outgoing[$0]?.isQueued } ?? false
+    }
+
+    /// Whether the same message was sent before, and what became, or becomes, of it stands for this one.
+    private mutating func isKnown(
+        _ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst
+    ) throws(EarshotError) -> Bool {
+        guard let known = self.outgoing.find(id) else { return false }
+        guard known.isSame(draft, peers: burst.addressed) else {
+            throw EarshotError(.conflict, "the message id \(id) belongs to another message; give this one its own")
+        }
+        if known.isDone {
+            self.settle(place, .success(known.result))
+            return true
+        }
+        if known.isFinal {
+            // Tried in vain before: it starts again under its id, which the receiver knows if it has it after all.
+            self.outgoing.forget(known)
+            if known.isQueued { self.keep([.remove(id)]) }
+            return false
+        }
+        guard known.isQueued else {
+            _ = self.outgoing.update(id) { $0.waiters.append(place) }
+            return true
+        }
+        // It may be on its way to the disk just now.
+        self.keep([], then: .again(id, draft, place))
+        return true
+    }
+
+    /// What was on its way to the disk is there, or is not to be.
+    mutating func lookAgain(_ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ error: EarshotError?) {
+        if let error { return self.settle(place, .failure(error)) }
+        if let now = self.outgoing[id] { return self.settle(place, .success(now.result)) }
+        var burst = SendingBurst(at: self.now)
+        let outcome = self.begin(draft, place, &burst)
+        self.end(burst)
+        if let outcome { self.settle(place, outcome) }
+    }
+
+    // MARK: Ways
+
+    private mutating func sendReliable(_ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst) {
+        if burst.needsInvitation { for peer in burst.addressed { self.inviteUnlessUnderWay(peer) } }
+        let deadline = burst.now.monotonic + (draft.timeout ?? EarshotLimits.messageTimeout)
+        let message = OutgoingMessage(
+            id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .reliable,
+            isQueued: false, sent: burst.now.wall, deadline: deadline, recipients: burst.queued, waiters: [place])
+        self.insert(message)
+        self.expireMessages(at: deadline)
+        for index in burst.current { self.append(message, body: draft.body, on: index, &burst) }
+    }
+
+    private mutating func sendUnreliable(_ id: MessageID, _ draft: MessageDraft, _ burst: inout SendingBurst) -> SentMessage {
+        var recipients = burst.sent
+        for (place, index) in burst.current.enumerated() {
+            guard let failure = self.sendUnreliable(id, draft, on: index, &burst) else { continue }
+            recipients[place] = failure
+        }
+        let message = OutgoingMessage(
+            id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .unreliable,
+            isQueued: false, sent: burst.now.wall, deadline: burst.now.monotonic, recipients: recipients)
+        if draft.id == nil { self.outgoing.insertUnreliable(message) } else { self.insert(message) }
+        return message.result
+    }
+
+    /// Adds it to what goes out to one peer at once; where it cannot, as whom it has not reached.
+    private func sendUnreliable(
+        _ id: MessageID, _ draft: MessageDraft, on index: Int, _ burst: inout SendingBurst
+    ) -> Message.Recipient? {
+        guard let session = burst.all[index].session, let link = burst.all[index].link else {
+            let recipient = burst.all[index]
+            return if recipient.session == nil {
+                Message.Recipient(
+                    peerID: recipient.peer, status: .failed, error: .notConnected,
+                    errorMessage: "there is no session with \(recipient.name); run earshot invite first")
+            } else {
+                Message.Recipient(
+                    peerID: recipient.peer, status: .failed, error: .unavailable,
+                    errorMessage: "\(recipient.name) is not connected now, and an unreliable message does not wait")
+            }
+        }
+        guard burst.takeRoom(draft.cost, on: link) else {
+            return Message.Recipient(
+                peerID: burst.all[index].peer, status: .failed, error: .unavailable,
+                errorMessage: "the connection to \(burst.all[index].name) is busy, and an unreliable message does not wait")
+        }
+        if draft.body.readableBytes <= EarshotLimits.copiedBody {
+            if burst.pending[index].template?.contentType != draft.contentType {
+                let frame = self.unreliableFrame(id, draft, in: session, burst)
+                // In order: its content type was looked at, and nothing else of it can be out of bounds.
+                burst.pending[index].template = try? MessageTemplate(frame)
+            }
+            if burst.pending[index].encode(id, draft.body, cost: draft.cost) { return nil }
+        }
+        burst.pending[index].unreliable.frames.append(self.unreliableFrame(id, draft, in: session, burst))
+        burst.pending[index].unreliable.cost += draft.cost
+        return nil
+    }
+
+    private func unreliableFrame(_ id: MessageID, _ draft: MessageDraft, in session: SessionID, _ burst: SendingBurst) -> MessageFrame {
+        MessageFrame(
+            session: session, id: id, mode: .unreliable, sequence: 0, sentAtMilliseconds: burst.now.wall.milliseconds,
+            contentType: draft.contentType, body: draft.body)
+    }
+
+    private mutating func queue(
+        _ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst
+    ) throws(EarshotError) {
+        let age = min(draft.timeout ?? self.settings.outboxAge, self.settings.outboxAge)
+        let message = OutgoingMessage(
+            id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil, fingerprint: draft.fingerprint,
+            mode: .reliable, isQueued: true, sent: burst.now.wall, deadline: burst.now.monotonic + age, recipients: burst.queued)
+        let usage = self.outgoing.queue
+        guard usage.hasRoom(for: message.cost) else {
+            throw EarshotError(
+                .noSpace,
+                "the outbox is full: \(usage.count) messages of \(usage.bytes) bytes wait for their receivers; try again later")
+        }
+        self.insert(message)
+        let row = QueuedMessage(
+            id: id, contentType: draft.contentType, body: draft.body, fingerprint: draft.fingerprint, sent: burst.now.wall,
+            deadline: burst.now.wall + age, recipients: message.recipients)
+        self.keep([.add(row)], then: .queued(id, draft.body, place))
+    }
+
+    /// A queued message is on disk, or could not be put there.
+    mutating func queued(_ id: MessageID, _ body: ByteBuffer, _ place: MessagePlace, _ error: EarshotError?) {
+        if let error {
+            self.outgoing.withdraw(id)
+            return self.settle(place, .failure(error))
+        }
+        guard let message = self.outgoing[id] else {
+            return self.settle(place, .failure(EarshotError(.storage, "the message is not in the outbox any more")))
+        }
+        guard message.deadline > self.now.monotonic else {
+            // The disk took longer than the message has time.
+            for recipient in message.recipients { self.expire(id, at: recipient.peerID) }
+            return self.settle(place, .success(self.outgoing[id]?.result ?? message.result))
+        }
+        self.expireMessages(at: message.deadline)
+        var burst = SendingBurst(at: self.now)
+        let waiting = message.recipients.filter { $0.status == .queued }.map(\.peerID)
+        burst.use(nil, waiting.map { SendingBurst.Recipient($0, self.facts(of: $0)) })
+        for index in burst.current { self.append(message, body: body, on: index, &burst) }
+        self.end(burst)
+        self.settle(place, .success(self.outgoing[id]?.result ?? message.result))
+    }
+
+    // MARK: Together
+
+    private mutating func insert(_ message: OutgoingMessage) {
+        for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
+    }
+
+    /// Puts a message at the end of what one peer is to get, once the burst ends.
+    private mutating func append(_ message: OutgoingMessage, body: ByteBuffer, on index: Int, _ burst: inout SendingBurst) {
+        let recipient = burst.all[index]
+        guard recipient.session != nil || (message.isQueued ? recipient.isTrusted : self.isInviting(recipient.peer)) else {
+            return self.settle(message.id, recipient.peer, .failed, EarshotError(.notConnected, "the session has ended"))
+        }
+        let body = message.isQueued && recipient.link == nil ? nil : body
+        burst.pending[index].entries.append(self.entry(message, body: body))
+    }
+
+    mutating func entry(_ message: OutgoingMessage, body: ByteBuffer?) -> Outbox.Entry {
+        // Rises over restarts too, as long as the clock does; only the order within a connection is relied upon.
+        let clock = UInt64(clamping: max(0, min(self.now.wall.milliseconds, WireLimits.sentAtMilliseconds.upperBound)) * 1000)
+        self.lastSequence = max(self.lastSequence + 1, clock)
+        return Outbox.Entry(
+            id: message.id, sequence: self.lastSequence, contentType: message.contentType, size: message.size, body: body,
+            sentAtMilliseconds: message.sent.milliseconds, isQueued: message.isQueued)
+    }
+
+    /// Sends what a burst has gathered.
+    private mutating func end(_ burst: SendingBurst) {
+        for (recipient, pending) in zip(burst.all, burst.pending) {
+            if let link = recipient.link, pending.unreliable.cost > 0 { self.emit(.sendUnreliable(link, pending.unreliable)) }
+            guard let last = pending.entries.last else { continue }
+            self.traffic[recipient.peer, default: MessageTraffic()].outbox.append(contentsOf: pending.entries)
+            let isAwaited = pending.entries.contains { !$0.isQueued }
+            // A caller that waits for it is told at once whether there is room again.
+            if isAwaited { self.traffic[recipient.peer]?.outbox.resume() }
+            self.scheduleFlush(recipient.peer)
+            if last.isQueued { self.inviteForQueue(recipient.peer) }
+            // A caller waits for it, and not for the pause that earlier failures have earned.
+            self.ensureConnection(recipient.peer, now: isAwaited)
+        }
+    }
+}

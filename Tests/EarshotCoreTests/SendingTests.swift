@@ -1,0 +1,335 @@
+import EarshotWire
+import NIOCore
+import OrderedCollections
+import Testing
+
+@testable import EarshotCore
+
+/// What becomes of messages that are sent.
+@Suite struct SendingTests {
+    private let bob = peerID(1)
+
+    /// With a session.
+    private func bench(change: (inout CoreSettings) -> Void = { _ in }) throws -> (alice: CoreBench, link: LinkID, session: SessionID) {
+        var alice = CoreBench(change: change)
+        let link = try alice.prove(self.bob, name: "bob")
+        let session = try alice.join(on: link)
+        _ = alice.sent(on: link)
+        return (alice, link, session)
+    }
+
+    private func status(_ outcome: MessageOutcome?) -> Message.Status? { try? outcome?.get().recipients.first?.status }
+
+    @Test func aCallWaitsUntilThePeerHasIt() throws {
+        var (alice, link, session) = try self.bench()
+        #expect(alice.send("hello", to: self.bob) == nil)
+        let message = try #require(alice.messages(on: link).first)
+        #expect(message.session == session && message.mode == .reliable && message.body == ByteBuffer(string: "hello"))
+        alice.receipt(message.id, .delivered, on: link)
+        #expect(self.status(alice.outcome(of: alice.lastCall)) == .delivered)
+        alice.receipt(message.id, .delivered, on: link)
+        alice.receipt(message.id, .read, on: link)
+        #expect(alice.core.outgoingMessage(message.id)?.recipients.first?.status == .read)
+    }
+
+    /// It goes out again on the next connection, in its order and with its place.
+    @Test func whatIsNotAcknowledgedGoesOutAgain() throws {
+        var (alice, link, session) = try self.bench()
+        for number in 0..<3 { alice.send("\(number)", to: self.bob) }
+        let first = alice.messages(on: link)
+        alice.lose(link)
+        let next = try alice.prove(self.bob, name: "bob")
+        alice.frame(.sessionResume(session), on: next)
+        #expect(alice.messages(on: next) == first && first.count == 3)
+    }
+
+    @Test func nothingGoesOutAfterItsDeadline() throws {
+        var (alice, link, session) = try self.bench()
+        alice.lose(link)
+        alice.send(to: self.bob, timeout: .seconds(3))
+        let call = alice.lastCall
+        alice.advance(.seconds(3) - .nanoseconds(1))
+        #expect(alice.outcome(of: call) == nil)
+        alice.advance(.nanoseconds(1))
+        #expect(self.status(alice.outcome(of: call)) == .unconfirmed)
+        let next = try alice.prove(self.bob)
+        alice.frame(.sessionResume(session), on: next)
+        #expect(alice.messages(on: next).isEmpty)
+    }
+
+    /// A machine that was suspended hears of everything that is due before it does anything else.
+    @Test func aDeadlineThatWasSleptThrough() throws {
+        var (alice, link, session) = try self.bench()
+        alice.lose(link)
+        alice.send(to: self.bob, queue: true, timeout: .seconds(3600))
+        alice.sleep(.seconds(4000))
+        let next = try alice.prove(self.bob)
+        alice.frame(.sessionResume(session), on: next)
+        #expect(alice.messages(on: next).isEmpty)
+        #expect(alice.core.outgoingMessages.first?.recipients.first?.status == .unconfirmed)
+    }
+
+    // MARK: Queued ones
+
+    @Test func aQueuedMessageIsOnDiskWhenItsCallIsAnswered() throws {
+        var (alice, link, _) = try self.bench()
+        alice.isDiskHeld = true
+        #expect(alice.send(to: self.bob, queue: true) == nil)
+        #expect(alice.messages(on: link).isEmpty, "not before it is safe")
+        let call = alice.lastCall
+        alice.releaseDisk()
+        let sent = try #require(try alice.outcome(of: call)?.get())
+        #expect(alice.outboxOnDisk[sent.id] != nil)
+        #expect(alice.messages(on: link).map(\.id) == [sent.id])
+    }
+
+    @Test func whatCouldNotBeKeptIsNotQueued() throws {
+        var (alice, link, _) = try self.bench()
+        alice.diskError = EarshotError(.noSpace, "full")
+        let outcome = alice.send(to: self.bob, queue: true)
+        #expect(throws: EarshotError.self) { try outcome?.get() }
+        #expect(alice.core.outgoingMessages.isEmpty && alice.core.queueUsage == QueueUsage())
+        #expect(alice.messages(on: link).isEmpty)
+    }
+
+    /// The disk takes longer than the message has time: it does not go out.
+    @Test func aDiskThatTakesTooLong() throws {
+        var (alice, link, _) = try self.bench()
+        alice.isDiskHeld = true
+        alice.send(to: self.bob, queue: true, timeout: .seconds(1))
+        alice.advance(.seconds(2))
+        let call = alice.lastCall
+        alice.releaseDisk()
+        #expect(self.status(alice.outcome(of: call)) == .unconfirmed || self.status(alice.outcome(of: call)) == .queued)
+        #expect(alice.messages(on: link).isEmpty)
+        #expect(alice.core.outgoingMessages.first?.recipients.first?.status == .unconfirmed)
+    }
+
+    /// One that waits survives the machine, and what became of it at one recipient does too.
+    @Test func aQueuedMessageSurvivesTheMachine() throws {
+        var (alice, link, session) = try self.bench()
+        alice.lose(link)
+        let first = try #require(try alice.send("first", to: self.bob, queue: true)?.get())
+        let second = try #require(try alice.send("second", to: self.bob, queue: true)?.get())
+        var again = alice.restarted()
+        let next = try again.prove(self.bob)
+        again.frame(.sessionResume(session), on: next)
+        #expect(again.messages(on: next).map(\.id) == [first.id, second.id])
+        again.receipt(first.id, .delivered, on: next)
+        var third = again.restarted()
+        let last = try third.prove(self.bob)
+        third.frame(.sessionResume(session), on: last)
+        #expect(third.messages(on: last).map(\.id) == [second.id])
+    }
+
+    @Test func theOutboxOnDiskIsBounded() throws {
+        var (alice, link, _) = try self.bench()
+        alice.lose(link)
+        for number in 0..<EarshotLimits.outboxMessages {
+            #expect(self.status(alice.send(to: self.bob, id: MessageID(high: 1, low: UInt64(number)), queue: true)) == .queued)
+        }
+        let refused = alice.send(to: self.bob, queue: true)
+        #expect { try refused?.get() } throws: { ($0 as? EarshotError)?.code == .noSpace }
+        #expect(alice.outboxOnDisk.count == EarshotLimits.outboxMessages)
+    }
+
+    /// A trusted peer that something is queued for, and that has no time for the invitation, is invited again.
+    @Test func queueInvitationInterval() throws {
+        var alice = CoreBench()
+        alice.call(.setTrust(.trusted, self.bob.description, until: nil))
+        alice.send(to: self.bob, queue: true)
+        alice.advance(EarshotLimits.queueInvitationInterval + .seconds(1))
+        let link = try alice.prove(self.bob)
+        let first = try #require(alice.invites(on: link).first)
+        alice.frame(.inviteAnswer(InviteAnswer(id: first, decision: .busy)), on: link)
+        alice.advance(EarshotLimits.queueInvitationInterval - .seconds(1) - .nanoseconds(1))
+        #expect(alice.invites(on: link).isEmpty)
+        alice.advance(.nanoseconds(1))
+        #expect(alice.invites(on: link).count == 1)
+    }
+
+    /// Nothing waits for anybody: no time is looked at.
+    @Test func withoutAQueueNoTimeIsLookedAt() {
+        var alice = CoreBench()
+        alice.call(.setTrust(.trusted, self.bob.description, until: nil))
+        #expect(alice.core.nextDeadline == nil)
+    }
+
+    // MARK: The same again
+
+    @Test func theSameIDIsTheSameMessage() throws {
+        var (alice, link, _) = try self.bench()
+        let id = MessageID(high: 9, low: 9)
+        alice.send("x", to: self.bob, id: id)
+        let first = alice.lastCall
+        alice.send("x", to: self.bob, id: id)
+        let second = alice.lastCall
+        #expect(throws: EarshotError.self, "another one") { try alice.send("y", to: self.bob, id: id)?.get() }
+        #expect(alice.messages(on: link).count == 1)
+        alice.receipt(id, .delivered, on: link)
+        #expect(self.status(alice.outcome(of: first)) == .delivered && self.status(alice.outcome(of: second)) == .delivered)
+        #expect(self.status(alice.send("x", to: self.bob, id: id)) == .delivered)
+    }
+
+    /// It may be on its way to the disk when the same comes again, and then not get there.
+    @Test func theSameWhileTheFirstIsOnItsWayToTheDisk() throws {
+        var (alice, link, _) = try self.bench()
+        let id = MessageID(high: 9, low: 9)
+        alice.isDiskHeld = true
+        alice.diskError = EarshotError(.noSpace, "full")
+        alice.send("x", to: self.bob, id: id, queue: true)
+        let first = alice.lastCall
+        alice.send("x", to: self.bob, id: id, queue: true)
+        let second = alice.lastCall
+        alice.releaseDisk()
+        #expect(throws: EarshotError.self) { try alice.outcome(of: first)?.get() }
+        #expect(self.status(alice.outcome(of: second)) != nil)
+        #expect(alice.messages(on: link).map(\.id) == [id] && alice.outboxOnDisk.count == 1)
+    }
+
+    // MARK: Unreliable ones
+
+    /// One goes at once where there is room, and nowhere else.
+    @Test func unreliableRoom() throws {
+        var (alice, link, _) = try self.bench()
+        let cost = MessageDraft(to: .all, contentType: "a/b", body: ByteBuffer(string: "x")).cost
+        #expect(self.status(alice.send(to: self.bob, mode: .unreliable, room: [link: cost])) == .sent)
+        #expect(self.status(alice.send(to: self.bob, mode: .unreliable, room: [link: cost - 1])) == .failed)
+        #expect(alice.unreliable[link]?.map(\.cost) == [cost])
+        let draft = MessageDraft(to: .all, contentType: "a/b", body: ByteBuffer(string: "x"), mode: .unreliable)
+        let drafts = Array(repeating: draft, count: 3)
+        let outcomes = try #require(alice.call(.send(drafts, room: [link: 2 * cost]))?.sent)
+        #expect(outcomes.map { self.status($0) } == [.sent, .sent, .failed])
+        alice.lose(link)
+        #expect(self.status(alice.send(to: self.bob, mode: .unreliable, room: [:])) == .failed)
+    }
+
+    // MARK: Refusals
+
+    /// What a caller waits for may not overtake what waits on disk, and is not held up by it.
+    @Test func aFullInboxHoldsQueuedMessagesUp() throws {
+        var (alice, link, _) = try self.bench()
+        let queued = try #require(try alice.send("queued", to: self.bob, queue: true)?.get().id)
+        alice.send("awaited", to: self.bob)
+        let call = alice.lastCall
+        #expect(alice.messages(on: link).count == 2)
+        alice.receipt(queued, .inboxFull, on: link)
+        alice.receipt(MessageID(high: 0, low: 0), .inboxFull, on: link)
+        alice.advance(EarshotLimits.refusedDelays[0] - .nanoseconds(1))
+        #expect(alice.messages(on: link).isEmpty)
+        // The other one is answered by its receipt.
+        let awaited = try #require(alice.core.outgoingMessages.first { !$0.isQueued }?.id)
+        alice.receipt(awaited, .inboxFull, on: link)
+        #expect(self.status(alice.outcome(of: call)) == .failed)
+        alice.advance(.nanoseconds(1))
+        #expect(alice.messages(on: link).map(\.mode) == [.resumed])
+    }
+
+    /// At the end of the session all of it ends, and each call is answered.
+    @Test func theEndOfTheSession() throws {
+        var (alice, link, session) = try self.bench()
+        alice.send(to: self.bob)
+        let call = alice.lastCall
+        let queued = try #require(try alice.send(to: self.bob, queue: true)?.get().id)
+        alice.frame(.sessionEnd(session), on: link)
+        #expect(self.status(alice.outcome(of: call)) == .failed)
+        #expect(alice.core.outgoingMessage(queued)?.recipients.first?.error == .notConnected)
+    }
+
+    @Test func aMachineThatStopsAnswersEveryCall() throws {
+        var (alice, _, _) = try self.bench()
+        alice.send(to: self.bob)
+        let call = alice.lastCall
+        alice.handle(.stop)
+        alice.handle(.stopped)
+        #expect(self.status(alice.outcome(of: call)) == .failed)
+        let late = alice.send(to: self.bob)
+        #expect { try late?.get() } throws: { ($0 as? EarshotError)?.code == .unavailable }
+    }
+}
+
+/// What becomes of messages that come.
+@Suite struct ReceivingTests {
+    private let bob = peerID(1)
+
+    private func bench() throws -> (alice: CoreBench, link: LinkID, session: SessionID) {
+        var alice = CoreBench()
+        let link = try alice.prove(self.bob, name: "bob")
+        let session = try alice.join(on: link)
+        _ = alice.sent(on: link)
+        return (alice, link, session)
+    }
+
+    private func receipts(_ alice: inout CoreBench, _ link: LinkID) -> [MessageReceipt.Outcome] {
+        alice.sent(on: link).flatMap { frame -> [MessageReceipt.Outcome] in
+            if case .messageReceipts(let receipts) = frame { receipts.map(\.outcome) } else { [] }
+        }
+    }
+
+    private let id = MessageID(high: 0, low: 1)
+
+    @Test func aReceiptFollowsTheCommit() throws {
+        var (alice, link, session) = try self.bench()
+        alice.isDiskHeld = true
+        alice.receive("x", self.id, in: session, on: link)
+        #expect(self.receipts(&alice, link).isEmpty && alice.received.isEmpty)
+        alice.releaseDisk()
+        #expect(self.receipts(&alice, link) == [.delivered] && alice.received.map(\.id) == [self.id])
+        alice.receive("x", self.id, in: session, on: link)
+        #expect(self.receipts(&alice, link) == [.delivered] && alice.received.count == 1, "a repeat is acknowledged, and told to nobody")
+    }
+
+    @Test func whatCannotBeKeptIsRefused() throws {
+        var (alice, link, session) = try self.bench()
+        alice.refusal = .inboxFull
+        alice.receive("x", self.id, in: session, on: link)
+        #expect(self.receipts(&alice, link) == [.inboxFull] && alice.received.isEmpty)
+    }
+
+    /// One of another session is refused, and what follows it says so to the store, which lets none of them overtake it.
+    @Test func nothingOvertakesARefusedOne() throws {
+        var (alice, link, session) = try self.bench()
+        alice.receive("x", self.id, in: SessionID(high: 7, low: 7), on: link)
+        #expect(self.receipts(&alice, link) == [.refused])
+        alice.receive("y", MessageID(high: 0, low: 2), in: session, on: link)
+        alice.receive("z", MessageID(high: 0, low: 3), in: session, mode: .resumed, on: link)
+        alice.receive("w", MessageID(high: 0, low: 4), in: session, on: link)
+        #expect(alice.inbox.map(\.followsRefusal) == [true, false, false])
+        #expect(alice.inbox.map(\.isResumed) == [true, true, false], "the first of a connection, and one that says so")
+    }
+
+    @Test func withoutASessionNothingIsKept() throws {
+        var alice = CoreBench()
+        let link = try alice.prove(self.bob)
+        alice.receive("x", self.id, in: SessionID(high: 7, low: 7), on: link)
+        alice.receive("x", self.id, in: SessionID(high: 7, low: 7), mode: .unreliable, on: link)
+        #expect(alice.inbox.isEmpty && alice.events.allSatisfy { if case .liveMessages = $0 { false } else { true } })
+    }
+
+    // MARK: Being read
+
+    @Test func aSenderHearsThatItWasReadUntilItHasTakenNote() throws {
+        var (alice, link, session) = try self.bench()
+        alice.receive("x", self.id, in: session, on: link)
+        _ = alice.sent(on: link)
+        alice.handle(.read([self.id], of: self.bob))
+        #expect(self.receipts(&alice, link) == [.read])
+        alice.lose(link)
+        let next = try alice.prove(self.bob)
+        alice.frame(.sessionResume(session), on: next)
+        #expect(self.receipts(&alice, next) == [.read])
+        alice.receipt(self.id, .noted, on: next)
+        alice.receipt(self.id, .noted, on: next)
+        #expect(alice.notedOnDisk.isEmpty)
+        alice.advance(EarshotLimits.noteDelay)
+        #expect(alice.notedOnDisk == [self.id])
+    }
+
+    @Test func receiptsThatNobodyWants() throws {
+        var alice = CoreBench(change: { $0.receipts = false })
+        let link = try alice.prove(self.bob)
+        _ = try alice.join(on: link)
+        #expect(!alice.core.wantsReceipts(self.bob))
+        #expect(!alice.effects.contains { if case .loadReceipts = $0 { true } else { false } })
+    }
+}

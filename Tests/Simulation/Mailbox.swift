@@ -1,0 +1,111 @@
+import DequeModule
+import EarshotCore
+import EarshotWire
+import NIOCore
+import OrderedCollections
+
+/// What one machine has committed of messages: the store's outbox, inbox and receipts, as `Store+Outbox.swift` and `Store+Inbox.swift` keep
+/// them, in little.
+struct Mailbox: Sendable {
+    /// As many unread messages as the inbox takes.
+    static let limit = 6
+
+    /// What the disk is asked for, in its order.
+    enum Work: Sendable {
+        case keep(KeepID, [OutboxChange])
+        case deliver(PeerID, [InboxMessage])
+        case bodies(PeerID, [MessageID])
+        case receipts(PeerID)
+    }
+
+    struct Row: Sendable {
+        let message: QueuedMessage
+        var recipients: [Message.Recipient]
+    }
+
+    struct Key: Hashable, Sendable {
+        let sender: PeerID
+        let id: MessageID
+    }
+
+    /// In the order in which they were added.
+    private(set) var outbox: OrderedDictionary<MessageID, Row> = [:]
+    /// Every message that was ever stored, in that order, and whether it was read.
+    private(set) var inbox: OrderedDictionary<Key, (body: ByteBuffer, isRead: Bool)> = [:]
+    private(set) var receipts: OrderedDictionary<PeerID, OrderedSet<MessageID>> = [:]
+    private var unread = 0
+    /// Senders one of whose messages was refused, until they say that they know.
+    private var refusing: OrderedDictionary<PeerID, DeliveryOutcome.Refusal> = [:]
+    var pending: Deque<Work> = []
+
+    /// What a machine starts from.
+    mutating func load() -> [QueuedMessageRow] {
+        self.pending = []
+        self.refusing = [:]
+        return self.outbox.values.map { row in
+            QueuedMessageRow(
+                id: row.message.id, contentType: row.message.contentType, size: row.message.body.readableBytes,
+                fingerprint: row.message.fingerprint, sent: row.message.sent, deadline: row.message.deadline, recipients: row.recipients)
+        }
+    }
+
+    func has(_ id: MessageID, from sender: PeerID) -> Bool { self.inbox[Key(sender: sender, id: id)] != nil }
+    func body(of id: MessageID) -> ByteBuffer? { self.outbox[id]?.message.body }
+
+    mutating func change(_ changes: [OutboxChange]) {
+        for change in changes {
+            switch change {
+            case .add(let message):
+                self.outbox.removeValue(forKey: message.id)
+                self.outbox[message.id] = Row(message: message, recipients: message.recipients)
+            case .settle(let id, let recipient):
+                guard let index = self.outbox[id]?.recipients.firstIndex(where: { $0.peerID == recipient.peerID }) else { continue }
+                self.outbox[id]?.recipients[index] = recipient
+            case .remove(let id): self.outbox.removeValue(forKey: id)
+            case .noted(let ids, let sender): for id in ids { self.receipts[sender]?.remove(id) }
+            }
+        }
+    }
+
+    mutating func deliver(_ messages: [InboxMessage], at wall: WallTime) -> [DeliveryOutcome] {
+        messages.map { message in
+            let key = Key(sender: message.senderID, id: message.id)
+            if message.isResumed { self.refusing[message.senderID] = nil }
+            if message.followsRefusal, self.refusing[message.senderID] == nil { self.refusing[message.senderID] = .storage }
+            if self.inbox[key] != nil { return .duplicate }
+            if let refusal = self.refusing[message.senderID] { return .refused(refusal) }
+            guard self.unread < Self.limit else {
+                self.refusing[message.senderID] = .inboxFull
+                return .refused(.inboxFull)
+            }
+            self.inbox[key] = (message.body, false)
+            self.unread += 1
+            return .stored(
+                Message(
+                    id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
+                    contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent, received: wall,
+                    readState: .unread, recipients: []))
+        }
+    }
+
+    /// None of them could be written, so nothing may overtake them.
+    mutating func refuse(_ messages: [InboxMessage]) { for message in messages { self.refusing[message.senderID] = .storage } }
+
+    /// Marks the oldest unread ones read; those of senders that are to hear of it, by sender.
+    mutating func read(_ count: Int, receiptsFor wants: (PeerID) -> Bool) -> OrderedDictionary<PeerID, [MessageID]> {
+        var told: OrderedDictionary<PeerID, [MessageID]> = [:]
+        var left = count
+        for (key, message) in self.inbox where !message.isRead && left > 0 {
+            left -= 1
+            self.inbox[key]?.isRead = true
+            self.unread -= 1
+            guard wants(key.sender) else { continue }
+            self.receipts[key.sender, default: []].append(key.id)
+            told[key.sender, default: []].append(key.id)
+        }
+        return told
+    }
+
+    /// The session with a peer has ended: it is told nothing more.
+    mutating func drop(receiptsOf peer: PeerID) { self.receipts[peer] = nil }
+}

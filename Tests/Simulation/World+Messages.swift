@@ -1,0 +1,214 @@
+import DequeModule
+import EarshotCore
+import EarshotWire
+import NIOCore
+import OrderedCollections
+
+/// Messages: what persons send and read, and what their shells do for the core.
+extension World {
+    // MARK: People
+
+    /// Sends some messages to one peer or to all; the bodies are numbers that rise, so that it shows which came before which.
+    mutating func send(_ action: Action, from machine: Int, to peer: Int) {
+        let mode = action[3] % 4
+        let timeouts: [Duration?] = [nil, .milliseconds(300), .seconds(2), .seconds(60)]
+        let drafts = (0..<(action[2] % 9)).map { _ in
+            self.drafts += 1
+            var draft = MessageDraft(
+                to: mode == 3 ? .all : .peers([self.machines[peer].id.description]), contentType: "application/octet-stream",
+                body: ByteBuffer(integer: UInt64(self.drafts)), mode: mode == 2 ? .unreliable : .reliable,
+                id: self.drafts % 5 == 0 ? nil : MessageID(high: UInt64(machine), low: UInt64(self.drafts)), queue: mode == 1,
+                timeout: timeouts[action[4] % 4])
+            // What tells it apart is its number.
+            if draft.queue {
+                draft.fingerprint = Self.fingerprint(draft)
+                self.machines[machine].queued.insert(UInt64(self.drafts))
+            }
+            return draft
+        }
+        self.machines[machine].drafts += drafts
+        let count = self.machines[machine].drafts.count
+        if count > 12 { self.machines[machine].drafts.removeFirst(count - 12) }
+        self.submit(drafts, on: machine)
+    }
+
+    /// Sends one of the last messages once more, as it was.
+    mutating func sendAgain(_ action: Action, from machine: Int) {
+        let drafts = self.machines[machine].drafts.filter { $0.id != nil }
+        guard !drafts.isEmpty, let core = self.machines[machine].core else { return }
+        var draft = drafts[action[1] % drafts.count]
+        if core.needsFingerprint(draft) { draft.fingerprint = Self.fingerprint(draft) }
+        if let number = Self.number(draft.body) { self.machines[machine].repeated.insert(number) }
+        self.submit([draft], on: machine)
+    }
+
+    private static func fingerprint(_ draft: MessageDraft) -> [UInt8] { Array(draft.body.readableBytesView) }
+    static func number(_ body: ByteBuffer) -> UInt64? { body.getInteger(at: body.readerIndex) }
+
+    private mutating func submit(_ drafts: [MessageDraft], on machine: Int) {
+        var room: OrderedDictionary<LinkID, Int> = [:]
+        if drafts.contains(where: { $0.mode == .unreliable }) {
+            for link in self.machines[machine].links.keys where self.drafts % 7 != 0 { room[link] = 4_000 }
+        }
+        self.call(.send(drafts, room: room), on: machine)
+    }
+
+    /// Reads the oldest messages of the inbox.
+    mutating func read(_ count: Int, on machine: Int) {
+        guard let core = self.machines[machine].core else { return }
+        let told = self.machines[machine].mailbox.read(count, receiptsFor: core.wantsReceipts)
+        for (sender, ids) in told {
+            self.counts[.reads] += ids.count
+            self.hand(.read(ids, of: sender), to: machine)
+        }
+    }
+
+    // MARK: The disk
+
+    mutating func ask(_ work: Mailbox.Work, on machine: Int) {
+        let own = self.machines[machine]
+        own.works += 1
+        var random = SplitMix64(seed: self.schedule.seed, 11, UInt64(machine), UInt64(own.run), UInt64(own.works))
+        own.mailbox.pending.append(work)
+        let time: Duration =
+            own.disk.mode == .slow ? .milliseconds(random.number(in: 100...6_000)) : .microseconds(random.number(in: 50...5_000))
+        self.clock.plan(.works(machine, run: own.run), after: time)
+    }
+
+    /// The oldest work is done, and what can be written with it; the core hears of it a little later.
+    mutating func work(on machine: Int) {
+        let own = self.machines[machine]
+        guard let first = own.mailbox.pending.popFirst() else { return }
+        if own.disk.modeEnd <= self.clock.now { own.disk.mode = nil }
+        let error: EarshotError? =
+            switch own.disk.mode {
+            case .failing: EarshotError(.storage, "the disk has failed")
+            case .full: EarshotError(.noSpace, "the disk is full")
+            case .slow, nil: nil
+            }
+        if error != nil { self.counts[.failedWork] += 1 }
+        let input: Input
+        switch first {
+        case .keep(let id, let changes):
+            var (ids, all) = ([id], changes)
+            while case .keep(let id, let changes)? = own.mailbox.pending.first, ids.count < 4 {
+                own.mailbox.pending.removeFirst()
+                ids.append(id)
+                all += changes
+            }
+            if error == nil { own.mailbox.change(all) }
+            input = .kept(ids, error)
+        case .deliver(let peer, let messages):
+            var outcomes: [DeliveryOutcome]?
+            if error == nil {
+                outcomes = own.mailbox.deliver(messages, at: self.clock.now(skew: own.skew).wall)
+                self.note(messages, outcomes ?? [], from: peer, at: machine)
+            } else {
+                own.mailbox.refuse(messages)
+            }
+            input = .delivered([DeliveryReport(of: peer, messages.map(\.id), outcomes)])
+        case .bodies(let peer, let ids):
+            let bodies = ids.compactMap { id in own.mailbox.body(of: id).map { LoadedBody(id: id, body: $0) } }
+            input = .bodies(peer, ids, error.map { .failure($0) } ?? .success(bodies))
+        case .receipts(let peer): input = .receipts(peer, error == nil ? Array(own.mailbox.receipts[peer] ?? []) : nil)
+        }
+        self.trace?.note("\(machine) disk: \(error.map { "failed: \($0)" } ?? "done")")
+        self.clock.plan(.input(machine, run: own.run, input), after: .microseconds(30))
+    }
+
+    /// Messages were stored: each once, and those of one sender in the order in which it sent them, but for those that it sent anew.
+    private mutating func note(_ messages: [InboxMessage], _ outcomes: [DeliveryOutcome], from peer: PeerID, at machine: Int) {
+        guard let sender = self.machine(of: peer), !self.machines[sender].isHostile else { return }
+        for (message, outcome) in zip(messages, outcomes) {
+            guard outcome.isStored else {
+                self.counts[outcome == .duplicate ? .duplicates : .refusedMessages] += 1
+                continue
+            }
+            self.counts[.storedMessages] += 1
+            guard let number = Self.number(message.body), !self.machines[sender].repeated.contains(number) else { continue }
+            let isQueued = self.machines[sender].queued.contains(number)
+            let last = self.machines[machine].latest[sender * 2 + (isQueued ? 1 : 0)] ?? 0
+            if number <= last { self.fail(.order, "\(machine) has stored message \(number) of \(sender) after \(last)") }
+            self.machines[machine].latest[sender * 2 + (isQueued ? 1 : 0)] = number
+        }
+    }
+
+    // MARK: Unreliable ones
+
+    mutating func send(_ messages: UnreliableMessages, on id: LinkID) {
+        var decoder = FrameDecoder()
+        decoder.phase = .proven
+        decoder.feed(messages.encoded)
+        var frames = messages.frames.map { Frame.message($0) }
+        while let frame = try? decoder.next() { frames.append(frame) }
+        self.counts[.unreliableMessages] += frames.count
+        self.send(frames, on: id)
+    }
+
+    // MARK: What has to hold
+
+    /// A message goes out before its deadline, or not at all; and what is said to be delivered is on disk.
+    mutating func checkMessage(_ frame: Frame, to peer: PeerID, of machine: Int) {
+        switch frame {
+        case .message(let message):
+            guard message.mode != .unreliable, let own = self.machines[machine].core?.outgoingMessage(message.id) else { return }
+            if own.deadline <= self.clock.now(skew: .zero).monotonic {
+                self.fail(.deadlines, "\(machine) sends \(message.id) after its deadline")
+            }
+        case .messageReceipts(let receipts):
+            for receipt in receipts where receipt.outcome == .delivered && !self.machines[machine].mailbox.has(receipt.id, from: peer) {
+                self.fail(.committed, "\(machine) acknowledges \(receipt.id), which is not on disk")
+            }
+        default: break
+        }
+    }
+
+    /// What callers are told of their messages.
+    mutating func check(_ outcomes: [MessageOutcome], of drafts: [MessageDraft], at machine: Int) {
+        guard outcomes.count == drafts.count else {
+            return self.fail(.answers, "\(machine) answers \(outcomes.count) of \(drafts.count) messages")
+        }
+        for (draft, outcome) in zip(drafts, outcomes) {
+            guard case .success(let sent) = outcome else { continue }
+            for recipient in sent.recipients {
+                self.counts.note(recipient.status)
+                switch recipient.status {
+                case .delivered, .read:
+                    guard let other = self.machine(of: recipient.peerID), !self.machines[other].isHostile else { continue }
+                    if !self.machines[other].mailbox.has(sent.id, from: self.machines[machine].id) {
+                        self.fail(.committed, "\(machine) answers that \(other) has \(sent.id), which is not on disk there")
+                    }
+                case .queued, .sent:
+                    guard draft.mode == .reliable else { continue }
+                    let row = self.machines[machine].mailbox.outbox[sent.id]
+                    if row == nil { self.fail(.committed, "\(machine) answers that \(sent.id) waits, which is not on disk") }
+                case .unconfirmed, .failed: break
+                }
+            }
+        }
+    }
+
+    /// Readers of events hear of each message once.
+    mutating func checkReceived(_ messages: [Message], at machine: Int) {
+        for message in messages {
+            let key = Mailbox.Key(sender: message.senderID, id: message.id)
+            if self.machines[machine].heard.contains(key) { self.fail(.order, "\(machine) tells twice of \(message.id)") }
+            self.machines[machine].heard.append(key)
+            if !self.machines[machine].mailbox.has(message.id, from: message.senderID) {
+                self.fail(.committed, "\(machine) tells of \(message.id), which is not on disk")
+            }
+        }
+    }
+
+    /// Nothing waits any more between two that are in a session, and what one has read the other knows.
+    mutating func checkMessages(from machine: Int, to other: Int) {
+        guard let core = self.machines[machine].core else { return }
+        let peer = self.machines[other].id
+        if let outbox = core.outbox(of: peer), !outbox.isEmpty {
+            self.fail(.drained, "\(machine) has \(outbox.count) messages for \(other) that do not go")
+        }
+        if core.unnoted(of: peer) > 0 || !(self.machines[machine].mailbox.receipts[peer] ?? []).isEmpty {
+            self.fail(.drained, "\(machine) has read messages of which \(other) takes no note")
+        }
+    }
+}
