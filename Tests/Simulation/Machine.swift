@@ -61,6 +61,8 @@ final class Machine {
     /// Sessions that peers have named on their connections since the start.
     var named: OrderedDictionary<PeerID, [SessionID]> = [:]
     var data = DataSide()
+    /// Whether a change of the outbox could not be written since the start.
+    var hasFailedToKeep = false
     /// How much the disk was asked for messages.
     var works = 0
 
@@ -107,6 +109,7 @@ final class Machine {
         self.missed = []
         self.mailbox.pending = []
         self.works = 0
+        self.hasFailedToKeep = false
     }
 }
 

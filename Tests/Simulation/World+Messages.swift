@@ -96,7 +96,7 @@ extension World {
                 ids.append(id)
                 all += changes
             }
-            if error == nil { own.mailbox.change(all) }
+            if error == nil { own.mailbox.change(all) } else { own.hasFailedToKeep = true }
             input = .kept(ids, error)
         case .deliver(let peer, let messages):
             var outcomes: [DeliveryOutcome]?
@@ -207,6 +207,8 @@ extension World {
         if let outbox = core.outbox(of: peer), !outbox.isEmpty {
             self.fail(.drained, "\(machine) has \(outbox.count) messages for \(other) that do not go")
         }
+        // What it could not write it does not take note of, until it is told again on the next connection.
+        guard !self.machines[other].hasFailedToKeep else { return }
         if core.unnoted(of: peer) > 0 || !(self.machines[machine].mailbox.receipts[peer] ?? []).isEmpty {
             self.fail(.drained, "\(machine) has read messages of which \(other) takes no note")
         }

@@ -86,19 +86,24 @@ extension NodeCore {
         guard (1...EarshotLimits.recipients).contains(names.count) else {
             throw EarshotError(.invalidParameter, "there are 1 to \(EarshotLimits.recipients) recipients")
         }
-        var addressed: OrderedSet<PeerID> = []
+        var addressed: [PeerID] = []
         for name in names {
-            let id = try self.resolve(name)
-            guard let facts = self.facts(of: id) else { throw EarshotError(.unknownPeer, "no peer with the id \(id) has been seen") }
-            guard facts.trust != .blocked else {
-                throw EarshotError(.forbidden, "\(facts.name) is blocked; run earshot unblock first")
-            }
-            guard facts.session != nil || facts.trust == .trusted else {
-                throw EarshotError(.notConnected, "there is no session with \(facts.name); run earshot invite first")
-            }
-            addressed.append(id)
+            let id = try self.recipient(name)
+            if !addressed.contains(id) { addressed.append(id) }
         }
-        return Array(addressed)
+        return addressed
+    }
+
+    private func recipient(_ name: String) throws(EarshotError) -> PeerID {
+        let id = try self.resolve(name)
+        guard let facts = self.facts(of: id) else { throw EarshotError(.unknownPeer, "no peer with the id \(id) has been seen") }
+        guard facts.trust != .blocked else {
+            throw EarshotError(.forbidden, "\(facts.name) is blocked; run earshot unblock first")
+        }
+        guard facts.session != nil || facts.trust == .trusted else {
+            throw EarshotError(.notConnected, "there is no session with \(facts.name); run earshot invite first")
+        }
+        return id
     }
 
     // MARK: The same again
