@@ -31,6 +31,8 @@ package enum Command: Sendable, Hashable {
     case verify(String, timeout: Duration?)
     /// Give a comparison up, or say that the digits differ.
     case endVerification(String, mismatch: Bool)
+    /// Something about streams.
+    case stream(StreamRequest)
 }
 
 /// What has become of a ``Command``.
@@ -41,5 +43,6 @@ package enum Answer: Sendable, Equatable {
     case invitation(Invitation)
     case peer(Peer)
     case verification(Verification)
+    case stream(ByteStream)
     case failure(EarshotError)
 }

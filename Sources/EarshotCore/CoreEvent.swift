@@ -14,4 +14,7 @@ package enum CoreEvent: Sendable, Equatable {
     /// Unreliable messages came: for those who read the events now, and no others.
     case liveMessages([Message])
     case messageStatuses([MessageStatus])
+    /// One is there, and waits to be accepted.
+    case streamOpened(ByteStream)
+    case streamClosed(ByteStream)
 }

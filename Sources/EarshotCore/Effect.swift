@@ -39,6 +39,8 @@ package enum Effect: Sendable, Equatable {
     case loadBodies(PeerID, [MessageID])
     /// Read which of a peer's messages were read here, as far as it has not taken note.
     case loadReceipts(PeerID)
+    /// For whatever moves a stream's bytes.
+    case stream(StreamID, StreamCommand)
 }
 
 /// Names a transaction for as long as it is under way: a counter.

@@ -29,6 +29,14 @@ package enum Input: Sendable, Equatable {
     case need(PeerID, PeerNeed)
     /// Of a transfer that needs a data connection.
     case dataPath(TransferID, DataPathEvent)
+    /// Of whatever moves a stream's bytes.
+    case stream(StreamID, StreamReport)
+    /// A caller that waits for an answer, which may be long in coming, has gone.
+    case callerGone(CallID)
+    /// Something that a peer has offered came to nothing.
+    case vainOffer(PeerID)
+    /// This machine's peer is about to end: no stream begins any more, and those that there are end.
+    case streamsOver
     /// The settings are these from now on.
     case settings(CoreSettings)
     /// This machine's peer begins to work, or is about to end.

@@ -16,6 +16,7 @@ extension NodeCore {
             self.decide(.leave(session, call))
         case .verify(let name, let timeout): self.verify(name, timeout: timeout, call)
         case .endVerification(let name, let mismatch): self.endVerification(name, mismatch: mismatch, call)
+        case .stream(let request): self.take(request, call)
         }
     }
 
@@ -98,7 +99,8 @@ extension NodeCore {
     /// Closes what members of sessions would not miss, so that they learn this side's new name at once; the others do with their next
     /// connection. A name is proven with each connection, and not said again on it.
     package func renewableLinks(but busy: (PeerID) -> Bool) -> [LinkID] {
-        self.records.values.filter { $0.isAttached && $0.comparing.shown == nil && !busy($0.id) }.compactMap(\.connection)
+        let idle = self.records.values.filter { $0.isAttached && $0.comparing.shown == nil && self.streams.count(of: $0.id, .open) == 0 }
+        return idle.filter { !busy($0.id) }.compactMap(\.connection)
     }
 
     /// How discovery stands, and under which name this machine is advertised.

@@ -43,6 +43,7 @@ package struct NodeCore: Sendable {
     var comparisonAttempts = ComparisonAttempts()
 
     var dataPaths: DataPaths
+    var streams = StreamTable()
 
     // Messages
     var outgoing = OutgoingMessages()
@@ -78,6 +79,10 @@ package struct NodeCore: Sendable {
     /// What comes due by itself.
     enum Deadline: Hashable, Sendable {
         case dataPath(TransferID, attempt: UInt64)
+        /// A stream that nobody has accepted.
+        case stream(StreamID)
+        /// The time of a caller that waits for one.
+        case streamAcceptor(CallID)
         /// The grace of a peer that is not seen any more.
         case grace(PeerID)
         case redial(PeerID)
@@ -159,6 +164,10 @@ package struct NodeCore: Sendable {
         case .read(let ids, let sender): self.wereRead(ids, of: sender)
         case .need(let peer, let need): self.needed(need, of: peer)
         case .dataPath(let transfer, let event): self.dataPathChanged(transfer, event)
+        case .stream(let stream, let report): self.streamReported(stream, report)
+        case .callerGone(let call): self.callerGone(call)
+        case .vainOffer(let peer): self.offeredInVain(peer)
+        case .streamsOver: self.endAllStreams()
         case .settings(let settings): self.use(settings)
         case .start: self.start()
         case .stop:
@@ -172,6 +181,8 @@ package struct NodeCore: Sendable {
     private mutating func came(_ deadline: Deadline) {
         switch deadline {
         case .dataPath(let transfer, let attempt): self.dataPathChanged(transfer, .expired(attempt: attempt))
+        case .stream(let stream): self.streamExpired(stream)
+        case .streamAcceptor(let call): self.acceptorExpired(call)
         case .grace(let peer): self.graceEnded(peer)
         case .redial(let peer): self.redialDue(peer)
         case .redialConfigured(let peer): self.dialConfigured(peer)

@@ -72,7 +72,7 @@ struct CoreBench {
             self.dials.append(peer)
             let addresses = plan.addresses { _ in true }
             self.handle(.dial(peer, addresses.isEmpty ? .nowhere : .began(addresses)))
-        case .dialConfigured, .pin, .changed, .dataPath: break
+        case .dialConfigured, .pin, .changed, .dataPath, .stream: break
         case .commit(let id, let operations):
             self.heldCommits.append((id, operations))
             if !self.isDiskHeld { self.writeHeld() }
@@ -281,11 +281,12 @@ struct CoreBench {
     @discardableResult
     mutating func prove(
         _ peer: PeerID, name: String = "peer", from origin: [UInt8] = [10, 77, 0, 2], isInitiator: Bool = false,
-        transport: TransportKind = .tls
+        transport: TransportKind = .tls, extensions: [HelloExtension] = []
     ) throws -> LinkID {
         self.links += 1
         let link = LinkID(number: self.links)
-        let facts = try LinkFacts.of(peer, name: name, isInitiator: isInitiator, transport: transport, origin: origin)
+        let facts = try LinkFacts.of(
+            peer, name: name, isInitiator: isInitiator, transport: transport, origin: origin, extensions: extensions)
         self.handle(.link(link, .proven(facts, isOtherDead: false)))
         return link
     }
@@ -351,6 +352,7 @@ extension Answer {
     var invitation: Invitation? { if case .invitation(let invitation) = self { invitation } else { nil } }
     var peer: Peer? { if case .peer(let peer) = self { peer } else { nil } }
     var sent: [MessageOutcome]? { if case .sent(let outcomes) = self { outcomes } else { nil } }
+    var stream: ByteStream? { if case .stream(let stream) = self { stream } else { nil } }
     var verification: Verification? { if case .verification(let verification) = self { verification } else { nil } }
 }
 
@@ -382,11 +384,12 @@ extension LinkFacts {
     /// Of a connection with a peer, proven.
     static func of(
         _ peer: PeerID, name: String = "peer", isInitiator: Bool = false, transport: TransportKind = .tls,
-        origin: [UInt8] = [10, 77, 0, 2], preference: EncryptionPreference = .optional, vouchedUntil: WallTime? = nil
+        origin: [UInt8] = [10, 77, 0, 2], preference: EncryptionPreference = .optional, vouchedUntil: WallTime? = nil,
+        extensions: [HelloExtension] = []
     ) throws -> LinkFacts {
         let proven = ProvenPeer(
             id: peer, displayName: try DisplayName(name), publicKey: [], signatureScheme: .ed25519, version: 1, encryption: preference,
-            transport: transport, extensions: [],
+            transport: transport, extensions: extensions,
             transcript: Transcript(initiatorHello: [1], responderHello: [2], transport: transport))
         return LinkFacts(
             peer: proven, origin: origin, isInitiator: isInitiator,

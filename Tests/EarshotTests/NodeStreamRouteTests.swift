@@ -5,6 +5,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Streams that move to a data connection of their own, between two nodes on loopback.
 @Suite(.timeLimit(.minutes(1))) struct NodeStreamRouteTests {
@@ -64,7 +65,7 @@ import Testing
         let content = try await receiver.node.acceptNextStream()
         var taken = 0
         while taken < Self.first { taken += try #require(try await content.next()).readableBytes }
-        try await eventually("it has moved") { await receiver.node.streams[content.stream.id]?.inlet == self.reading }
+        try await eventually("it has moved") { await receiver.node.core.streams[content.stream.id]?.inlet == self.reading }
         #expect(await sender.node.dataRouteCount == 1)
         return Moved(sender: sender, receiver: receiver, body: body, opened: opened, content: content)
     }
@@ -148,7 +149,7 @@ import Testing
         try await self.expectNoRoutes(moved)
         // Nor what it has sent, which goes with the connection: the stream's row stays for a while.
         try await eventually("the closed stream's row keeps no connection") { sent == nil && received == nil }
-        for node in [moved.sender, moved.receiver] { #expect(await node.node.streams[moved.content.stream.id]?.row.state == .closed) }
+        for node in [moved.sender, moved.receiver] { #expect(try await node.node.stream(moved.content.stream.id).state == .closed) }
         await moved.end()
     }
 
@@ -168,7 +169,7 @@ import Testing
             while taken < Self.first { taken += try #require(try await content.next()).readableBytes }
         }
         for content in contents {
-            try await eventually("it has moved") { await bob.node.streams[content.stream.id]?.inlet == self.reading }
+            try await eventually("it has moved") { await bob.node.core.streams[content.stream.id]?.inlet == self.reading }
         }
         for (body, content) in zip(bodies, contents) {
             self.feed(body, Self.first..<Self.first + 100_000)

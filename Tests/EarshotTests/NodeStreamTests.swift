@@ -5,6 +5,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// A body whose pieces a test gives, at its own pace.
 struct ScriptedBody: AsyncSequence, Sendable {
@@ -81,39 +82,6 @@ extension TestNode {
         #expect(await alice.node.openStreams().map(\.state) == [.open])
         try await content.finish()
         #expect(try await opened.error == nil)
-        await self.end(alice, bob)
-    }
-
-    @Test func firstComeFirstServed() async throws {
-        let (alice, bob) = try await pair()
-        let first = Task { try await bob.node.acceptNextStream(name: "x") }
-        try await eventually("the first one waits") { await bob.node.streamAcceptors.count == 1 }
-        let other = Task { try await bob.node.acceptNextStream(name: "y") }
-        try await eventually("the other one waits") { await bob.node.streamAcceptors.count == 2 }
-        let second = Task { try await bob.node.acceptNextStream() }
-        try await eventually("the second one waits") { await bob.node.streamAcceptors.count == 3 }
-        for (text, acceptor) in [("1", first), ("2", second)] {
-            let body = ScriptedBody(text)
-            body.feed.finish()
-            async let opened = alice.open("x", to: bob, body)
-            let content = try await acceptor.value
-            #expect(try await content.all() == text)
-            try await content.finish()
-            #expect(try await opened.state == .closed)
-        }
-        other.cancel()
-        await #expect { try await other.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
-        #expect(await bob.node.streamAcceptors.isEmpty)
-        await self.end(alice, bob)
-    }
-
-    @Test func acceptorsOfOthersPeersWaitOn() async throws {
-        let (alice, bob) = try await pair()
-        let wrong = Task { try await bob.node.acceptNextStream(from: bob.node.id.description) }
-        await #expect { try await wrong.value } throws: { ($0 as? EarshotError)?.code != nil }
-        await #expect { try await bob.node.acceptNextStream(timeout: .milliseconds(1)) } throws: {
-            ($0 as? EarshotError)?.code == .timedOut
-        }
         await self.end(alice, bob)
     }
 
@@ -218,25 +186,20 @@ extension TestNode {
         await self.end(alice, bob)
     }
 
-    @Test func namesAndPeersAreChecked() async throws {
-        let (alice, bob) = try await pair(inSession: false)
-        let known = bob.node.id.description
-        for (peer, name, code) in [
-            (known, "", EarshotError.Code.invalidParameter), (known, String(repeating: "x", count: 256), .invalidParameter),
-            (known, "a\u{1B}b", .invalidParameter), (known, "x", .notConnected), ("nobody", "x", .unknownPeer),
-        ] {
-            await #expect { try await alice.node.openStream(to: peer, name: name, body: ScriptedBody()) } throws: {
-                ($0 as? EarshotError)?.code == code
-            }
-        }
-        #expect(try StreamName(String(repeating: "x", count: 255)).description.utf8.count == 255)
-        await self.end(alice, bob)
+    @Test func aCallerThatGoesWaitsNoMore() async throws {
+        let bob = try await TestNode("bob")
+        let waiting = Task { try await bob.node.acceptNextStream() }
+        try await eventually("it waits") { await bob.node.core.streams.acceptors.count == 1 }
+        waiting.cancel()
+        await #expect { try await waiting.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+        #expect(await bob.node.core.streams.acceptors.isEmpty)
+        await bob.stop()
     }
 
     @Test func stoppingEndsThemAndWhoWaits() async throws {
         let (alice, bob) = try await pair()
         let waiting = Task { try await bob.node.acceptNextStream() }
-        try await eventually("it waits") { await bob.node.streamAcceptors.count == 1 }
+        try await eventually("it waits") { await bob.node.core.streams.acceptors.count == 1 }
         bob.node.endStreams()
         await #expect { try await waiting.value } throws: { ($0 as? EarshotError)?.code == .unavailable }
         let body = ScriptedBody("a")

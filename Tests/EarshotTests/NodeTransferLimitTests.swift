@@ -6,6 +6,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 extension Node {
     /// As many received files in the spool, for a limit that would take long to reach.
@@ -23,7 +24,7 @@ extension Node {
 
 extension Node {
     /// As if a peer had paused for a while.
-    func forgetVainOffers(of peer: PeerID) { self.traffic[peer]?.vainOffers = VainOffers() }
+    func forgetVainOffers(of peer: PeerID) { self.core.records[peer]?.vainOffers = VainOffers() }
 }
 
 /// What may take only so long, and what is kept only so often, each at its edge; time is moved by hand.

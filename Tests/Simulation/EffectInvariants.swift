@@ -27,13 +27,14 @@ extension World {
         case .sendUnreliable(let link, _):
             guard let peer = self.checkLink(link, of: machine, effect, input) else { return }
             if self.isBlocked(peer, by: machine) { self.fail(.blocked, "\(machine) sends a blocked peer messages") }
+        case .stream(let stream, let command): self.check(command, for: stream, of: machine, effect, input)
         case .flushSoon, .keep, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .changed, .log, .dataPath: break
         }
     }
 
     /// A connection is there from the moment that the core hears of its proof; the input that tells of its end is the last whose effects may
     /// speak of it, since what was due by then comes first.
-    private mutating func checkLink(_ link: LinkID, of machine: Int, _ effect: Effect, _ input: Input) -> PeerID? {
+    mutating func checkLink(_ link: LinkID, of machine: Int, _ effect: Effect, _ input: Input) -> PeerID? {
         if let peer = self.machines[machine].links[link] { return peer }
         self.fail(.links, "\(machine) has \(effect), and there is no such connection, after \(input)")
         return nil
@@ -156,6 +157,7 @@ extension World {
         case (.respond(_, .reject, _), .invitation), (.withdraw, .invitation), (.awaitInvitation, .invitation), (.verify, .verification),
             (.endVerification(_, mismatch: false), .verification):
             break
+        case (.stream(let request), _): self.check(answer, to: request, of: machine)
         default: self.fail(.answers, "\(machine) answers \(open.command) with \(answer)")
         }
     }
@@ -174,6 +176,9 @@ extension World {
         case .sessionChanged(let session, let ended):
             if !ended { self.checkMembers(of: session, at: machine) }
             peer = session.members.first?.peerID ?? self.machines[machine].id
+        case .streamOpened(let stream), .streamClosed(let stream):
+            self.note(stream, at: machine)
+            peer = stream.peerID
         case .messagesReceived(let messages): return self.checkReceived(messages, at: machine)
         case .liveMessages, .messageStatuses, .discoveryChanged: return
         }

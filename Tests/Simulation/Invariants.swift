@@ -49,7 +49,9 @@ extension World {
         self.machines[machine].latestWall = max(self.machines[machine].latestWall, now.wall)
         self.checkLimits(of: machine, core)
         switch input {
-        case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .read, .call(_, .send): break
+        case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .read, .call(_, .send), .stream, .callerGone,
+            .vainOffer, .streamsOver:
+            break
         case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:
             self.machines[machine].blocked = core.keptPeers.filter { $0.trust == .blocked }.map(\.id)
             guard core.undecidedCount == 0, self.machines[machine].disk.pending.isEmpty else { return }
@@ -162,7 +164,7 @@ extension World {
                 if decision == .block { self.doubt(machine, peer, .blocked) }
                 if decision == .accept, always { self.doubt(machine, peer, .trusted) }
             case .endVerification(let name, mismatch: true): if let id = try? core.resolve(name) { self.doubt(machine, id, .unknown) }
-            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification, .send: break
+            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification, .send, .stream: break
             }
         }
     }

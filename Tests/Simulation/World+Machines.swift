@@ -133,6 +133,7 @@ extension World {
             if let peer = self.machines[machine].links[link] { self.ask(.deliver(peer, messages), on: machine) }
         case .loadBodies(let peer, let ids): self.ask(.bodies(peer, ids), on: machine)
         case .loadReceipts(let peer): self.ask(.receipts(peer), on: machine)
+        case .stream(let stream, let command): self.carryOut(command, stream, on: machine)
         case .publish, .changed, .log: break
         }
     }

@@ -125,6 +125,13 @@ extension Answer {
         }
     }
 
+    var stream: ByteStream {
+        get throws(EarshotError) {
+            if case .stream(let stream) = self { return stream }
+            throw self.error
+        }
+    }
+
     /// Why there is no such answer.
     private var error: EarshotError {
         if case .failure(let error) = self { return error }

@@ -41,7 +41,7 @@ extension NodeInput {
         case .timer(_, let charge): charge?.account
         // Handshakes have their own limits, and what waits for a connection that stands waits after it has gone as well.
         case .connection(.proven), .connection(.closed), .discovery, .heartbeat, .discoveryEnded, .core, .dataAttached, .dataDialFailed,
-            .streamAbandoned, .streamIsLarge, .streamDataEnded, .streamAcceptorGone, .streamsOver:
+            .streamsOver:
             nil
         }
     }

@@ -14,12 +14,12 @@ struct CoreShell {
     /// The core's next deadline, as a timer.
     var timer: (at: MonotonicInstant, scheduled: Scheduled<Void>)?
     /// Callers that wait for an answer.
-    var calls: [CallID: CheckedContinuation<Answer, Never>] = [:]
-    /// The same that have sent messages.
-    var batches: [CallID: MessageBatch] = [:]
+    var calls: [CallID: (Answer) -> Void] = [:]
     var lastCall: UInt64 = 0
     /// How much of what is being dealt with stays charged to its peer until it is on disk.
     var handedOn = 0
+    /// Streams that calls have opened, for these to send their bytes.
+    var opened: [CallID: (id: StreamID, flow: OutgoingFlow)] = [:]
     /// What peers are charged for the core's work.
     var holds: [HoldID: Charge] = [:]
 }
@@ -49,11 +49,18 @@ extension Node {
     /// Asks the core for something, and waits for its answer.
     func call(_ command: Command) async -> Answer {
         await withCheckedContinuation { continuation in
-            self.coreShell.lastCall += 1
-            let call = CallID(number: self.coreShell.lastCall)
-            self.coreShell.calls[call] = continuation
-            self.handle(.call(call, command))
+            self.call(command) { continuation.resume(returning: $0) }
         }
+    }
+
+    /// Asks the core for something; `then` runs on the node when it answers, which may be at once.
+    @discardableResult
+    func call(_ command: Command, then: @escaping (Answer) -> Void) -> CallID {
+        self.coreShell.lastCall += 1
+        let call = CallID(number: self.coreShell.lastCall)
+        self.coreShell.calls[call] = then
+        self.handle(.call(call, command))
+        return call
     }
 
     private func carryOut(_ effect: Effect) {
@@ -64,8 +71,7 @@ extension Node {
         case .dialConfigured(let peer): self.dialConfigured(peer)
         case .commit(let id, let operations): self.commit(operations, as: id)
         case .publish(let event): self.announce(event)
-        case .answer(let call, .sent(let outcomes)): self.coreShell.batches.removeValue(forKey: call)?.settle(outcomes)
-        case .answer(let call, let answer): self.coreShell.calls.removeValue(forKey: call)?.resume(returning: answer)
+        case .answer(let call, let answer): self.coreShell.calls.removeValue(forKey: call)?(answer)
         case .hold(let hold, let link, let bytes):
             if let account = self.links[link]?.account { self.coreShell.holds[hold] = Charge(bytes, to: account) }
         case .release(let hold): self.coreShell.holds[hold] = nil
@@ -80,6 +86,7 @@ extension Node {
         case .deliver(let link, let messages): self.deliver(messages, from: link)
         case .loadBodies(let peer, let ids): self.loadBodies(ids, for: peer)
         case .loadReceipts(let peer): self.loadReceipts(of: peer)
+        case .stream(let stream, let command): self.carryOut(command, for: stream)
         }
     }
 
@@ -144,6 +151,8 @@ extension Node {
             self.counters.countMessages(messages.count, bytes: messages.reduce(0) { $0 + $1.body.readableBytes })
             self.events.append(messages.map { .messageReceived($0) }, at: self.now, cost: Self.eventCost, isLive: true)
         case .messageStatuses(let statuses): self.publish(statuses.map { .messageStatus($0.id, $0.recipient) })
+        case .streamOpened(let row): self.publish(.streamOpened(self.shown(row)))
+        case .streamClosed(let row): self.publish(.streamClosed(self.shown(row)))
         }
     }
 

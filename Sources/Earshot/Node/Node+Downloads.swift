@@ -127,7 +127,7 @@ extension Node {
             // Ended while the spool was busy.
             if !self.isOpen(row.id) { await self.spool.abandon(row.id) }
         } else {
-            if self.isOpen(row.id) { self.traffic[row.peerID, default: PeerTraffic()].vainOffers.count(at: self.transport.timers.now) }
+            if self.isOpen(row.id) { self.handle(Input.vainOffer(row.peerID)) }
             await self.spool.abandon(row.id)
             self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
         }

@@ -18,11 +18,9 @@ extension Node {
     private func end(_ dependent: Ending.Dependent, of peer: PeerID, by ending: Ending, _ error: EarshotError) {
         switch dependent {
         // The core's own.
-        case .messages, .queuedMessages, .dataConnections, .comparison: break
+        case .messages, .queuedMessages, .dataConnections, .comparison, .openingStreams, .streams: break
         case .transfers: self.interruptTransfers(of: peer, error.code, error.message) { $0.stored?.isQueued != true }
         case .queuedTransfers: self.interruptTransfers(of: peer, error.code, error.message) { $0.stored?.isQueued == true }
-        case .openingStreams: self.endStreams(of: peer, by: ending, error) { $0.isOpeningHere }
-        case .streams: self.endStreams(of: peer, by: ending, error) { !$0.isOpeningHere }
         }
     }
 
@@ -33,22 +31,8 @@ extension Node {
         case .messages, .queuedMessages: break
         case .transfers: self.pauseTransfers(of: peer) { $0.stored?.isQueued != true }
         case .queuedTransfers: self.pauseTransfers(of: peer) { $0.stored?.isQueued == true }
-        case .openingStreams:
-            for id in self.streams.ids(of: peer, .open) where self.streams[id]?.isOpeningHere == true { self.streams[id]?.connection = nil }
-        // None of these can wait.
-        case .dataConnections, .comparison, .streams: break
-        }
-    }
-
-    private func endStreams(of peer: PeerID, by ending: Ending, _ error: EarshotError, where condition: (StreamRecord) -> Bool) {
-        for id in self.streams.ids(of: peer, .open) {
-            guard let stream = self.streams[id], condition(stream) else { continue }
-            switch ending {
-            case .connection: self.closeStream(id, EarshotError(.unavailable, "the connection to \(stream.row.peerName) was lost"))
-            // The side that leaves has aborted them.
-            case .session: self.abortStream(id, EarshotError(.cancelled, "the session has ended"))
-            case .trust, .declinedInvitation, .invitation: self.abortStream(id, error)
-            }
+        // The core's own.
+        case .dataConnections, .comparison, .openingStreams, .streams: break
         }
     }
 }

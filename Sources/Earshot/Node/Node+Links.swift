@@ -56,7 +56,7 @@ extension Node {
             }
             switch frame {
             case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
-                .messageReceipts:
+                .messageReceipts, .streamOpen, .streamAccept, .streamRefuse, .streamDone, .streamAbort, .streamReroute, .streamRerouted:
                 self.handle(.link(link, .frame(frame)))
             case .resourceOffer(let offer): self.received(offer, from: id)
             case .resourceAccept(let accept): self.received(accept, from: id)
@@ -70,16 +70,9 @@ extension Node {
             case .resourceHave(let have):
                 self.signal(have.id, from: id, .outgoing, .have(offset: have.offset, digest: have.digest))
             case .resourceFrom(let from): self.signal(from.id, from: id, .incoming, .from(offset: from.offset))
-            case .streamOpen(let open): self.received(open, from: id)
-            case .streamAccept(let accept): self.received(accept, from: id)
-            case .streamRefuse(let refuse): self.receivedRefusal(refuse, from: id)
             // Its window bounds what waits for a reader, so that one that pauses holds nothing else up.
             case .streamData(let data): self.received(data, from: id)
             case .streamEnd(let end): self.received(end, from: id)
-            case .streamDone(let stream): self.receivedDone(stream, from: id)
-            case .streamAbort(let abort): self.receivedAbort(abort, from: id)
-            case .streamReroute(let reroute): self.received(reroute, from: id)
-            case .streamRerouted(let rerouted): self.receivedRerouted(rerouted, from: id)
             case .message, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
             }
         }

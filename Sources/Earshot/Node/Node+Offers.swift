@@ -42,7 +42,7 @@ extension Node {
     private func check(_ offer: ResourceOffer, from sender: PeerFacts) throws(EarshotError) -> Bool {
         guard sender.session == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
         if try self.answerEnded(offer, from: sender) { return false }
-        if self.traffic[sender.id]?.vainOffers.isTooMuch(at: self.transport.timers.now) == true {
+        if self.core.offersInVain(sender.id, at: self.transport.timers.now) {
             throw EarshotError(.busy, "too many offers came to nothing; offer again in a while")
         }
         guard (try? SafeName(offer.name)) != nil else { throw EarshotError(.nameRejected, "the name is not that of a file") }
@@ -120,7 +120,7 @@ extension Node {
             try await self.checkRoom(row)
         } catch {
             guard self.isWaiting(row.id) else { return }
-            self.traffic[row.peerID, default: PeerTraffic()].vainOffers.count(at: self.transport.timers.now)
+            self.handle(Input.vainOffer(row.peerID))
             self.endTransfer(row.id, error.code, error.message, told: Refusal(error))
         }
     }

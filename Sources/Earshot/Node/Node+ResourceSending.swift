@@ -44,7 +44,7 @@ extension Node {
         body: any AsyncSequence<ByteBuffer, any Error> & Sendable
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(name, size)
-        guard !self.areStreamsOver else { throw Self.stopping }
+        guard !self.core.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
         let row = self.newRow(named: name, kind, size: size, path: nil, to: peer)
         let stored = self.newTransfer(row.id, .body, stamp: "", digest, isQueued: false)

@@ -37,10 +37,9 @@ extension Node {
     /// What goes to one peer goes out together, and one wait for the batch tells what became of each.
     public func submit(_ drafts: [MessageDraft]) -> MessageBatch {
         let batch = MessageBatch()
-        self.coreShell.lastCall += 1
-        let call = CallID(number: self.coreShell.lastCall)
-        self.coreShell.batches[call] = batch
-        self.handle(.call(call, .send(self.fingerprinted(drafts), room: self.unreliableRoom(for: drafts))))
+        self.call(.send(self.fingerprinted(drafts), room: self.unreliableRoom(for: drafts))) { answer in
+            batch.settle(answer.sent ?? drafts.map { _ in .failure(Self.stopping) })
+        }
         return batch
     }
 
@@ -67,4 +66,8 @@ extension Node {
         for id in peers { self.handle(.need(id, .session)) }
         return peers
     }
+}
+
+extension Answer {
+    fileprivate var sent: [MessageOutcome]? { if case .sent(let outcomes) = self { outcomes } else { nil } }
 }

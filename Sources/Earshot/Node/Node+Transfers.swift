@@ -192,7 +192,7 @@ extension Node {
         let row = transfer.row
         if row.direction == .incoming, !row.state.isFinal {
             self.transfers[cancel.id]?.isEndedByPeer = true
-            self.traffic[peer, default: PeerTraffic()].vainOffers.count(at: self.transport.timers.now)
+            self.handle(Input.vainOffer(peer))
         }
         let code = cancel.refusal.code.earshotCode
         let words = cancel.refusal.explanation.isEmpty || code == .cancelled ? "" : ": \(cancel.refusal.explanation)"

@@ -38,12 +38,12 @@ public actor Node {
     let jobs: AsyncStream<@Sendable () async -> Void>
     nonisolated let job: AsyncStream<@Sendable () async -> Void>.Continuation
 
-    /// What decides about peers, sessions, invitations, comparisons and data connections.
+    /// What decides about peers, sessions, invitations, comparisons, data connections and streams.
     var core: NodeCore
     var coreShell = CoreShell()
     /// The peers' control connections, by the names that the core has for them.
     var links: [LinkID: Connection] = [:]
-    /// What transfers and streams remember of each peer.
+    /// What transfers remember of each peer.
     var traffic: [PeerID: PeerTraffic] = [:]
 
     // Discovery
@@ -75,12 +75,8 @@ public actor Node {
     var treeLists = TreeListTurns()
 
     // Streams
-    /// Open ones, and the last that were closed.
-    var streams = PeerTable<StreamID, StreamRecord>()
-    /// Who waits for one, the first comer first.
-    var streamAcceptors: [StreamAcceptor] = []
-    var nextStreamAcceptor: UInt64 = 0
-    var areStreamsOver = false
+    /// What moves their bytes, and what is left of it as long as they are listed.
+    var streamMovers: [StreamID: StreamMover] = [:]
 
     /// How much there has been in this run.
     var counters = NodeMetrics.Counters()
@@ -236,7 +232,7 @@ public actor Node {
     /// No caller waits for a node that has stopped.
     private func releaseWaiters() {
         self.handle(Input.stopped)
-        for (_, continuation) in self.coreShell.calls { continuation.resume(returning: .failure(Self.stopping)) }
+        for answer in self.coreShell.calls.values { answer(.failure(Self.stopping)) }
         self.coreShell.calls = [:]
     }
 
@@ -259,10 +255,6 @@ public actor Node {
         case .timer(let timer, _): self.timerFired(timer)
         case .dataAttached(let connection, let attempt): self.dataAttached(connection, attempt)
         case .dataDialFailed(let transfer, let attempt, let error): self.dataDialFailed(transfer, attempt, error)
-        case .streamAbandoned(let id): self.streamAbandoned(id)
-        case .streamIsLarge(let id): self.streamIsLarge(id)
-        case .streamDataEnded(let id, let error): self.streamDataEnded(id, error)
-        case .streamAcceptorGone(let id): self.dismissStreamAcceptor(id, EarshotError(.cancelled, "whoever waited for a stream has gone"))
         case .streamsOver: self.endAllStreams()
         }
     }
@@ -273,8 +265,6 @@ public actor Node {
         case .core: self.coreIsDue()
         case .progress(let id): self.showProgress(id)
         case .pruneInbox: self.pruneInbox()
-        case .stream(let id): self.streamExpired(id)
-        case .streamAcceptor(let id): self.dismissStreamAcceptor(id, EarshotError(.timedOut, "no stream came in time"))
         }
     }
 

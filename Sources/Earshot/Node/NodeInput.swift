@@ -8,20 +8,12 @@ enum NodeInput: Sendable {
     /// The discovery that ran has ended, and another may begin.
     case discoveryEnded
     case connection(ConnectionEvent)
-    /// What the core is to hear, such as how a dial goes.
+    /// What the core is to hear, such as how a dial goes, or a stream's bytes.
     case core(Input)
     case timer(NodeTimer, Charge?)
     /// A data connection stands, and has said or been told its token.
     case dataAttached(DataConnection, attempt: UInt64)
     case dataDialFailed(TransferID, attempt: UInt64, EarshotError)
-    /// This stream has no reader here any more, and no caller waits for its end.
-    case streamAbandoned(StreamID)
-    /// So much has gone out of this stream that it is worth a data connection.
-    case streamIsLarge(StreamID)
-    /// A stream's data connection brings nothing any more, and why, where that is the peer's fault.
-    case streamDataEnded(StreamID, EarshotError?)
-    /// A caller that waited for a stream has gone.
-    case streamAcceptorGone(UInt64)
     /// The daemon is about to stop.
     case streamsOver
 }
@@ -34,6 +26,4 @@ enum NodeTimer: Sendable {
     /// Time to say how far a transfer is.
     case progress(ResourceID)
     case pruneInbox
-    case stream(StreamID)
-    case streamAcceptor(UInt64)
 }

@@ -1,22 +1,19 @@
 import EarshotWire
 
-/// What transfers and streams remember of one peer, for as long as it has a row.
+/// What transfers remember of one peer, for as long as it has a row.
 struct PeerTraffic {
     /// How transfers of the session ended whose rows are gone, the latest ones.
     var endedTransfers = EndedTransfers()
-    /// How often what it has offered or opened came to nothing.
-    var vainOffers = VainOffers()
 }
 
 extension Node {
-    /// Has transfers and streams hear of a change of a peer that they depend on.
+    /// Has transfers hear of a change of a peer that they depend on.
     func changed(_ peer: PeerID, _ change: PeerChange) {
         switch change {
         case .connected, .unreachable: break
         case .sessionReplaced: self.traffic[peer]?.endedTransfers = EndedTransfers()
         case .attached:
             self.resumeTransfers(of: peer)
-            self.offerStreams(to: peer)
         case .ended(let ending, let error): self.end(ending, of: peer, error)
         // Tried again, it would come to the same.
         case .refusedConnection(let explanation):

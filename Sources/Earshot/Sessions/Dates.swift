@@ -37,3 +37,10 @@ extension Verification {
     /// Until when it is waited for, or the digits are shown.
     public var expiresAt: Date? { self.end?.date }
 }
+
+extension ByteStream {
+    /// When this side heard of it.
+    public var openedAt: Date { self.opened.date }
+    /// When it ended.
+    public var closedAt: Date? { self.closed?.date }
+}

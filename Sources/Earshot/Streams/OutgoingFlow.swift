@@ -40,8 +40,6 @@ final class OutgoingFlow: Sendable {
     }
 
     let meter: StreamMeter
-    /// The stream's last row, when it is over.
-    let closed = OneShot<ByteStream>()
     private let id: StreamID
     private let isLarge: @Sendable () -> Void
     private let state = Mutex(State())
@@ -69,13 +67,12 @@ final class OutgoingFlow: Sendable {
         self.changes.tell()
     }
 
-    /// It is over: this is its last row. That stays for a while, and what was sent is not to stay with it.
-    func close(_ row: ByteStream) {
+    /// It is over: what was sent is of no use any more.
+    func close() {
         self.state.withLock { state in
             state.connection = nil
             state.route = .control
         }
-        self.closed.settle(row)
     }
 
     // MARK: Where the bytes go
@@ -118,7 +115,7 @@ final class OutgoingFlow: Sendable {
 
     /// Sends the body to its end, at the receiver's pace, and says that it has ended.
     ///
-    /// Returns when everything is written; whether the receiver has taken it stands in ``closed``.
+    /// Returns when everything is written; whether the receiver has taken it the core answers.
     /// - Throws: what the body throws; `CancellationError`.
     @concurrent func send(_ body: some AsyncSequence<ByteBuffer, any Error> & Sendable) async throws {
         while true {

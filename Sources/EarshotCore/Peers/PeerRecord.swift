@@ -10,6 +10,8 @@ struct PeerRecord: Sendable {
     var link = StandingLink()
     var session = SessionState()
     var comparing = ComparisonState()
+    /// How often what it has offered or opened came to nothing.
+    var vainOffers = VainOffers()
 
     init(id: PeerID, at now: WallTime) {
         self.id = id

@@ -29,7 +29,7 @@ extension OptionSet where RawValue == UInt16 {
 /// that a frame costs the same however many rows there are, and a peer that makes many of them is the only one that pays for that.
 ///
 /// Rows that are over stay to be listed, up to a number; of a peer that holds more than an equal share of these the oldest go first.
-package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow> {
+package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
     private struct Slot {
         var row: Row
         /// Where it is listed.

@@ -1,5 +1,5 @@
 /// Something that others depend on, and that has ended. What becomes of each of them is one table, ``fate(of:)``, and the node's `end(_:of:_:)`
-/// has it happen: nothing else ends the dependents of a connection, a session, or a peer's trust.
+/// and the core's `spread(_:of:)` have it happen: nothing else ends the dependents of a connection, a session, or a peer's trust.
 ///
 /// The protocol's specification has the part of it that the other side sees, in its article about ends.
 package enum Ending: Sendable, Hashable, CaseIterable {

@@ -44,9 +44,15 @@ extension NodeCore {
         // What is sent in a session that has ended meanwhile is on its way for a moment: it is passed over.
         case .messageReceipts(let receipts): if self.records[id]?.sessionID != nil { self.receiptsCame(receipts, from: id) }
         case .message(let message): self.messagesCame([message], on: link)
-        case .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone,
-            .resourceCancel, .resourceHave, .resourceFrom, .streamOpen, .streamAccept, .streamRefuse, .streamData, .streamEnd,
-            .streamDone, .streamAbort, .streamReroute, .streamRerouted, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach:
+        case .streamOpen(let open): self.streamCame(open, from: id, on: link)
+        case .streamAccept(let accept): self.streamAccepted(accept, by: id)
+        case .streamRefuse(let refuse): self.streamRefused(refuse, by: id)
+        case .streamDone(let stream): self.streamDone(stream, by: id)
+        case .streamAbort(let abort): self.streamAborted(abort, by: id)
+        case .streamReroute(let reroute): self.streamRerouteCame(reroute, from: id)
+        case .streamRerouted(let rerouted): self.streamRerouted(rerouted, by: id)
+        case .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
+            .resourceFrom, .streamData, .streamEnd, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach:
             break
         }
     }

@@ -95,10 +95,12 @@ extension NodeCore {
         self.messagesHear(change, of: id)
         self.emit(.changed(id, change))
         switch change {
-        case .ended(let ending, _):
+        case .ended(let ending, let error):
+            self.endStreams(of: id, by: ending, error)
             if ending.fate(of: .dataConnections) == .ends { self.endDataPaths(of: id) }
             if ending.fate(of: .comparison) == .ends { self.interruptComparison(id) }
-        case .connected, .attached, .sessionReplaced, .refusedConnection, .unreachable, .withinReach, .forgotten: break
+        case .attached: self.offerStreams(to: id)
+        case .connected, .sessionReplaced, .refusedConnection, .unreachable, .withinReach, .forgotten: break
         }
     }
 }

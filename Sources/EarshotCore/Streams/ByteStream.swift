@@ -1,5 +1,4 @@
 public import EarshotWire
-public import FoundationEssentials
 
 /// A named one-way flow of bytes from one peer to another, with back-pressure from the far reader to the near writer.
 ///
@@ -27,14 +26,15 @@ public struct ByteStream: Sendable, Hashable, Identifiable {
     public let name: String
     /// How it stands.
     public package(set) var state: State
-    /// Bytes that the reader took (incoming) or that were handed to the connection (outgoing).
+    /// Bytes that the reader took (incoming) or that were handed to the connection (outgoing). Whoever moves them counts them:
+    /// 0 in the core.
     public package(set) var transferred: UInt64
     /// Over the last few seconds; 0 when nothing moves.
     public package(set) var bytesPerSecond: UInt64
     /// When this side heard of it.
-    public let openedAt: Date
+    package let opened: WallTime
     /// When it ended.
-    public package(set) var closedAt: Date?
+    package var closed: WallTime?
     /// Why it did not come to its end.
     public package(set) var error: EarshotError.Code?
     /// The same in a sentence.
@@ -42,7 +42,7 @@ public struct ByteStream: Sendable, Hashable, Identifiable {
 
     package init(
         id: StreamID, direction: Direction, peerID: PeerID, peerName: String, name: String, state: State = .opening,
-        transferred: UInt64 = 0, bytesPerSecond: UInt64 = 0, openedAt: Date, closedAt: Date? = nil, error: EarshotError.Code? = nil,
+        transferred: UInt64 = 0, bytesPerSecond: UInt64 = 0, opened: WallTime, closed: WallTime? = nil, error: EarshotError.Code? = nil,
         errorMessage: String? = nil
     ) {
         self.id = id
@@ -53,8 +53,8 @@ public struct ByteStream: Sendable, Hashable, Identifiable {
         self.state = state
         self.transferred = transferred
         self.bytesPerSecond = bytesPerSecond
-        self.openedAt = openedAt
-        self.closedAt = closedAt
+        self.opened = opened
+        self.closed = closed
         self.error = error
         self.errorMessage = errorMessage
     }

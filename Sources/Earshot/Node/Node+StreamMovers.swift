@@ -1,0 +1,110 @@
+import EarshotCore
+import EarshotWire
+import NIOCore
+
+/// What moves the bytes of streams, as the core has it do.
+extension Node {
+    /// A row with what has moved.
+    func shown(_ row: ByteStream) -> ByteStream {
+        guard let mover = self.streamMovers[row.id] else { return row }
+        var row = row
+        (row.transferred, row.bytesPerSecond) = mover.progress(at: self.transport.timers.now)
+        return row
+    }
+
+    // MARK: Bytes
+
+    func received(_ data: StreamData, from peer: PeerID) { self.incomingFlow(data.id, from: peer)?.append(data.data) }
+
+    func received(_ end: StreamEnd, from peer: PeerID) { self.incomingFlow(end.id, from: peer)?.finish(at: end.size) }
+
+    private func incomingFlow(_ id: StreamID, from peer: PeerID) -> IncomingFlow? {
+        guard let mover = self.streamMovers[id], mover.peer == peer, case .incoming(let flow) = mover.half else { return nil }
+        return flow
+    }
+
+    /// The reader that has taken a data connection itself is done with it.
+    nonisolated func streamMoved(_ id: StreamID, _ error: EarshotError?) { self.input.yield(.core(.stream(id, .dataEnded(error)))) }
+
+    // MARK: Effects
+
+    func carryOut(_ command: StreamCommand, for id: StreamID) {
+        switch command {
+        case .send(let peer, let call):
+            let flow = OutgoingFlow(id, self.transport.timers) { [input] in input.yield(.core(.stream(id, .isLarge))) }
+            self.streamMovers[id] = StreamMover(peer: peer, half: .outgoing(flow))
+            self.coreShell.opened[call] = (id, flow)
+        case .receive(let peer, let link, let window):
+            let connection = self.links[link]
+            let flow = IncomingFlow(window: window, self.transport.timers) { limit in
+                connection?.send([.streamAccept(StreamAccept(id: id, limit: limit))])
+            }
+            self.streamMovers[id] = StreamMover(peer: peer, half: .incoming(flow))
+        case .closeData: self.closeData(TransferID(id))
+        case .end(let error): self.endStream(id, error)
+        case .forget: self.streamMovers[id] = nil
+        case .permit, .askForData, .openData, .useData, .readData, .callBack, .goBack:
+            guard let mover = self.streamMovers[id] else { return }
+            switch mover.half {
+            case .outgoing(let flow): self.carryOut(command, flow, id, to: mover.peer)
+            case .incoming(let flow): self.carryOut(command, flow, id, from: mover.peer)
+            case .moved: break
+            }
+        }
+    }
+
+    private func carryOut(_ command: StreamCommand, _ flow: OutgoingFlow, _ id: StreamID, to peer: PeerID) {
+        switch command {
+        case .permit(let limit, let link): if let connection = self.links[link] { flow.accepted(limit, on: connection) }
+        case .askForData:
+            guard flow.askForData() else { return self.handle(.stream(id, .dataUnneeded)) }
+            self.openStreamData(id, with: peer)
+        case .useData:
+            if let data = self.dataConnection(TransferID(id)), flow.move(to: data) { return }
+            self.handle(.stream(id, .dataUnneeded))
+        case .goBack(let offset): flow.calledBack(to: offset)
+        case .send, .receive, .openData, .readData, .closeData, .callBack, .end, .forget: break
+        }
+    }
+
+    private func carryOut(_ command: StreamCommand, _ flow: IncomingFlow, _ id: StreamID, from peer: PeerID) {
+        switch command {
+        case .openData: self.openStreamData(id, with: peer)
+        case .readData:
+            guard let data = self.dataConnection(TransferID(id)) else { return self.handle(.stream(id, .dataEnded(nil))) }
+            if data.peer.transport == .plaintext, flow.hand(over: data) { return }
+            self.spawn { [input] in input.yield(.core(.stream(id, .dataEnded(await Self.take(from: data, flow))))) }
+        case .callBack(let link):
+            guard let offset = flow.callBack() else { return }
+            self.links[link]?.send([.streamReroute(StreamReroute(id: id, offset: offset))])
+        case .send, .receive, .permit, .askForData, .useData, .closeData, .goBack, .end, .forget: break
+        }
+    }
+
+    private func openStreamData(_ id: StreamID, with peer: PeerID) {
+        self.openData(TransferID(id), with: peer) { data in self.handle(.stream(id, .dataOpened(data != nil))) }
+    }
+
+    private func endStream(_ id: StreamID, _ error: EarshotError?) {
+        guard let mover = self.streamMovers[id] else { return }
+        self.streamMovers[id]?.half = .moved(mover.progress(at: self.transport.timers.now).transferred)
+        self.closeData(TransferID(id))
+        switch mover.half {
+        case .outgoing(let flow): flow.close()
+        case .incoming(let flow): if let error { flow.fail(error) }
+        case .moved: break
+        }
+    }
+
+    /// Takes what comes over a data connection, and gives why it ended where that is the peer's fault.
+    private static func take(from data: DataConnection, _ flow: IncomingFlow) async -> EarshotError? {
+        do throws(EarshotError) {
+            while let piece = try await data.read() {
+                guard flow.appendCounted(piece) else { throw IncomingFlow.tooMuch }
+            }
+            return nil
+        } catch {
+            return error.code == .notConnected ? nil : error
+        }
+    }
+}

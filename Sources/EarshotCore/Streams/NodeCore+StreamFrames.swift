@@ -1,0 +1,156 @@
+package import EarshotWire
+import OrderedCollections
+
+/// What peers say of streams, and how streams end.
+extension NodeCore {
+    // MARK: Frames
+
+    mutating func streamCame(_ open: StreamOpen, from peer: PeerID, on link: LinkID) {
+        guard let record = self.records[peer] else { return }
+        do throws(EarshotError) {
+            try self.check(open, from: record)
+        } catch {
+            return self.send(.streamRefuse(StreamRefuse(id: open.id, refusal: Refusal(error.code, error.message))), on: link)
+        }
+        let row = ByteStream(
+            id: open.id, direction: .incoming, peerID: record.id, peerName: record.name, name: open.name.description,
+            opened: self.now.wall)
+        if let before = self.streams[open.id] { self.forgetStream(before) }
+        self.streams.add(StreamRecord(row: row, link: link, hasMover: false))
+        self.publish(.streamOpened(row))
+        guard let acceptor = self.streams.popAcceptor(of: row) else {
+            self.set(.stream(open.id), after: EarshotLimits.streamWaitTime)
+            let hold = self.hold(EarshotLimits.waitCharge)
+            return self.streams.charge(open.id, hold)
+        }
+        self.deadlines.cancel(.streamAcceptor(acceptor.call))
+        do throws(EarshotError) {
+            try self.acceptStream(open.id, acceptor.call)
+        } catch {
+            self.answer(acceptor.call, .failure(error))
+        }
+    }
+
+    private func check(_ open: StreamOpen, from sender: PeerRecord) throws(EarshotError) {
+        guard sender.sessionID == open.session else { throw EarshotError(.notConnected, "there is no such session") }
+        guard !self.streams.isOver else { throw .stopping }
+        // One that was not accepted before its connection was lost is opened again under its id.
+        guard self.streams[open.id].map({ $0.row.state == .closed && $0.peerID == sender.id }) ?? true else {
+            throw EarshotError(.conflict, "the stream's id is taken")
+        }
+        guard !self.offersInVain(sender.id, at: self.now.monotonic) else {
+            throw EarshotError(.busy, "too many streams came to nothing; open it again in a while")
+        }
+        guard self.streams.count(of: sender.id, .waiting) < EarshotLimits.waitingStreams else {
+            throw EarshotError(.busy, "too many streams wait to be accepted")
+        }
+    }
+
+    /// The other side takes a stream of this side's, or more of it.
+    mutating func streamAccepted(_ accept: StreamAccept, by peer: PeerID) {
+        guard let stream = self.streams[accept.id], stream.peerID == peer, stream.row.direction == .outgoing, stream.row.state != .closed,
+            let link = stream.link
+        else { return }
+        if stream.row.state == .opening {
+            self.deadlines.cancel(.stream(accept.id))
+            let hold = self.streams.open(accept.id)
+            self.release(hold)
+        }
+        self.emit(.stream(accept.id, .permit(upTo: accept.limit, on: link)))
+    }
+
+    /// The far reader has taken everything.
+    mutating func streamDone(_ id: StreamID, by peer: PeerID) {
+        guard let stream = self.streams[id], stream.peerID == peer, stream.row.direction == .outgoing else { return }
+        self.closeStream(id, nil)
+    }
+
+    mutating func streamRefused(_ refuse: StreamRefuse, by peer: PeerID) {
+        guard let row = self.streams[refuse.id]?.row, row.peerID == peer, row.direction == .outgoing else { return }
+        let code = refuse.refusal.code.earshotCode
+        let words = refuse.refusal.explanation.isEmpty ? refuse.refusal.code.name : refuse.refusal.explanation
+        self.closeStream(refuse.id, EarshotError(code, "\(row.peerName) did not take the stream: \(words)"))
+    }
+
+    mutating func streamAborted(_ abort: StreamRefuse, by peer: PeerID) {
+        guard let row = self.streams[abort.id]?.row, row.peerID == peer else { return }
+        if row.direction == .incoming, row.state != .closed { self.offeredInVain(peer) }
+        let code = abort.refusal.code.earshotCode
+        let words = abort.refusal.explanation.isEmpty ? "" : ": \(abort.refusal.explanation)"
+        self.closeStream(abort.id, EarshotError(code, "\(row.peerName) aborted the stream\(words)"))
+    }
+
+    // MARK: In vain
+
+    /// Whether so much that a peer has offered or opened came to nothing that no more of it is taken for the moment.
+    package func offersInVain(_ peer: PeerID, at now: MonotonicInstant) -> Bool {
+        guard var offers = self.records[peer]?.vainOffers else { return false }
+        return offers.isTooMuch(at: now)
+    }
+
+    /// Something that a peer has offered or opened came to nothing.
+    mutating func offeredInVain(_ peer: PeerID) { self.records[peer]?.vainOffers.count(at: self.now.monotonic) }
+
+    // MARK: Ends
+
+    /// Ends a stream before its end, and tells the peer.
+    mutating func abortStream(_ id: StreamID, _ error: EarshotError) {
+        guard let stream = self.streams[id], stream.row.state != .closed else { return }
+        self.send(.streamAbort(StreamRefuse(id: id, refusal: Refusal(error.code, error.message))), on: stream.link)
+        self.closeStream(id, error)
+    }
+
+    /// The stream is over: by a fault, where there is an error.
+    mutating func closeStream(_ id: StreamID, _ error: EarshotError?) {
+        guard let before = self.streams.close(id, error, at: self.now.wall), let row = self.streams[id]?.row else { return }
+        self.deadlines.cancel(.stream(id))
+        self.release(before.hold)
+        if before.hasMover { self.emit(.stream(id, .end(error))) }
+        self.publish(.streamClosed(row))
+        if let opener = before.opener { self.answer(opener, error.map(Answer.failure) ?? .stream(row)) }
+        while let old = self.streams.surplus(endedBy: row.peerID), let record = self.streams[old] { self.forgetStream(record) }
+        self.rerouteNext(to: row.peerID)
+    }
+
+    /// A closed one is not listed any longer.
+    mutating func forgetStream(_ record: StreamRecord) {
+        self.streams.remove(record.row.id)
+        if record.hasMover { self.emit(.stream(record.row.id, .forget)) }
+    }
+
+    /// Nobody has accepted it in time.
+    mutating func streamExpired(_ id: StreamID) {
+        guard let stream = self.streams[id], stream.row.state == .opening else { return }
+        let time = "\(EarshotLimits.streamOpenTime.components.seconds) s"
+        let name = stream.row.peerName
+        switch (stream.row.direction, stream.link) {
+        case (.incoming, _): self.abortStream(id, EarshotError(.timedOut, "nobody accepted it in time"))
+        case (.outgoing, nil): self.abortStream(id, EarshotError(.timedOut, "\(name) could not be reached in \(time)"))
+        case (.outgoing, .some):
+            self.abortStream(id, EarshotError(.timedOut, "nobody at \(name) accepted the stream in \(time)"))
+        }
+    }
+
+    /// Has a peer's streams end that depend on what has ended, or wait, as the table says; `error` is said of what ends.
+    mutating func endStreams(of peer: PeerID, by ending: Ending, _ error: EarshotError) {
+        for id in self.streams.ids(of: peer, .open) {
+            guard let stream = self.streams[id] else { continue }
+            switch ending.fate(of: stream.isOpeningHere ? .openingStreams : .streams) {
+            case .stays: break
+            // It is opened again on the next connection.
+            case .waits: self.streams.speak(of: id, on: nil)
+            case .ends: self.end(stream, by: ending, error)
+            }
+        }
+    }
+
+    private mutating func end(_ stream: StreamRecord, by ending: Ending, _ error: EarshotError) {
+        let id = stream.row.id
+        switch ending {
+        case .connection: self.closeStream(id, EarshotError(.unavailable, "the connection to \(stream.row.peerName) was lost"))
+        // The side that leaves has aborted them.
+        case .session: self.abortStream(id, EarshotError(.cancelled, "the session has ended"))
+        case .trust, .declinedInvitation, .invitation: self.abortStream(id, error)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import EarshotWire
+import OrderedCollections
+
+/// How streams move from the control connection to data connections of their own, and back where those are lost.
+extension NodeCore {
+    // MARK: Sending
+
+    /// So much has gone out that a data connection is worth its while, if the peer knows how.
+    mutating func streamIsLarge(_ stream: StreamRecord) {
+        let known = self.records[stream.peerID]?.link.current?.facts.peer.extensions ?? []
+        guard stream.row.direction == .outgoing, stream.row.state == .open, stream.outlet == .control,
+            known.contains(where: { $0.type == HelloExtension.streamReroute.type })
+        else { return }
+        self.streams.lead(stream.row.id, to: .wanted)
+        self.rerouteNext(to: stream.peerID)
+    }
+
+    /// Asks for data connections for the streams that want one, a few at a time.
+    mutating func rerouteNext(to peer: PeerID) {
+        guard !self.streams.isOver else { return }
+        while self.streams.count(of: peer, .opensData) < EarshotLimits.streamReroutes,
+            let id = self.streams.ids(of: peer, .wantsData).first
+        {
+            self.streams.lead(id, to: .opening)
+            self.emit(.stream(id, .askForData))
+        }
+    }
+
+    mutating func streamDataOpened(_ stream: StreamRecord, _ stands: Bool) {
+        let id = stream.row.id
+        switch stream.row.direction {
+        case .incoming: self.stepInlet(of: id) { $0.opened(stands) }
+        case .outgoing:
+            guard stream.outlet == .opening else { return }
+            self.streams.lead(id, to: .settled)
+            self.emit(.stream(id, stands ? .useData : .closeData))
+            self.rerouteNext(to: stream.peerID)
+        }
+    }
+
+    /// All was sent before the data connection was there.
+    mutating func streamDataUnneeded(_ stream: StreamRecord) {
+        self.streams.lead(stream.row.id, to: .settled)
+        self.emit(.stream(stream.row.id, .closeData))
+        self.rerouteNext(to: stream.peerID)
+    }
+
+    // MARK: Receiving
+
+    /// The sender of a stream wants a data connection for it; or the receiver of one wants the bytes here again.
+    mutating func streamRerouteCame(_ reroute: StreamReroute, from peer: PeerID) {
+        let id = reroute.id
+        guard let stream = self.streams[id], stream.peerID == peer, stream.row.state == .open else { return }
+        switch stream.row.direction {
+        case .outgoing:
+            self.emit(.stream(id, .goBack(to: reroute.offset)))
+            self.streamDataUnneeded(stream)
+        case .incoming:
+            self.stepInlet(of: id) {
+                $0.asked()
+                return .wait
+            }
+            self.emit(.stream(id, .openData))
+        }
+    }
+
+    mutating func streamRerouted(_ rerouted: StreamReroute, by peer: PeerID) {
+        guard self.streams[rerouted.id]?.peerID == peer else { return }
+        self.stepInlet(of: rerouted.id) { $0.rerouted() }
+    }
+
+    mutating func stepInlet(of id: StreamID, _ event: (inout StreamInlet) -> StreamInlet.Action) {
+        guard let stream = self.streams[id], stream.row.state == .open, stream.row.direction == .incoming else { return }
+        switch self.streams.step(id, event) {
+        case .wait: break
+        case .read: self.emit(.stream(id, .readData))
+        case .callBack:
+            self.emit(.stream(id, .closeData))
+            if let link = stream.link { self.emit(.stream(id, .callBack(on: link))) }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import EarshotWire
+import Testing
+
+@testable import EarshotCore
+@testable import EarshotWire
+
+/// A core in a session with a peer that is driven by hand, and what it has whatever moves the bytes of streams do.
+struct StreamBench {
+    var bench: CoreBench
+    let peer: PeerID
+    private(set) var link: LinkID
+    let session: SessionID
+    private var streams: UInt64 = 0
+
+    /// `knows`: whether the peer says that streams may move to data connections.
+    init(_ peer: PeerID = peerID(1), knows: Bool = true) throws {
+        var bench = CoreBench { $0.policy.fromUnknown = .accept }
+        self.peer = peer
+        self.link = try bench.prove(peer, extensions: knows ? [.streamReroute] : [])
+        self.session = try bench.join(on: self.link)
+        bench.frame(.sessionResume(self.session), on: self.link)
+        _ = bench.sent(on: self.link)
+        self.bench = bench
+    }
+
+    /// The peer's connection is lost, and there is another.
+    mutating func reconnect() throws {
+        self.bench.lose(self.link)
+        try self.connect()
+    }
+
+    mutating func connect() throws {
+        self.link = try self.bench.prove(self.peer, extensions: [.streamReroute])
+        self.bench.frame(.sessionResume(self.session), on: self.link)
+    }
+
+    // MARK: What is asked
+
+    @discardableResult
+    mutating func call(_ request: StreamRequest) -> Answer? { self.bench.call(.stream(request)) }
+
+    /// Opens a stream to the peer; its id and its call.
+    mutating func open(_ name: String = "x") throws -> (id: StreamID, call: CallID) {
+        let answer = self.call(.open(to: self.peer.description, name: name))
+        #expect(answer == nil, "it is answered when it is over")
+        return (try #require(self.bench.core.allStreams.last?.id), self.bench.lastCall)
+    }
+
+    mutating func report(_ id: StreamID, _ report: StreamReport) { self.bench.handle(.stream(id, report)) }
+
+    // MARK: What the peer says
+
+    mutating func freshID() -> StreamID {
+        self.streams += 1
+        return StreamID(high: 9, low: self.streams)
+    }
+
+    /// The peer opens one.
+    @discardableResult
+    mutating func opened(_ id: StreamID? = nil, named name: String = "x", in session: SessionID? = nil) throws -> StreamID {
+        let id = id ?? self.freshID()
+        self.say(.streamOpen(StreamOpen(session: session ?? self.session, id: id, name: try StreamName(name))))
+        return id
+    }
+
+    mutating func say(_ frame: Frame) { self.bench.frame(frame, on: self.link) }
+
+    mutating func abort(_ id: StreamID) { self.say(.streamAbort(StreamRefuse(id: id, refusal: Refusal(code: .cancelled)))) }
+
+    // MARK: What has come of it
+
+    mutating func sent() -> [Frame] { self.bench.sent(on: self.link) }
+
+    /// Why streams were refused since it was last asked.
+    mutating func refusals() -> [WireErrorCode] {
+        self.sent().compactMap { if case .streamRefuse(let refuse) = $0 { refuse.refusal.code } else { nil } }
+    }
+
+    /// Limits with which streams were accepted.
+    mutating func limits() -> [UInt64] {
+        self.sent().compactMap { if case .streamAccept(let accept) = $0 { accept.limit } else { nil } }
+    }
+
+    func commands(_ id: StreamID) -> [StreamCommand] {
+        self.bench.effects.compactMap { if case .stream(id, let command) = $0 { command } else { nil } }
+    }
+
+    func row(_ id: StreamID) throws -> ByteStream { try self.bench.core.stream(id) }
+
+    var rows: [ByteStream] { self.bench.core.allStreams }
+}
