@@ -34,6 +34,14 @@ extension NodeCore {
         package var sending = 0
         /// Changes of the outbox that are said to be under way.
         package var keeping = 0
+        package var openStreams = 0
+        package var closedStreams = 0
+        /// Of one peer, the most.
+        package var waitingStreams = 0
+        package var outgoingStreams = 0
+        package var incomingStreams = 0
+        package var movingStreams = 0
+        package var streamAcceptors = 0
     }
 
     package var figures: Figures {
@@ -54,9 +62,16 @@ extension NodeCore {
         figures.outboxes = self.traffic.count
         figures.sending = self.batches.count
         figures.keeping = self.keeping.count
+        figures.openStreams = self.streams.count(.open)
+        figures.closedStreams = self.streams.count(.finished)
+        figures.streamAcceptors = self.streams.acceptors.count
         for record in self.records.values {
             figures.sightings += record.presence.sightings.count
             figures.mostSightings = max(figures.mostSightings, record.presence.sightings.count)
+            figures.waitingStreams = max(figures.waitingStreams, self.streams.count(of: record.id, .waiting))
+            figures.outgoingStreams = max(figures.outgoingStreams, self.streams.count(of: record.id, .openOutgoing))
+            figures.incomingStreams = max(figures.incomingStreams, self.streams.count(of: record.id, .openIncoming))
+            figures.movingStreams = max(figures.movingStreams, self.streams.count(of: record.id, .opensData))
             if record.session.agreement != nil { figures.agreements += 1 }
             if record.session.isAcceptanceDue { figures.dueAcceptances += 1 }
         }
@@ -79,16 +94,23 @@ extension NodeCore {
     /// Decisions that are not on disk yet.
     package var undecidedCount: Int { self.decisions.count }
 
+    /// Whether a call waits for a stream, or for the end of one that it has opened.
+    package func isAwaitingStream(_ call: CallID) -> Bool {
+        self.streams.acceptors.contains { $0.call == call }
+            || self.streams.ids(.openOutgoing).contains { self.streams[$0]?.opener == call }
+    }
+
     /// What memory has of what is kept.
     package var keptPeers: [StoredPeer] { self.records.values.compactMap(\.standing.stored) }
     package var keptSessions: [StoredSession] { self.records.values.compactMap(\.session.session) }
 
-    /// Whether nobody who asks would be told anything else by the other: of peers, sessions, invitations, comparisons and what is kept.
+    /// Whether nobody who asks would be told anything else by the other: of peers, sessions, streams, invitations, comparisons
+    /// and what is kept.
     package func showsSame(as other: NodeCore) -> Bool {
         let (own, others) = (self.peers, other.peers)
         guard own.count == others.count, zip(own, others).allSatisfy({ $0.id == $1.id && $0.showsSame(as: $1) }) else { return false }
         return self.sessions == other.sessions && self.invitations(all: true) == other.invitations(all: true)
-            && self.keptPeers == other.keptPeers && self.keptSessions == other.keptSessions
+            && self.allStreams == other.allStreams && self.keptPeers == other.keptPeers && self.keptSessions == other.keptSessions
             && own.allSatisfy { self.verification(of: $0.id) == other.verification(of: $0.id) }
     }
 }

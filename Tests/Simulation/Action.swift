@@ -34,6 +34,22 @@ package struct Action: Sendable, Hashable {
         case ask
         /// PERSON PEER NEED: another part of the node needs a session, or a connection
         case need
+        /// PERSON PEER COUNT NAMING: opens streams
+        case open
+        /// PERSON STREAM
+        case accept
+        /// PERSON PEER SECONDS NAME
+        case acceptNext = "accept-next"
+        /// PERSON CALL: a caller that has opened a stream, or waits for one, goes
+        case gone
+        /// PERSON STREAM BYTES
+        case write
+        /// PERSON STREAM: its writer has said everything
+        case finish
+        /// PERSON STREAM
+        case read
+        /// PERSON STREAM HOW
+        case abort
         /// PERSON PEER: something is to go over a data connection
         case move
         /// PERSON TRANSFER: it has come to its end
@@ -42,8 +58,8 @@ package struct Action: Sendable, Hashable {
         case send
         /// PERSON MESSAGE: one of the last ones once more
         case again
-        /// PERSON COUNT: the oldest messages
-        case read
+        /// PERSON COUNT: the oldest ones
+        case readMessages = "read-messages"
 
         // Machines
         /// MACHINE EFFECTS MILLISECONDS: stops after so many effects of its next input, and starts again
@@ -68,6 +84,8 @@ package struct Action: Sendable, Hashable {
         case slow
         /// MACHINE MILLISECONDS: takes no data connections
         case shut
+        /// CONNECTION: a data connection is lost
+        case cut
 
         // Discovery
         /// MACHINE PEER INTERFACE
@@ -88,6 +106,8 @@ package struct Action: Sendable, Hashable {
         case forge
         /// HOSTILE VICTIM COUNT SEED: comes with many keys, and asks with each
         case swarm
+        /// HOSTILE LINK COUNT SEED: opens streams, and aborts them or not
+        case flood
         /// HOSTILE LINK
         case hangUp = "hang-up"
 
@@ -95,13 +115,12 @@ package struct Action: Sendable, Hashable {
         package var arity: Int {
             switch self {
             case .forget: 1
-            case .again, .read, .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .move, .moved, .restart, .suspend, .jump,
-                .shut,
-                .halve, .discovery, .hangUp:
+            case .again, .readMessages, .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .move, .moved, .restart, .suspend,
+                .jump, .shut, .halve, .discovery, .hangUp, .accept, .gone, .finish, .read:
                 2
-            case .reset: 1
-            case .settings, .ask, .need, .crash, .disk, .part, .see, .lose, .approach: 3
-            case .invite, .respond, .verify, .slow, .say, .forge, .swarm: 4
+            case .reset, .cut: 1
+            case .settings, .ask, .need, .crash, .disk, .part, .see, .lose, .approach, .write, .abort: 3
+            case .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open, .acceptNext, .flood: 4
             case .trust, .send: 5
             }
         }
@@ -110,9 +129,11 @@ package struct Action: Sendable, Hashable {
         var needsNode: Bool {
             switch self {
             case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
-                .need, .move, .moved, .send, .again, .read, .see, .lose, .forget, .discovery:
+                .need, .move, .moved, .send, .again, .readMessages, .see, .lose, .forget, .discovery, .open, .accept, .acceptNext, .gone,
+                .write, .finish, .read, .abort:
                 true
-            case .crash, .restart, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .approach, .say, .forge, .swarm, .hangUp:
+            case .crash, .restart, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .cut, .approach, .say, .forge, .swarm,
+                .flood, .hangUp:
                 false
             }
         }

@@ -48,6 +48,16 @@ package struct Counts: Sendable {
         case waiting = "messages told queued"
         case reads = "messages read"
         case failedWork = "message work that failed"
+        case streams
+        case streamsAccepted = "streams accepted"
+        case streamsDone = "streams done"
+        case streamsAborted = "streams aborted"
+        case streamsTimedOut = "streams timed out"
+        case streamsBusy = "streams refused as too many"
+        case streamsLost = "streams lost with their connection"
+        case streamsMoved = "streams moved to data connections"
+        case streamsCalledBack = "streams called back"
+        case streamsLeft = "streams open at the end"
         case agreed = "pairs in a session at the end"
         case apart = "pairs in none at the end"
     }

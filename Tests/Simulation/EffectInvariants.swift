@@ -103,10 +103,12 @@ extension World {
         switch frame {
         case .invite(let invite): self.invitationIDs.append(invite.id)
         case .sessionResume(let session), .sessionEnd(let session): self.sessionIDs.append(session)
+        case .streamOpen(let open): self.streamIDs.append(open.id)
         default: return
         }
         if self.invitationIDs.count > 16 { self.invitationIDs.removeFirst() }
         if self.sessionIDs.count > 16 { self.sessionIDs.removeFirst() }
+        if self.streamIDs.count > 16 { self.streamIDs.removeFirst() }
     }
 
     // MARK: What callers are told

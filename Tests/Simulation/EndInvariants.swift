@@ -16,6 +16,7 @@ extension World {
             if let hold = own.holds.first { return self.fail(.holds, "\(machine) never gives \(hold) back") }
             for call in own.calls {
                 if case .awaitInvitation(let id) = call.command, (try? core.invitation(id))?.state == .pending { continue }
+                if core.isAwaitingStream(call.id) { continue }
                 return self.fail(.answers, "\(machine) never answers \(call.command)")
             }
             let wall = self.clock.now(skew: own.skew).wall
@@ -24,6 +25,7 @@ extension World {
             if let overdue { return self.fail(.deadlines, "\(machine) still has \(overdue), whose time is over") }
             self.checkTransfers(of: machine)
             for other in 0..<machine { self.checkPair(machine, other) }
+            for other in 0..<self.schedule.honest where other != machine { self.checkStreams(machine, other) }
         }
     }
 
@@ -50,7 +52,7 @@ extension World {
     private mutating func checkTransfers(of machine: Int) {
         for (attempt, hearer) in self.machines[machine].data.hearers {
             guard hearer.isTold else { return self.fail(.dataPaths, "\(machine) is never told what has become of \(attempt)") }
-            guard let connection = hearer.connection else { continue }
+            guard let connection = hearer.connection, hearer.stream == nil else { continue }
             let users = self.dataConnections[connection].users
             if users.count != 2 { self.fail(.dataPaths, "\(hearer.transfer) is on a connection that \(users) alone use") }
         }

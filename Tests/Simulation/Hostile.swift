@@ -44,6 +44,9 @@ extension World {
                     self.approach(victim, hostile, key: number)
                 }
             }
+        case .flood:
+            let open = self.links.indices.filter { link in self.links[link].ends.contains { $0.machine == hostile && $0.isOpen } }
+            if !open.isEmpty { self.flood(open[action[1] % open.count], by: hostile, action[2] % 512, aborting: action[3] % 3 > 0) }
         case .hangUp:
             let open = self.links.indices.filter { link in self.links[link].ends.contains { $0.machine == hostile && $0.isOpen } }
             guard !open.isEmpty else { return }
@@ -84,7 +87,7 @@ extension World {
         }
     }
 
-    private mutating func say(_ frame: Frame, on link: Int, _ side: Int) {
+    mutating func say(_ frame: Frame, on link: Int, _ side: Int) {
         self.counts[.hostileFrames] += 1
         self.transmit(.frame(frame), from: side, on: link)
     }
@@ -115,6 +118,8 @@ extension World {
             case .answer: answers = random.chance(80) ? [.verification(VerificationFrame(id: verification.id, .reveal(nonce: nonce)))] : []
             case .reveal, .end: answers = []
             }
+        case .streamOpen, .streamAccept, .streamEnd, .streamReroute, .streamRerouted:
+            answers = self.streamAnswers(to: frame, on: link, side, &random)
         default: answers = random.chance(5) ? [self.anyFrame(to: link, side, &random)] : []
         }
         for answer in answers { self.say(answer, on: link, side) }
@@ -122,7 +127,7 @@ extension World {
 
     // MARK: Frames
 
-    private func anySession(_ random: inout SplitMix64) -> SessionID {
+    func anySession(_ random: inout SplitMix64) -> SessionID {
         !self.sessionIDs.isEmpty && random.chance(50) ? random.one(of: self.sessionIDs) : SessionID(using: &random)
     }
 
@@ -169,10 +174,7 @@ extension World {
             return .resourceOffer(
                 ResourceOffer(session: self.anySession(&random), id: ResourceID(high: 0, low: small), kind: .file, size: small, name: "a"))
         case 23: return .resourceCancel(ResourceRefuse(id: ResourceID(high: 0, low: small), refusal: refusal))
-        case 24:
-            guard let name = try? StreamName("a") else { return .ping(small) }
-            return .streamOpen(StreamOpen(session: self.anySession(&random), id: StreamID(high: 0, low: small), name: name))
-        case 25: return .streamAbort(StreamRefuse(id: StreamID(high: 0, low: small), refusal: refusal))
+        case 24, 25: return self.anyStreamFrame(to: link, side, &random)
         case 26: return .ping(small)
         case 27: return random.chance(20) ? .pong(small) : .resourceDone(ResourceID(high: 0, low: small))
         case 28: return random.chance(20) ? .goodbye : .ping(small)

@@ -102,13 +102,20 @@ extension World {
             ("sightings by key", figures.sightingKeys, figures.sightings),
             ("connections", figures.links, self.machines[machine].links.count),
             ("muted connections", figures.mutedLinks, figures.links),
+            ("streams that wait, of a peer", figures.waitingStreams, EarshotLimits.waitingStreams),
+            ("streams to a peer", figures.outgoingStreams, EarshotLimits.outgoingStreams),
+            ("streams from a peer", figures.incomingStreams, 64),
+            ("streams that ask for data connections, to a peer", figures.movingStreams, EarshotLimits.streamReroutes),
+            ("closed streams", figures.closedStreams, EarshotLimits.closedStreams),
+            ("callers that wait for streams", figures.streamAcceptors, EarshotLimits.streamAcceptors),
+            ("movers of streams", self.machines[machine].streams.movers.count, figures.openStreams + figures.closedStreams),
             ("names", figures.names, 2 * figures.records),
             (
                 "deadlines", figures.deadlines,
                 // Of a peer its grace, its dial, its trust, its comparison and a step of that, and what is to be written again.
                 6 * figures.records + EarshotLimits.comparisonsPerPeriod + 2 * figures.pendingInvitations + figures.links
                     + figures.lateAnswers + figures.configured
-                    + figures.dataPaths + figures.outboxes + 3
+                    + figures.dataPaths + figures.outboxes + 3 + figures.openStreams + figures.streamAcceptors
             ),
             ("peers with messages", figures.outboxes, figures.records),
             ("calls that wait for messages", figures.sending, self.machines[machine].calls.count),
@@ -158,12 +165,12 @@ extension World {
         guard let core = self.machines[machine].core else { return }
         for call in self.machines[machine].calls {
             switch call.command {
-            case .setTrust(let trust, let name, let until): if let id = try? core.resolve(name) { self.doubt(machine, id, trust, until) }
+            case .setTrust(let trust, _, let until): if let id = call.peer { self.doubt(machine, id, trust, until) }
             case .respond(let invitation, let decision, let always):
                 guard let peer = try? core.invitation(invitation).peerID else { continue }
                 if decision == .block { self.doubt(machine, peer, .blocked) }
                 if decision == .accept, always { self.doubt(machine, peer, .trusted) }
-            case .endVerification(let name, mismatch: true): if let id = try? core.resolve(name) { self.doubt(machine, id, .unknown) }
+            case .endVerification(_, mismatch: true): if let id = call.peer { self.doubt(machine, id, .unknown) }
             case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification, .send, .stream: break
             }
         }

@@ -65,6 +65,7 @@ final class Machine {
     var hasFailedToKeep = false
     /// How much the disk was asked for messages.
     var works = 0
+    var streams = StreamSide()
 
     var id: PeerID { self.identities[0] }
 
@@ -87,6 +88,8 @@ final class Machine {
     struct OpenCall {
         let id: CallID
         let command: Command
+        /// Whom it named, as that was understood then.
+        let peer: PeerID?
         let at: Instant
     }
 
@@ -105,6 +108,7 @@ final class Machine {
         self.named = [:]
         self.asked = [:]
         self.data = DataSide()
+        self.streams = StreamSide()
         self.crash = nil
         self.missed = []
         self.mailbox.pending = []
@@ -139,13 +143,17 @@ enum Happening {
     case dataDials(DataDial)
     case dataAttached(Int, run: Int, TransferID, attempt: UInt64, connection: Int)
     case dataLost(Int, run: Int, TransferID, attempt: UInt64)
+    case streamBytes(Int, run: Int, StreamID)
+    /// A program takes every stream that comes.
+    case accepts(Int, run: Int, StreamID)
 
     /// Which machine has to be awake for it.
     func machine(_ links: [Wire], _ dials: [Dial]) -> Int? {
         switch self {
         case .action, .starts, .resumes, .hangsUp: nil
         case .input(let machine, _, _), .timer(let machine, _, _), .commits(let machine, _), .works(let machine, _),
-            .drains(let machine, _), .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _, _):
+            .drains(let machine, _), .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _, _),
+            .streamBytes(let machine, _, _), .accepts(let machine, _, _):
             machine
         case .dials(let dial), .answers(let dial, _): dials[dial].machine
         case .proven(let link, let side, _), .arrives(let link, let side), .breaks(let link, let side, _), .listens(let link, let side):

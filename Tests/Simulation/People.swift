@@ -40,7 +40,12 @@ extension World {
         guard self.machines[machine].core != nil, self.violation == nil else { return }
         self.machines[machine].lastCall += 1
         let id = CallID(number: self.machines[machine].lastCall)
-        self.machines[machine].calls.append(Machine.OpenCall(id: id, command: command, at: self.clock.now))
+        let peer: PeerID? =
+            switch command {
+            case .setTrust(_, let name, _), .endVerification(let name, _): try? self.machines[machine].core?.resolve(name)
+            default: nil
+            }
+        self.machines[machine].calls.append(Machine.OpenCall(id: id, command: command, peer: peer, at: self.clock.now))
         self.hand(.call(id, command), to: machine)
     }
 
@@ -74,11 +79,12 @@ extension World {
             let open = self.machines[machine].data.open.keys
             if !open.isEmpty { self.closeData(open[action[1] % open.count], machine) }
         case .again: self.sendAgain(action, from: machine)
-        case .read: self.read(action[1], on: machine)
+        case .readMessages: self.read(action[1], on: machine)
         case .forget: self.hand(.discovery(.reset(.avahi)), to: machine)
         case .discovery:
             let states: [DiscoveryStatus.State] = [.running, .unavailable, .starting]
             self.hand(.discovery(.status(DiscoveryStatus(backend: .avahi, state: states[action[1] % 3]))), to: machine)
+        case .accept, .gone, .write, .finish, .read, .abort: self.stream(action, on: machine)
         default: self.act(action, on: machine, about: self.peer(action[1], of: machine))
         }
     }
@@ -111,6 +117,18 @@ extension World {
             self.hand(.need(id, needs[action[2] % 4]), to: machine)
         case .send: self.send(action, from: machine, to: peer)
         case .move: self.move(from: machine, to: id)
+        case .open:
+            // Mostly to one that it can be opened to.
+            let members = self.machines[machine].core?.sessions.compactMap(\.members.first?.peerID.description) ?? []
+            let isMember = action[3] == 0 && !members.isEmpty
+            let name = isMember ? members[action[1] % members.count] : self.name(peer, action[3])
+            for number in 0..<(action[2] % 100) where self.machines[machine].core != nil && self.violation == nil {
+                self.call(.stream(.open(to: name, name: Self.streamNames[number % 3])), on: machine)
+            }
+        case .acceptNext:
+            let name = action[3] < 2 ? Self.streamNames[action[3]] : nil
+            let from = action[3] % 3 == 0 ? id.description : nil
+            self.call(.stream(.acceptNext(name: name, from: from, timeout: self.seconds(action[2]))), on: machine)
         case .see: self.see(peer, by: machine, interface: action[2])
         case .lose:
             let key = self.key(of: peer, interface: action[2])
@@ -118,6 +136,8 @@ extension World {
         default: break
         }
     }
+
+    private static let streamNames = ["x", "y", "z"]
 
     private mutating func change(_ setting: Int, to value: Int, on machine: Int) {
         var settings = self.machines[machine].settings
@@ -169,6 +189,7 @@ extension World {
         case .slow:
             let until = self.clock.now + .milliseconds(action[3])
             self.network.slow(machine, self.peer(action[1], of: machine), by: .milliseconds(action[2]), until: until)
+        case .cut: self.cut(action[0])
         case .shut: self.machines[machine].shutUntil = self.clock.now + .milliseconds(action[1])
         default: self.attack(action)
         }

@@ -23,7 +23,7 @@ struct ScheduleMaker {
         self.random = random
     }
 
-    private static let hostileVerbs: [Action.Verb] = [.approach, .say, .forge, .swarm, .hangUp]
+    private static let hostileVerbs: [Action.Verb] = [.approach, .say, .forge, .swarm, .flood, .hangUp]
 
     private static func weight(_ verb: Action.Verb) -> Int {
         switch verb {
@@ -32,14 +32,12 @@ struct ScheduleMaker {
         case .trust: 14
         case .approach, .say: 12
         case .verify: 10
-        case .match, .need: 8
-        case .move: 12
+        case .match, .need, .accept, .cut, .readMessages: 8
+        case .move, .open: 12
         case .send: 30
-        case .read: 8
-        case .again: 4
-        case .await, .settings, .reset, .crash, .disk, .lose: 6
-        case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved: 4
-        case .withdraw, .leave, .rename, .restart, .jump, .slow, .shut, .forget, .discovery, .hangUp: 3
+        case .await, .settings, .reset, .crash, .disk, .lose, .acceptNext, .write: 6
+        case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved, .finish, .read, .abort, .again: 4
+        case .withdraw, .leave, .rename, .restart, .jump, .slow, .shut, .forget, .discovery, .hangUp, .gone, .flood: 3
         case .swarm: 1
         }
     }
@@ -81,8 +79,8 @@ struct ScheduleMaker {
                 self.person(), self.peer(), self.random.one(of: [1, 1, 1, 2, 3, 8]), self.random.one(of: [0, 0, 0, 0, 1, 1, 1, 2, 3]),
                 self.random.below(4),
             ]
-        case .read: [self.person(), self.random.one(of: [1, 3, 100])]
-        case .again, .withdraw, .await, .leave, .moved: [self.person(), self.any()]
+        case .readMessages: [self.person(), self.random.one(of: [1, 3, 100])]
+        case .again, .withdraw, .await, .leave, .moved, .accept, .gone, .finish, .read: [self.person(), self.any()]
         case .respond: [self.person(), self.any(), self.random.one(of: [0, 0, 0, 0, 1, 2]), self.random.below(2)]
         case .trust:
             [
@@ -99,7 +97,12 @@ struct ScheduleMaker {
         case .jump: [self.person(), self.random.one(of: [-100_000, -3_600, -30, 5, 3_600, 1_000_000])]
         case .disk: [self.person(), self.random.below(3), self.duration()]
         case .part: [self.person(), self.peer(), self.duration()]
-        case .reset: [self.any()]
+        case .open: [self.person(), self.peer(), self.random.one(of: [1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 5, 70]), self.naming()]
+        case .acceptNext: [self.person(), self.peer(), self.random.one(of: [0, 0, 1, 5, 60]), self.random.below(6)]
+        case .write: [self.person(), self.any(), self.random.one(of: [1, 1_000, 45_000, 300_000, 700_000])]
+        case .abort: [self.person(), self.any(), self.random.below(3)]
+        case .flood: [self.attacker(), self.any(), self.random.one(of: [5, 40, 40, 300]), self.any()]
+        case .reset, .cut: [self.any()]
         case .halve: [self.any(), self.random.below(2)]
         case .slow: [self.person(), self.peer(), self.random.one(of: [20, 200, 1_500]), self.duration()]
         case .see, .lose: [self.person(), self.peer(), self.random.below(3)]

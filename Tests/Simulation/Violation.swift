@@ -32,6 +32,9 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
         case drained
         /// Both sides use the two ends of one data connection, or none, and each is told once.
         case dataPaths = "data-paths"
+        /// Nothing is asked of what moves a stream's bytes when there is no such stream, events tell once that one is there and that it is
+        /// over, honest machines keep to the order of frames, and in the end both sides have the same streams and bytes.
+        case streams
     }
 
     package let invariant: Invariant

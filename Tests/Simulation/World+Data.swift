@@ -15,6 +15,8 @@ struct DataConnection {
     var users: [Int] = []
     /// Whether one side has closed it, or has never taken it.
     var isClosed = false
+    /// How many are on their way.
+    var bytes = 0
 }
 
 /// A dial for data, with its token.
@@ -38,6 +40,8 @@ struct DataSide {
 
     struct Hearer {
         let transfer: TransferID
+        /// Of a stream its core decides what becomes of it.
+        let stream: StreamID?
         var isTold = false
         var connection: Int?
     }
@@ -81,13 +85,13 @@ extension World {
         self.openData(transfer, end.machine, link, side)
     }
 
-    private mutating func openData(_ transfer: TransferID, _ machine: Int, _ link: Int, _ side: Int) {
+    mutating func openData(_ transfer: TransferID, _ machine: Int, _ link: Int, _ side: Int, stream: StreamID? = nil) {
         self.closeData(transfer, machine)
         guard self.machines[machine].core != nil else { return }
         self.machines[machine].data.attempts += 1
         let attempt = self.machines[machine].data.attempts
         self.machines[machine].data.open[transfer] = attempt
-        self.machines[machine].data.hearers[attempt] = DataSide.Hearer(transfer: transfer)
+        self.machines[machine].data.hearers[attempt] = DataSide.Hearer(transfer: transfer, stream: stream)
         let event = DataPathEvent.wanted(
             self.links[link].ends[side].facts.peer.id, link: Wire.id(link, side), isInitiator: side == 0, attempt: attempt)
         self.hand(.dataPath(transfer, event), to: machine)
@@ -116,6 +120,7 @@ extension World {
         guard self.machines[machine].data.open[transfer] == attempt, self.machines[machine].data.hearers[attempt]?.connection != nil else {
             return
         }
+        if let stream = self.machines[machine].data.hearers[attempt]?.stream { return self.receiveBytes(stream, of: machine) }
         self.closeData(transfer, machine)
     }
 
@@ -154,8 +159,9 @@ extension World {
     }
 
     /// One side has no use for it: whoever uses it hears of that, now or when they come to it.
-    private mutating func refuseData(_ connection: Int) {
+    mutating func refuseData(_ connection: Int) {
         self.dataConnections[connection].isClosed = true
+        self.dataConnections[connection].bytes = 0
         let transfer = self.dataConnections[connection].transfer
         for machine in self.dataConnections[connection].users {
             guard let attempt = self.machines[machine].data.open[transfer] else { continue }
@@ -198,7 +204,9 @@ extension World {
         self.machines[machine].data.hearers[attempt]?.isTold = true
         self.machines[machine].data.hearers[attempt]?.connection = connection
         self.counts[connection == nil ? .dataWithout : .dataUsed] += 1
-        guard let connection else { return }
-        self.dataConnections[connection].users.append(machine)
+        if let connection { self.dataConnections[connection].users.append(machine) }
+        if let stream = self.machines[machine].data.hearers[attempt]?.stream {
+            self.hand(.stream(stream, .dataOpened(connection != nil)), to: machine)
+        }
     }
 }

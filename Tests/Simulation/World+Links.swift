@@ -117,7 +117,7 @@ extension World {
             let label = (try? DisplayName(far.name)) ?? Self.anybody
             let peer = ProvenPeer(
                 id: ids[1 - side], displayName: label, publicKey: [], signatureScheme: .ed25519, version: 1,
-                encryption: self.preference(of: far.index), transport: transport, extensions: [], transcript: transcript)
+                encryption: self.preference(of: far.index), transport: transport, extensions: [.streamReroute], transcript: transcript)
             let facts = LinkFacts(
                 peer: peer, origin: [10, 77, UInt8(far.isHostile ? count % 3 : 0), UInt8(far.index)], isInitiator: side == 0,
                 dialledAddress: side == 0 ? address : nil, vouchedUntil: nil)
@@ -214,6 +214,7 @@ extension World {
         case .reply(let reply): self.transmit(.frame(reply), from: side, on: link)
         case .violation(let error):
             self.counts[.violations] += 1
+            if !self.links[link].isHostile { self.fail(.streams, "\(machine) is told \(frame), which is out of order: \(error)") }
             self.transmit(.frame(.refusal(error.refusal)), from: side, on: link)
             self.finish(link, side, .refused(error.refusal))
         case .deliver:
@@ -237,13 +238,20 @@ extension World {
         }
         guard core.isStanding(link, of: peer) else { return }
         switch frame {
-        case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable:
+        case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
+            .streamOpen, .streamAccept, .streamRefuse, .streamDone, .streamAbort, .streamReroute, .streamRerouted:
             self.note(frame, from: peer, at: machine)
             self.hand(.link(link, .frame(frame)), to: machine)
         case .messageReceipts: self.hand(.link(link, .frame(frame)), to: machine)
         case .message(let message):
             let isLive = message.mode == .unreliable
             self.hand(.link(link, isLive ? .liveMessages([message]) : .messages([message])), to: machine)
+        case .streamData(let data):
+            self.hand(.link(link, .heard), to: machine)
+            self.received(data, at: machine)
+        case .streamEnd(let end):
+            self.hand(.link(link, .heard), to: machine)
+            self.received(end, at: machine)
         default: self.hand(.link(link, .heard), to: machine)
         }
     }

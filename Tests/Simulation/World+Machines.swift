@@ -42,6 +42,7 @@ extension World {
         self.machines[machine].isStopping = true
         self.machines[machine].crash = nil
         self.hand(.stop, to: machine)
+        self.hand(.streamsOver, to: machine)
         for link in self.machines[machine].links.keys { self.close(link, nil) }
         self.clock.plan(.drains(machine, run: self.machines[machine].run), after: .milliseconds(1_100))
     }

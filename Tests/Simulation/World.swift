@@ -21,6 +21,7 @@ package struct World {
     /// Ids that a hostile peer may have got hold of.
     var invitationIDs: [InvitationID] = []
     var sessionIDs: [SessionID] = []
+    var streamIDs: [StreamID] = []
     /// Whether the faults have stopped.
     var isCalm = false
     package private(set) var steps = 0
@@ -124,6 +125,9 @@ package struct World {
             if self.isRunning(machine, run) { self.attach(connection, to: machine, transfer, attempt) }
         case .dataLost(let machine, let run, let transfer, let attempt):
             if self.isRunning(machine, run) { self.loseData(machine, transfer, attempt) }
+        case .accepts(let machine, let run, let stream):
+            if self.isRunning(machine, run) { self.call(.stream(.accept(stream)), on: machine) }
+        case .streamBytes(let machine, let run, let stream): if self.isRunning(machine, run) { self.receiveBytes(stream, of: machine) }
         }
     }
 
