@@ -50,6 +50,7 @@ import Testing
         let (own, theirs) = (try bench.open().id, try bench.opened())
         bench.say(.streamAccept(StreamAccept(id: own, limit: 10)))
         bench.call(.accept(theirs))
+        #expect(bench.bench.core.figures.deadlines == 1, "of the connection alone")
         bench.bench.advance(EarshotLimits.streamWaitTime + .seconds(1))
         #expect(bench.rows.map(\.state) == [.open, .open])
     }

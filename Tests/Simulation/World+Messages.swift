@@ -207,8 +207,8 @@ extension World {
         if let outbox = core.outbox(of: peer), !outbox.isEmpty {
             self.fail(.drained, "\(machine) has \(outbox.count) messages for \(other) that do not go")
         }
-        // What it could not write it does not take note of, until it is told again on the next connection.
-        guard !self.machines[other].hasFailedToKeep else { return }
+        // What could not be written is told again on the next connection, and what was noted and not written after the next start.
+        guard !self.machines[other].hasFailedToKeep, !self.machines[machine].hasFailedToKeep else { return }
         if core.unnoted(of: peer) > 0 || !(self.machines[machine].mailbox.receipts[peer] ?? []).isEmpty {
             self.fail(.drained, "\(machine) has read messages of which \(other) takes no note")
         }
