@@ -7,8 +7,9 @@ import OrderedCollections
 /// What one machine has committed of messages: the store's outbox, inbox and receipts, as `Store+Outbox.swift` and `Store+Inbox.swift` keep
 /// them, in little.
 struct Mailbox: Sendable {
-    /// As many unread messages as the inbox takes.
+    /// As many unread messages as the inbox takes, until everything comes to rest.
     static let limit = 6
+    var limit = Self.limit
 
     /// What the disk is asked for, in its order.
     enum Work: Sendable {
@@ -74,7 +75,7 @@ struct Mailbox: Sendable {
             if message.followsRefusal, self.refusing[message.senderID] == nil { self.refusing[message.senderID] = .storage }
             if self.inbox[key] != nil { return .duplicate }
             if let refusal = self.refusing[message.senderID] { return .refused(refusal) }
-            guard self.unread < Self.limit else {
+            guard self.unread < self.limit else {
                 self.refusing[message.senderID] = .inboxFull
                 return .refused(.inboxFull)
             }

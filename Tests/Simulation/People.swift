@@ -206,6 +206,7 @@ extension World {
         for machine in 0..<self.schedule.honest {
             self.machines[machine].crash = nil
             self.machines[machine].disk.mode = nil
+            self.machines[machine].mailbox.limit = .max
             self.resume(machine)
         }
         for link in self.links.indices where self.links[link].isHostile { self.reset(link, 0, isHalf: false) }
@@ -220,7 +221,7 @@ extension World {
         for _ in 0..<2 {
             self.run(until: self.clock.now + .seconds(45))
             for machine in 0..<self.schedule.honest {
-                self.read(Mailbox.limit, on: machine)
+                self.read(.max, on: machine)
                 for peer in 0..<self.schedule.honest where peer != machine { self.see(peer, by: machine, interface: 0) }
             }
         }
