@@ -225,6 +225,23 @@ import Testing
         #expect(alice.messages(on: link).map(\.mode) == [.resumed])
     }
 
+    /// A peer that only an authority speaks for is forgotten with its connection: what waits for it fails, and takes no room any more.
+    @Test func aPeerThatIsForgotten() throws {
+        var alice = CoreBench()
+        let link = LinkID(number: 77)
+        let facts = try LinkFacts.of(self.bob, vouchedUntil: alice.now.wall + .seconds(3600))
+        alice.handle(.link(link, .proven(facts, isOtherDead: false)))
+        alice.send(to: self.bob)
+        let call = alice.lastCall
+        let queued = try #require(try alice.send(to: self.bob, queue: true)?.get().id)
+        #expect(alice.outcome(of: call) == nil && alice.core.queueUsage != QueueUsage())
+        alice.lose(link)
+        #expect(throws: EarshotError.self) { try alice.peer(self.bob) }
+        #expect(self.status(alice.outcome(of: call)) == .failed)
+        #expect(alice.core.outgoingMessage(queued)?.recipients.first?.status == .failed)
+        #expect(alice.core.queueUsage == QueueUsage())
+    }
+
     /// At the end of the session all of it ends, and each call is answered.
     @Test func theEndOfTheSession() throws {
         var (alice, link, session) = try self.bench()

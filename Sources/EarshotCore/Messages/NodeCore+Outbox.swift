@@ -213,6 +213,7 @@ extension NodeCore {
         case .withinReach: if self.traffic[peer]?.outbox.hasQueued == true { self.inviteForQueue(peer) }
         case .refusedConnection: break
         case .forgotten:
+            self.failOutbox(of: peer, EarshotError(.notConnected, "nothing is known of the peer any more"), queuedToo: true)
             self.traffic.removeValue(forKey: peer)
             self.deadlines.cancel(.outboxRetry(peer))
         }

@@ -74,20 +74,13 @@ extension NodeCore {
     /// Tells the senders of what is past its deadline that it is unconfirmed; it is not sent again.
     mutating func expireMessages() {
         self.messageExpiry = nil
-        let now = self.now.monotonic
-        var next: MonotonicInstant?
-        for peer in Array(self.traffic.keys) {
-            var isLess = false
-            for id in self.traffic[peer]?.outbox.ids ?? [] {
-                guard let deadline = self.outgoing[id]?.deadline else { continue }
-                guard deadline <= now else {
-                    next = min(next ?? deadline, deadline)
-                    continue
-                }
-                isLess = self.traffic[peer]?.outbox.remove(id) == true || isLess
-                self.expire(id, at: peer)
+        let (due, next) = self.outgoing.due(at: self.now.monotonic)
+        for message in due {
+            for recipient in message.recipients where !recipient.status.isFinal {
+                _ = self.traffic[recipient.peerID]?.outbox.remove(message.id)
+                self.expire(message.id, at: recipient.peerID)
+                self.scheduleFlush(recipient.peerID)
             }
-            if isLess { self.scheduleFlush(peer) }
         }
         if let next { self.expireMessages(at: next) }
     }

@@ -23,7 +23,6 @@ struct OutgoingMessages: Sendable {
 
     /// How many are known, but for unreliable ones.
     var count: Int { self.messages.count }
-    var finishedCount: Int { self.finished.count }
 
     subscript(_ id: MessageID) -> OutgoingMessage? { self.messages[id] }
 
@@ -33,6 +32,15 @@ struct OutgoingMessages: Sendable {
     /// Every message but unreliable ones.
     var all: [OutgoingMessage] {
         self.messages.values.sorted { ($0.id.high, $0.id.low) < ($1.id.high, $1.id.low) }  // order does not show: no two have the same id
+    }
+
+    /// Those whose time is over, the earliest first, and when the next one's is.
+    func due(at now: MonotonicInstant) -> (due: [OutgoingMessage], next: MonotonicInstant?) {
+        var (due, next): ([OutgoingMessage], MonotonicInstant?) = ([], nil)
+        for message in self.messages.values where !message.isFinal {  // order does not show: sorted below
+            if message.deadline <= now { due.append(message) } else { next = min(next ?? message.deadline, message.deadline) }
+        }
+        return (due.sorted { ($0.deadline, $0.id.high, $0.id.low) < ($1.deadline, $1.id.high, $1.id.low) }, next)
     }
 
     /// Takes a new one up; one that is final at once is kept to be asked for. Gives the queued ones that had to go for it.
