@@ -6,7 +6,7 @@ import Testing
 @testable import Earshot
 
 /// What ends with a session, a connection, or the trust in a peer.
-@Suite(.timeLimit(.minutes(3))) struct NodeEndingTests {
+@Suite(.timeLimit(.minutes(10))) struct NodeEndingTests {
     private func joined(configure: (inout Node.Configuration) -> Void = { _ in }) async throws -> (RawPeer, TestNode, SessionID) {
         let bob = try await TestNode("bob") {
             $0.fromUnknown = .accept
