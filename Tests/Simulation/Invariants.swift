@@ -49,8 +49,8 @@ extension World {
         self.machines[machine].latestWall = max(self.machines[machine].latestWall, now.wall)
         self.checkLimits(of: machine, core)
         switch input {
-        case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .read, .call(_, .send), .stream, .callerGone,
-            .vainOffer, .streamsOver:
+        case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .read, .call(_, .send), .stream,
+            .callerGone, .vainOffer, .streamsOver:
             break
         case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:
             self.machines[machine].blocked = core.keptPeers.filter { $0.trust == .blocked }.map(\.id)
