@@ -60,6 +60,7 @@ let package = Package(
         .target(
             name: "EarshotWire",
             dependencies: [
+                "EarshotSafety",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),

@@ -33,6 +33,8 @@ package enum Command: Sendable, Hashable {
     case endVerification(String, mismatch: Bool)
     /// Something about streams.
     case stream(StreamRequest)
+    /// Something about resources.
+    case resource(ResourceRequest)
 }
 
 /// What has become of a ``Command``.
@@ -44,5 +46,7 @@ package enum Answer: Sendable, Equatable {
     case peer(Peer)
     case verification(Verification)
     case stream(ByteStream)
+    case resource(Resource)
+    case resources([Resource])
     case failure(EarshotError)
 }

@@ -17,4 +17,7 @@ package enum CoreEvent: Sendable, Equatable {
     /// One is there, and waits to be accepted.
     case streamOpened(ByteStream)
     case streamClosed(ByteStream)
+    case resourceOffered(Resource)
+    case resourceProgress(Resource)
+    case resourceFinished(Resource)
 }

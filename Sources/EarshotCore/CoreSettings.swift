@@ -12,11 +12,17 @@ package struct CoreSettings: Sendable, Hashable {
     package var outboxAge: Duration
     /// Whether senders hear that their messages were read here.
     package var receipts: Bool
+    /// The longest resource that is taken from a peer, in bytes; any where `nil`.
+    package var maximumResourceSize: UInt64?
+    /// Whether received files are put into a directory, and do not stay in the spool.
+    package var putsInPlace: Bool
 
     package init(
         policy: PolicyEngine.Settings, invitationTimeout: Duration, configuredPeers: [ConfiguredPeer],
-        outboxAge: Duration = .seconds(604_800), receipts: Bool = true
+        outboxAge: Duration = .seconds(604_800), receipts: Bool = true, maximumResourceSize: UInt64? = nil, putsInPlace: Bool = false
     ) {
+        self.maximumResourceSize = maximumResourceSize
+        self.putsInPlace = putsInPlace
         self.outboxAge = outboxAge
         self.receipts = receipts
         self.policy = policy

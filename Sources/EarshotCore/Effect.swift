@@ -21,8 +21,6 @@ package enum Effect: Sendable, Equatable {
     case release(HoldID)
     /// What is remembered of a peer's TLS, for the handshakes to come.
     case pin(PeerID, TLSPin)
-    /// Let the parts of the node that depend on a peer know.
-    case changed(PeerID, PeerChange)
     /// Write to the log.
     case log(Notice)
     case dataPath(TransferID, DataPathEffect)
@@ -41,6 +39,13 @@ package enum Effect: Sendable, Equatable {
     case loadReceipts(PeerID)
     /// For whatever moves a stream's bytes.
     case stream(StreamID, StreamCommand)
+    /// For whatever moves a resource's bytes.
+    case transfer(ResourceID, TransferCommand)
+    /// Write these behind all that was asked for before; what comes before the disk has time for it may be written together.
+    case keepTransfers([TransferChange])
+    /// Put these into the directory of received files, which an earlier run could not, once what that has left there half made is gone; report
+    /// each as placed.
+    case placeLeft([Resource])
 }
 
 /// Names a transaction for as long as it is under way: a counter.
@@ -61,6 +66,13 @@ package enum StoreOperation: Sendable, Hashable {
     case putSession(StoredSession)
     /// Whatever session there is with that peer, and the peer too where no person has decided about it.
     case removeSession(with: PeerID)
+    case putResource(Resource)
+    /// With its transfer.
+    case removeResource(ResourceID)
+    /// Of a resource that is there.
+    case putTransfer(StoredTransfer)
+    case removeTransfer(ResourceID)
+    case putEndedTransfer(EndedTransfer)
 }
 
 /// Whether a peer that has spoken TLS is let in without it.

@@ -33,9 +33,12 @@ package enum Input: Sendable, Equatable {
     case stream(StreamID, StreamReport)
     /// A caller that waits for an answer, which may be long in coming, has gone.
     case callerGone(CallID)
-    /// Something that a peer has offered came to nothing.
-    case vainOffer(PeerID)
-    /// This machine's peer is about to end: no stream begins any more, and those that there are end.
+    /// Of whatever moves a resource's bytes.
+    case transfer(ResourceID, TransferReport)
+    /// What was on disk of transfers when this run began, the oldest first.
+    case transfers([LoadedTransfer], [EndedTransfer])
+    /// This machine's peer is about to end: no stream begins any more, and those that there are end; so do transfers whose callers bring their
+    /// bytes, and, once it stops, all others wait for the next start.
     case streamsOver
     /// The settings are these from now on.
     case settings(CoreSettings)

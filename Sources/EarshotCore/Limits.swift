@@ -275,9 +275,9 @@ package enum EarshotLimits {
     package static let sharedResourceWindow: UInt64 = 512 * 1024
     /// Transfers from one peer that move, or wait for a person's word here.
     package static let incomingTransfers = 8
-    /// Jobs of transfers from one peer that have not returned, those that clean up after their end included: as many as the protocol lets be
+    /// Movers of transfers from one peer that have not stopped, those that clean up after their end included: as many as the protocol lets be
     /// open. One more offer is answered `busy`.
-    package static let incomingJobs = 64
+    package static let incomingMovers = 64
     /// What a peer may offer or open in vain (it takes it back, or it cannot be taken) before more of it is answered `busy`, and the time in
     /// which one of these is forgotten: far more than a person's programs cancel, and few beside the rows and events of others.
     package static let vainOffers = 256

@@ -17,6 +17,7 @@ extension NodeCore {
         case .verify(let name, let timeout): self.verify(name, timeout: timeout, call)
         case .endVerification(let name, let mismatch): self.endVerification(name, mismatch: mismatch, call)
         case .stream(let request): self.take(request, call)
+        case .resource(let request): self.take(request, call)
         }
     }
 
@@ -98,19 +99,22 @@ extension NodeCore {
 
     /// Closes what members of sessions would not miss, so that they learn this side's new name at once; the others do with their next
     /// connection. A name is proven with each connection, and not said again on it.
-    package func renewableLinks(but busy: (PeerID) -> Bool) -> [LinkID] {
-        let idle = self.records.values.filter { $0.isAttached && $0.comparing.shown == nil && self.streams.count(of: $0.id, .open) == 0 }
-        return idle.filter { !busy($0.id) }.compactMap(\.connection)
+    package var renewableLinks: [LinkID] {
+        let idle = self.records.values.filter { record in
+            record.isAttached && record.comparing.shown == nil && self.streams.count(of: record.id, .open) == 0
+                && self.transfers.count(of: record.id, .open) == 0
+        }
+        return idle.compactMap(\.connection)
     }
 
     /// How discovery stands, and under which name this machine is advertised.
     package var discovery: (status: DiscoveryStatus, instanceName: String?) { (self.discoveryStatus, self.instanceName) }
 
     /// How many there are.
-    package var counts: (peers: Int, sessions: Int, connections: Int, pendingInvitations: Int) {
+    package var counts: (peers: Int, sessions: Int, connections: Int, pendingInvitations: Int, transfers: Int) {
         (
             self.records.values.count(where: \.presence.isAnnounced), self.records.values.count { $0.sessionID != nil },
-            self.records.values.count { $0.connection != nil }, self.invitations.pendingCount
+            self.records.values.count { $0.connection != nil }, self.invitations.pendingCount, self.transfers.count(.open)
         )
     }
 
@@ -140,6 +144,7 @@ extension NodeCore {
         }
         self.expireMessages()
         self.offerReach()
+        self.beginTransfers()
     }
 
     mutating func use(_ settings: CoreSettings) {

@@ -44,6 +44,7 @@ package struct NodeCore: Sendable {
 
     var dataPaths: DataPaths
     var streams = StreamTable()
+    var transfers = TransferTable()
 
     // Messages
     var outgoing = OutgoingMessages()
@@ -69,6 +70,7 @@ package struct NodeCore: Sendable {
     /// Makes what no other may guess.
     var random: any RandomNumberGenerator & Sendable
     private var holds: UInt64 = 0
+    private var commits: UInt64 = 0
 
     // Of the input that is being dealt with
     var now = Now(monotonic: MonotonicInstant(nanoseconds: 0), wall: WallTime(milliseconds: 0))
@@ -83,6 +85,10 @@ package struct NodeCore: Sendable {
         case stream(StreamID)
         /// The time of a caller that waits for one.
         case streamAcceptor(CallID)
+        /// The time of what a transfer waits for.
+        case transfer(ResourceID)
+        /// How far a transfer over a data connection is, is looked at.
+        case progress(ResourceID)
         /// The grace of a peer that is not seen any more.
         case grace(PeerID)
         case redial(PeerID)
@@ -166,7 +172,8 @@ package struct NodeCore: Sendable {
         case .dataPath(let transfer, let event): self.dataPathChanged(transfer, event)
         case .stream(let stream, let report): self.streamReported(stream, report)
         case .callerGone(let call): self.callerGone(call)
-        case .vainOffer(let peer): self.offeredInVain(peer)
+        case .transfer(let resource, let report): self.transferReported(resource, report)
+        case .transfers(let loaded, let ended): self.loadTransfers(loaded, ended)
         case .streamsOver: self.endAllStreams()
         case .settings(let settings): self.use(settings)
         case .start: self.start()
@@ -183,6 +190,8 @@ package struct NodeCore: Sendable {
         case .dataPath(let transfer, let attempt): self.dataPathChanged(transfer, .expired(attempt: attempt))
         case .stream(let stream): self.streamExpired(stream)
         case .streamAcceptor(let call): self.acceptorExpired(call)
+        case .transfer(let resource): self.transferExpired(resource)
+        case .progress(let resource): self.askProgress(resource)
         case .grace(let peer): self.graceEnded(peer)
         case .redial(let peer): self.redialDue(peer)
         case .redialConfigured(let peer): self.dialConfigured(peer)
@@ -231,6 +240,12 @@ package struct NodeCore: Sendable {
     }
 
     mutating func release(_ hold: HoldID?) { if let hold { self.emit(.release(hold)) } }
+
+    /// Names the next transaction.
+    mutating func nextCommit() -> CommitID {
+        self.commits += 1
+        return CommitID(number: self.commits)
+    }
 
     /// A fresh identifier.
     mutating func fresh<Kind>() -> WireID<Kind> { WireID(using: &self.random) }

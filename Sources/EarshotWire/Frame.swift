@@ -1,3 +1,4 @@
+internal import EarshotSafety
 package import NIOCore
 
 /// One unit of the protocol on a connection, decoded and within its limits.
@@ -269,6 +270,8 @@ package struct ResourceOffer: Sendable, Hashable {
     package var size: UInt64
     /// Untrusted; becomes a path only through `SafeName`.
     package var name: String
+    /// Whether the name may become one component of a path.
+    package var isNameSafe: Bool { (try? SafeName(self.name)) != nil }
     package init(session: SessionID, id: ResourceID, kind: Kind, size: UInt64, name: String) {
         self.session = session
         self.id = id

@@ -25,6 +25,8 @@ struct CoreBench {
     private(set) var unreliable: [LinkID: [UnreliableMessages]] = [:]
     private(set) var closed: [LinkID: WireErrorCode?] = [:]
     private(set) var holds: OrderedDictionary<HoldID, Int> = [:]
+    /// What whatever moves resources' bytes was told to do.
+    private(set) var orders: [ResourceID: [TransferCommand]] = [:]
 
     // The disk
     var isDiskHeld = false
@@ -38,6 +40,9 @@ struct CoreBench {
     private(set) var statusesOnDisk: OrderedDictionary<MessageID, [Message.Recipient]> = [:]
     /// Of which of their messages peers have taken note.
     private(set) var notedOnDisk: [MessageID] = []
+    /// What of transfers was written because a caller or a peer waits for it, and what where nobody does.
+    private(set) var transferOperations: [StoreOperation] = []
+    private(set) var keptTransfers: [TransferChange] = []
     /// What becomes of the next messages for the inbox.
     var refusal: DeliveryOutcome.Refusal?
     private var heldWork: [Work] = []
@@ -72,7 +77,9 @@ struct CoreBench {
             self.dials.append(peer)
             let addresses = plan.addresses { _ in true }
             self.handle(.dial(peer, addresses.isEmpty ? .nowhere : .began(addresses)))
-        case .dialConfigured, .pin, .changed, .dataPath, .stream: break
+        case .dialConfigured, .pin, .dataPath, .stream, .placeLeft: break
+        case .transfer(let id, let command): self.orders[id, default: []].append(command)
+        case .keepTransfers(let changes): self.keptTransfers += changes
         case .commit(let id, let operations):
             self.heldCommits.append((id, operations))
             if !self.isDiskHeld { self.writeHeld() }
@@ -197,6 +204,7 @@ struct CoreBench {
         case .removeSession(let peer):
             self.sessionsOnDisk[peer] = nil
             if self.peersOnDisk[peer]?.isDecided == false { self.peersOnDisk[peer] = nil }
+        case .putResource, .removeResource, .putTransfer, .removeTransfer, .putEndedTransfer: self.transferOperations.append(operation)
         }
     }
 

@@ -143,7 +143,9 @@ import Testing
         #expect(bench.refusals() == [.busy])
         // What was offered otherwise counts as well.
         bench.bench.advance(EarshotLimits.vainOfferTime)
-        bench.bench.handle(.vainOffer(bench.peer))
+        let file = ResourceID(high: 1, low: 1)
+        bench.say(.resourceOffer(ResourceOffer(session: bench.session, id: file, kind: .file, size: 1, name: "x")))
+        bench.say(.resourceCancel(ResourceRefuse(id: file, refusal: Refusal(code: .cancelled))))
         try bench.opened()
         #expect(bench.refusals() == [.busy])
         bench.bench.advance(EarshotLimits.vainOfferTime)

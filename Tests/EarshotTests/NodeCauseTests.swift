@@ -136,28 +136,6 @@ private struct BusyDisk {
         await bob.stop()
     }
 
-    /// A receiver may repeat what it accepts as often as it likes; while the sender waits for bytes to send, that queues.
-    @Test func acceptancesThatRepeat() async throws {
-        let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
-        let (raw, _) = try await self.member(of: bob)
-        let body = SharedBody()
-        body.bring("0123")
-        let call = Task { try await bob.node.sendResource(to: [raw.id.description], name: "x", size: 10, body: body) }
-        let id = try await raw.next { if case .resourceOffer(let offer) = $0 { offer.id } else { nil } }
-        let accept = Frame.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 10))
-        try await raw.send(accept)
-        _ = try await raw.next { if case .resourceChunk = $0 { () } else { nil } }
-        let before = await bob.charged(to: raw.id)
-        for _ in 0..<100 { try await raw.send(accept) }
-        try await raw.roundTrip()
-        #expect(await bob.charged(to: raw.id) >= before + 100 * EarshotLimits.waitCharge)
-        try await raw.send(Self.cancel(id))
-        _ = try? await call.value
-        try await eventually("all is given back") { await bob.charged(to: raw.id) == 0 }
-        await raw.close()
-        await bob.stop()
-    }
-
     /// One piece of work more than there is room for, and the peer is read from no more until it is done.
     @Test(arguments: [(EarshotLimits.storeWorkCharge, false), (EarshotLimits.storeWorkCharge + 1, true)])
     func storeWorkCharge(room: Int, isRead: Bool) async throws {

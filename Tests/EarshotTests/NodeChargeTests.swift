@@ -39,15 +39,19 @@ extension Node {
 
     /// That a message came too late is kept once, however often its receiver says so.
     @Test func aLateConfirmationIsKeptOnce() async throws {
+        let loop = NIOAsyncTestingEventLoop()
         let bob = try await TestNode("bob") {
             $0.fromUnknown = .accept
-            $0.outboxAge = .milliseconds(50)
+            $0.outboxAge = .seconds(5)
+            $0.timers = Timers(on: loop)
         }
         let raw = try await RawPeer(to: bob)
         try await raw.prove()
         _ = try await raw.join()
         let sent = try await bob.node.send(
             to: .peers([raw.id.description]), contentType: "text/plain", body: ByteBuffer(string: "x"), queue: true)
+        _ = try await raw.next { if case .message(let message) = $0, message.id == sent.id { () } else { nil } }
+        await loop.advanceTime(by: .seconds(5))
         try await bob.event { kind -> Void? in
             if case .messageStatus(sent.id, let recipient) = kind, recipient.status == .unconfirmed { () } else { nil }
         }

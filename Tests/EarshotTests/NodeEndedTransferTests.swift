@@ -157,7 +157,7 @@ import Testing
 }
 
 extension Node {
-    fileprivate func endedTransfers(of peer: PeerID) -> Int { self.traffic[peer]?.endedTransfers.count ?? 0 }
+    fileprivate func endedTransfers(of peer: PeerID) -> Int { self.core.transfers.endedCount(of: peer) }
 
     /// Rows of transfers that are over and have no content, as many more as are kept.
     fileprivate func addFinished(_ count: Int, of peer: PeerID) {
@@ -165,8 +165,10 @@ extension Node {
             let row = Resource(
                 id: .random(), direction: .outgoing, peerID: peer, peerName: "", name: "y", kind: .file, size: 0, state: .cancelled,
                 createdAt: Date())
-            self.transfers[row.id] = Transfer(row: row)
+            self.core.transfers.put(TransferRecord(row: row))
         }
-        self.forgetFinishedTransfers(endedBy: peer)
+        self.core.forgetFinishedTransfers(endedBy: peer)
+        // Has what it has decided carried out.
+        self.handle(Input.deadline)
     }
 }

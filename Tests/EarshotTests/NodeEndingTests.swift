@@ -4,6 +4,7 @@ import NIOCore
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// What ends with a session, a connection, or the trust in a peer.
 @Suite(.timeLimit(.minutes(10))) struct NodeEndingTests {
@@ -135,5 +136,5 @@ import Testing
 }
 
 extension Node {
-    fileprivate func runningJobs(of peer: PeerID) -> Int { self.transfers.count(of: peer, .incomingJob) }
+    fileprivate func runningJobs(of peer: PeerID) -> Int { self.core.transfers.count(of: peer, .incomingMover) }
 }

@@ -5,6 +5,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Files that wait for peers that are away.
 @Suite(.timeLimit(.minutes(1))) struct NodeQueuedResourceTests {
@@ -129,8 +130,8 @@ extension Node {
             let row = Resource(
                 id: id, direction: .outgoing, peerID: peer, peerName: "x", name: "x", kind: .file, size: 0, state: .offered,
                 createdAt: Date())
-            self.transfers[id] = Transfer(
-                row: row, stored: StoredTransfer(id: id, source: .path, isQueued: true, expiresAt: .distantFuture))
+            self.core.transfers.put(
+                TransferRecord(row: row, stored: StoredTransfer(id: id, source: .path, isQueued: true, expiresAt: .distantFuture)))
         }
     }
 }

@@ -5,6 +5,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Sending: what goes on after an interruption, what begins anew, and what is told. The receiver's every frame is the test's.
 @Suite(.timeLimit(.minutes(1))) struct NodeResumeSendingTests {
@@ -218,7 +219,7 @@ import Testing
 }
 
 extension Node {
-    fileprivate func untold() -> Int { self.transfers.values.count(where: \.isUntold) }
+    fileprivate func untold() -> Int { self.core.transfers.count(.untold) }
 
-    fileprivate func jobs(to peer: PeerID) -> Int { self.transfers.values.count { $0.row.peerID == peer && $0.hasJob } }
+    fileprivate func jobs(to peer: PeerID) -> Int { self.core.transfers.count(of: peer, .outgoingMover) }
 }

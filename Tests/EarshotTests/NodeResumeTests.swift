@@ -6,6 +6,7 @@ import OrderedCollections
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Receiving: what an interrupted transfer leaves, and how it goes on. The sender's every frame is the test's.
 @Suite(.timeLimit(.minutes(1))) struct NodeResumeTests {
@@ -236,5 +237,5 @@ import Testing
 }
 
 extension Node {
-    fileprivate func hasJob(_ id: ResourceID) -> Bool { self.transfers[id]?.hasJob ?? false }
+    fileprivate func hasJob(_ id: ResourceID) -> Bool { self.core.transfers[id]?.hasMover ?? false }
 }

@@ -17,7 +17,7 @@ extension Node {
                 id: id, direction: .incoming, peerID: peer, peerName: "x", name: "x", kind: .file, size: 0, state: .completed,
                 createdAt: Date(),
                 inSpool: true)
-            self.transfers[id] = Transfer(row: row)
+            self.core.transfers.put(TransferRecord(row: row))
         }
     }
 }
@@ -100,7 +100,7 @@ extension Node {
         #expect(await bob.node.spool.heldBytes() == fileRoom(1000))
         try await self.expectTimeOut(id, after: EarshotLimits.resourceStallTime, loop, raw, bob)
         try await eventually("its space is free") { try await bob.node.spool.heldBytes() == 0 && bob.spoolNames() == [] }
-        #expect(await bob.node.takenTransfers(of: raw.id) == 0)
+        #expect(await bob.node.core.transfers.count(of: raw.id, .taking) == 0)
         await self.end(raw, bob)
     }
 
@@ -172,27 +172,31 @@ extension Node {
     }
 
     @Test func progressInterval() async throws {
-        let (raw, bob, id) = try await self.begun(NIOAsyncTestingEventLoop())
+        let loop = NIOAsyncTestingEventLoop()
+        let (raw, bob, id) = try await self.begun(loop)
         func told() async throws -> [UInt64] {
             try await bob.told().compactMap { if case .resourceProgress(let row) = $0, row.id == id { row.transferred } else { nil } }
         }
-        let last = try #require(await bob.node.transfers[id]?.lastProgress)
         let before = try await told()
-        await bob.node.progressed(id, to: 1, at: last + EarshotLimits.progressInterval - .nanoseconds(1))
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.progressInterval) - .nanoseconds(1))
+        await bob.node.handle(.transfer(id, .written(to: 1)))
         #expect(try await told() == before)
-        await bob.node.progressed(id, to: 2, at: last + EarshotLimits.progressInterval)
+        await loop.advanceTime(by: .nanoseconds(1))
+        await bob.node.handle(.transfer(id, .written(to: 2)))
         #expect(try await told() == before + [2])
         await self.end(raw, bob)
     }
 
     /// What has moved for so long is on disk as under way.
     @Test func resourceRecordTime() async throws {
-        let (raw, bob, id) = try await self.begun(NIOAsyncTestingEventLoop())
-        let since = try #require(await bob.node.transfers[id]?.unrecordedSince)
-        await bob.node.progressed(id, to: 1, at: since + EarshotLimits.resourceRecordTime - .nanoseconds(1))
-        #expect(await bob.node.transfers[id]?.unrecordedSince == since)
-        await bob.node.progressed(id, to: 2, at: since + EarshotLimits.resourceRecordTime)
-        #expect(await bob.node.transfers[id]?.unrecordedSince == nil)
+        let loop = NIOAsyncTestingEventLoop()
+        let (raw, bob, id) = try await self.begun(loop)
+        await loop.advanceTime(by: TimeAmount(EarshotLimits.resourceRecordTime) - .nanoseconds(1))
+        await bob.node.handle(.transfer(id, .written(to: 1)))
+        #expect(await bob.node.core.transfers[id]?.unrecordedSince != nil)
+        await loop.advanceTime(by: .nanoseconds(1))
+        await bob.node.handle(.transfer(id, .written(to: 2)))
+        #expect(await bob.node.core.transfers[id]?.unrecordedSince == nil)
         try await eventually("it is on disk") {
             try await bob.node.store.load().resources.contains { $0.id == id && $0.state == .transferring }
         }
@@ -238,7 +242,7 @@ extension Node {
     }
 
     /// Transfers that are over leave their jobs behind while the disk is busy: so many, and the next offer has to wait.
-    @Test func incomingJobs() async throws {
+    @Test func incomingMovers() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let (raw, bob, session) = try await self.joined(loop)
         let (busy, released) = (OneShot<Void>(), DispatchSemaphore(value: 0))
@@ -250,20 +254,20 @@ extension Node {
         // Whatever comes of it, the spool's thread is let go.
         defer { released.signal() }
         await busy.value()
-        for _ in 0..<EarshotLimits.incomingJobs {
+        for _ in 0..<EarshotLimits.incomingMovers {
             let id = ResourceID.random()
             try await raw.send(
                 raw.offer("x", size: 1, in: session, id: id), .resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
         }
         try await raw.roundTrip()
-        #expect(await bob.node.transfers.count(of: raw.id, .incomingJob) == EarshotLimits.incomingJobs)
-        #expect(await bob.node.takenTransfers(of: raw.id) == 0)
+        #expect(await bob.node.core.transfers.count(of: raw.id, .incomingMover) == EarshotLimits.incomingMovers)
+        #expect(await bob.node.core.transfers.count(of: raw.id, .taking) == 0)
         let id = ResourceID.random()
         try await raw.send(raw.offer("x", size: 1, in: session, id: id))
         let refusal = try await self.refusal(raw)
         #expect(refusal.id == id && refusal.refusal.code == .busy)
         released.signal()
-        try await eventually("all have returned") { await bob.node.transfers.count(of: raw.id, .incomingJob) == 0 }
+        try await eventually("all have returned") { await bob.node.core.transfers.count(of: raw.id, .incomingMover) == 0 }
         try await raw.send(raw.offer("x", size: 1, in: session))
         try await self.accepted(raw)
         await self.end(raw, bob)

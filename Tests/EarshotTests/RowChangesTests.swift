@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 
 /// Rows that are made, changed and removed before the disk has time for them.
 @Suite struct RowChangesTests {

@@ -82,6 +82,29 @@ extension StoredSession {
     }
 }
 
+extension Resource {
+    /// The same with the times as programs know them.
+    init(
+        id: ResourceID, direction: Direction, peerID: PeerID, peerName: String, name: String, kind: Kind, size: UInt64,
+        transferred: UInt64 = 0, state: State, digest: String? = nil, path: String? = nil, error: EarshotError.Code? = nil,
+        errorMessage: String? = nil, createdAt: Date, completedAt: Date? = nil, inSpool: Bool = false
+    ) {
+        self.init(
+            id: id, direction: direction, peerID: peerID, peerName: peerName, name: name, kind: kind, size: size,
+            transferred: transferred, state: state, digest: digest, path: path, error: error, errorMessage: errorMessage,
+            created: WallTime(createdAt), completed: completedAt.map { WallTime($0) }, inSpool: inSpool)
+    }
+}
+
+extension StoredTransfer {
+    /// The same with the time as programs know it.
+    init(
+        id: ResourceID, source: Source, stamp: String = "", isQueued: Bool = false, isTaken: Bool = false, expiresAt: Date
+    ) {
+        self.init(id: id, source: source, stamp: stamp, isQueued: isQueued, isTaken: isTaken, expiry: WallTime(expiresAt))
+    }
+}
+
 extension Node {
     /// What the core knows of a peer.
     func record(_ peer: PeerID) -> PeerRecord? { self.core.records[peer] }

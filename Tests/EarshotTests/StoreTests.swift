@@ -1,5 +1,6 @@
 import CSQLite
 @testable import Earshot
+@testable import EarshotCore
 import EarshotWire
 import Foundation
 import Testing

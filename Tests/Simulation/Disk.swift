@@ -32,6 +32,7 @@ struct Disk: Sendable {
             case .removePeer(let peer): self.unkeptPeers.note(peer, error)
             case .removeSession(let peer): self.unkeptSessions.note(peer, error)
             case .putSession(let session): if let peer = session.members.last { self.unkeptSessions.note(peer, error) }
+            case .putResource, .removeResource, .putTransfer, .removeTransfer, .putEndedTransfer: break
             }
         }
         return error
@@ -59,6 +60,7 @@ struct Disk: Sendable {
             case .removeSession(let peer):
                 self.sessions.removeAll { $0.members.dropFirst().contains(peer) }
                 if self.peers[peer]?.isDecided == false { self.peers.removeValue(forKey: peer) }
+            case .putResource, .removeResource, .putTransfer, .removeTransfer, .putEndedTransfer: break
             }
         }
         return nil

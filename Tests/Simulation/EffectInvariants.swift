@@ -28,7 +28,9 @@ extension World {
             guard let peer = self.checkLink(link, of: machine, effect, input) else { return }
             if self.isBlocked(peer, by: machine) { self.fail(.blocked, "\(machine) sends a blocked peer messages") }
         case .stream(let stream, let command): self.check(command, for: stream, of: machine, effect, input)
-        case .flushSoon, .keep, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .changed, .log, .dataPath: break
+        case .flushSoon, .keep, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .log, .dataPath, .transfer, .keepTransfers,
+            .placeLeft:
+            break
         }
     }
 
@@ -182,6 +184,7 @@ extension World {
             self.note(stream, at: machine)
             peer = stream.peerID
         case .messagesReceived(let messages): return self.checkReceived(messages, at: machine)
+        case .resourceOffered(let row), .resourceProgress(let row), .resourceFinished(let row): peer = row.peerID
         case .liveMessages, .messageStatuses, .discoveryChanged: return
         }
         guard self.isBlocked(peer, by: machine) else { return }

@@ -50,7 +50,7 @@ extension World {
         self.checkLimits(of: machine, core)
         switch input {
         case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .read, .call(_, .send), .stream,
-            .callerGone, .vainOffer, .streamsOver:
+            .callerGone, .transfer, .transfers, .call(_, .resource), .streamsOver:
             break
         case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:
             self.machines[machine].blocked = core.keptPeers.filter { $0.trust == .blocked }.map(\.id)
@@ -171,7 +171,7 @@ extension World {
                 if decision == .block { self.doubt(machine, peer, .blocked) }
                 if decision == .accept, always { self.doubt(machine, peer, .trusted) }
             case .endVerification(_, mismatch: true): if let id = call.peer { self.doubt(machine, id, .unknown) }
-            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification, .send, .stream: break
+            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification, .send, .stream, .resource: break
             }
         }
     }

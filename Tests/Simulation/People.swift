@@ -74,7 +74,7 @@ extension World {
         case .settings: self.change(action[1], to: action[2], on: machine)
         case .rename:
             self.machines[machine].name = Self.names[action[1] % Self.names.count]
-            for link in self.machines[machine].core?.renewableLinks(but: { _ in false }) ?? [] { self.close(link, nil) }
+            for link in self.machines[machine].core?.renewableLinks ?? [] { self.close(link, nil) }
         case .moved:
             let open = self.machines[machine].data.open.keys
             if !open.isEmpty { self.closeData(open[action[1] % open.count], machine) }

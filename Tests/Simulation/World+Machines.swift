@@ -135,7 +135,7 @@ extension World {
         case .loadBodies(let peer, let ids): self.ask(.bodies(peer, ids), on: machine)
         case .loadReceipts(let peer): self.ask(.receipts(peer), on: machine)
         case .stream(let stream, let command): self.carryOut(command, stream, on: machine)
-        case .publish, .changed, .log: break
+        case .publish, .log, .transfer, .keepTransfers, .placeLeft: break
         }
     }
 

@@ -133,7 +133,7 @@ extension Answer {
     }
 
     /// Why there is no such answer.
-    private var error: EarshotError {
+    var error: EarshotError {
         if case .failure(let error) = self { return error }
         return EarshotError(.unavailable, "the daemon has answered something else")
     }

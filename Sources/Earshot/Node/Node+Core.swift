@@ -35,12 +35,13 @@ extension Node {
         swap(&effects, &self.coreShell.effects)
         while let input = self.coreShell.inputs.popFirst() {
             self.core.handle(input, at: self.instant, into: &effects)
+            // Before anybody sees what they lead to.
+            self.armCoreTimer()
             for effect in effects { self.carryOut(effect) }
             effects.removeAll(keepingCapacity: true)
         }
         swap(&effects, &self.coreShell.effects)
         self.coreShell.isCarryingOut = false
-        self.armCoreTimer()
     }
 
     /// What the time is, by both clocks.
@@ -76,7 +77,6 @@ extension Node {
             if let account = self.links[link]?.account { self.coreShell.holds[hold] = Charge(bytes, to: account) }
         case .release(let hold): self.coreShell.holds[hold] = nil
         case .pin(let peer, let pin): self.transport.spokenTLS.apply(pin, to: peer)
-        case .changed(let peer, let change): self.changed(peer, change)
         case .log(let notice): self.log(notice)
         case .dataPath(let transfer, let effect): self.carryOut(effect, for: transfer)
         case .sendUnreliable(let link, let messages): self.links[link]?.sendUnreliable(messages)
@@ -87,6 +87,9 @@ extension Node {
         case .loadBodies(let peer, let ids): self.loadBodies(ids, for: peer)
         case .loadReceipts(let peer): self.loadReceipts(of: peer)
         case .stream(let stream, let command): self.carryOut(command, for: stream)
+        case .transfer(let resource, let command): self.carryOut(command, for: resource)
+        case .keepTransfers(let changes): self.keepRows(changes)
+        case .placeLeft(let rows): self.placeLeft(rows)
         }
     }
 
@@ -153,6 +156,9 @@ extension Node {
         case .messageStatuses(let statuses): self.publish(statuses.map { .messageStatus($0.id, $0.recipient) })
         case .streamOpened(let row): self.publish(.streamOpened(self.shown(row)))
         case .streamClosed(let row): self.publish(.streamClosed(self.shown(row)))
+        case .resourceOffered(let row): self.publish(.resourceOffered(row))
+        case .resourceProgress(let row): self.publish(.resourceProgress(row))
+        case .resourceFinished(let row): self.publish(.resourceFinished(row))
         }
     }
 
@@ -195,6 +201,11 @@ extension StoreChange {
         case .removePeer(let peer): self = .removePeer(peer)
         case .putSession(let session): self = .putSession(session)
         case .removeSession(let peer): self = .removeSession(with: peer)
+        case .putResource(let row): self = .putResource(row)
+        case .removeResource(let id): self = .removeResource(id)
+        case .putTransfer(let transfer): self = .putTransfer(transfer)
+        case .removeTransfer(let id): self = .removeTransfer(id)
+        case .putEndedTransfer(let ended): self = .putEndedTransfer(ended)
         }
     }
 }
@@ -204,6 +215,7 @@ extension Node.Configuration {
     var core: CoreSettings {
         CoreSettings(
             policy: self.policySettings, invitationTimeout: self.invitationTimeout, configuredPeers: self.configuredPeers,
-            outboxAge: self.outboxAge, receipts: self.receipts)
+            outboxAge: self.outboxAge, receipts: self.receipts, maximumResourceSize: self.maximumResourceSize,
+            putsInPlace: self.receiveDirectory != nil)
     }
 }

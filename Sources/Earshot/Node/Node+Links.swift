@@ -56,20 +56,11 @@ extension Node {
             }
             switch frame {
             case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
-                .messageReceipts, .streamOpen, .streamAccept, .streamRefuse, .streamDone, .streamAbort, .streamReroute, .streamRerouted:
+                .messageReceipts, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel,
+                .resourceHave, .resourceFrom, .streamOpen, .streamAccept, .streamRefuse, .streamDone, .streamAbort, .streamReroute,
+                .streamRerouted:
                 self.handle(.link(link, .frame(frame)))
-            case .resourceOffer(let offer): self.received(offer, from: id)
-            case .resourceAccept(let accept): self.received(accept, from: id)
-            case .resourceRefuse(let refuse): self.receivedRefusal(refuse, from: id)
-            case .resourceChunk(let chunk):
-                let signal = Transfer.Signal.chunk(offset: chunk.offset, chunk.data.compacted, weight: frame.weight)
-                if self.signal(chunk.id, from: id, .incoming, signal) { handedOn += frame.weight }
-            case .resourceEnd(let end): self.signal(end.id, from: id, .incoming, .end(end.algorithm, end.digest))
-            case .resourceDone(let resource): self.signal(resource, from: id, .outgoing, .done)
-            case .resourceCancel(let cancel): self.receivedCancel(cancel, from: id)
-            case .resourceHave(let have):
-                self.signal(have.id, from: id, .outgoing, .have(offset: have.offset, digest: have.digest))
-            case .resourceFrom(let from): self.signal(from.id, from: id, .incoming, .from(offset: from.offset))
+            case .resourceChunk(let chunk): handedOn += self.received(chunk, weight: frame.weight, on: connection)
             // Its window bounds what waits for a reader, so that one that pauses holds nothing else up.
             case .streamData(let data): self.received(data, from: id)
             case .streamEnd(let end): self.received(end, from: id)

@@ -1,22 +1,18 @@
+import EarshotCore
 import EarshotSafety
 public import EarshotWire
 import FoundationEssentials
 import Logging
 import NIOCore
-import OrderedCollections
 
-/// Listing resources, and what a person does with them; how they move is in `Node+Uploads` and `Node+Downloads`.
+/// Listing resources, and what a person does with them: the core decides, and its movers move.
 extension Node {
     /// Every transfer, running and finished, oldest first.
-    public func resources() -> [Resource] {
-        let now = self.transport.timers.now
-        return self.transfers.values.map { $0.shown(at: now) }
-    }
+    public func resources() -> [Resource] { self.core.resources(at: self.transport.timers.now) }
 
     /// - Throws: `not-found`.
     public func resource(_ id: ResourceID) throws(EarshotError) -> Resource {
-        guard let transfer = self.transfers[id] else { throw EarshotError(.notFound, "there is no resource \(id)") }
-        return transfer.shown(at: self.transport.timers.now)
+        try self.core.resource(id, at: self.transport.timers.now)
     }
 
     /// Accepts or refuses an offer that waits for a person. An accepted one has its space when this returns, but for a directory that waits
@@ -24,32 +20,13 @@ extension Node {
     /// - Throws: `not-found`; `conflict` where nothing waits for an answer; `busy` while too many others run; `no-space` and the like where
     ///   it cannot be taken, which its sender is told too.
     public func respond(to id: ResourceID, _ decision: Resource.Decision) async throws(EarshotError) -> Resource {
-        let row = try self.resource(id)
-        guard row.direction == .incoming else { throw EarshotError(.conflict, "the resource \(id) was offered by this side") }
-        guard self.isWaiting(id) else {
-            throw EarshotError(.conflict, "the resource \(id) waits for no answer: it is \(row.state.rawValue)")
-        }
-        switch decision {
-        case .accept:
-            guard self.takenTransfers(of: row.peerID) < EarshotLimits.incomingTransfers else {
-                throw EarshotError(.busy, "\(EarshotLimits.incomingTransfers) files of \(row.peerName) are on their way; accept it later")
-            }
-            try await self.accept(id)
-        case .refuse:
-            _ = self.tellEnd(of: id, Refusal(code: .declined))
-            self.finishTransfer(id, .cancelled, EarshotError(.declined, "refused here"))
-        }
-        return try self.resource(id)
+        try await self.call(.resource(.respond(id, decision))).resource
     }
 
     /// The content of a received resource that is still in the spool.
     /// - Throws: `not-found`; `conflict` where it is not a completed incoming one, or its content was fetched or published already.
     public func resourceContent(_ id: ResourceID) async throws(EarshotError) -> ResourceContent {
-        let row = try self.resource(id)
-        guard row.direction == .incoming, row.state == .completed else {
-            throw EarshotError(.conflict, "the resource \(id) is not a received one that is complete")
-        }
-        guard self.transfers[id]?.isPublishing != true else { throw Self.isPublishing(id) }
+        let row = try self.core.receivedResource(id)
         guard row.inSpool else {
             if let path = row.path { throw EarshotError(.conflict, "the resource \(id) was put at \(path.escapedForDisplay)") }
             throw EarshotError(.conflict, "the content of the resource \(id) was fetched already")
@@ -65,33 +42,53 @@ extension Node {
     /// Lets go of a received resource's content, and keeps its row: how fetching it ends.
     /// - Throws: `not-found`, `storage`.
     public func dropContent(_ id: ResourceID) async throws(EarshotError) {
-        let row = try self.resource(id)
-        guard row.direction == .incoming, row.state.isFinal, row.inSpool else { return }
-        guard self.transfers[id]?.isPublishing != true else { throw Self.isPublishing(id) }
-        var dropped = row
-        dropped.inSpool = false
-        // The row first: content without a row is swept at the next start, a row without content would be a lie.
-        try await self.persist([.putResource(dropped)])
-        self.transfers[id]?.row.inSpool = false
-        try await self.spool.remove(id)
-    }
-
-    private static func isPublishing(_ id: ResourceID) -> EarshotError {
-        EarshotError(.conflict, "the resource \(id) has arrived and is being put in place; try it again afterwards")
+        if case .failure(let error) = await self.call(.resource(.dropContent(id))) { throw error }
     }
 
     /// Cancels a running transfer, and gives its row; deletes a finished one with its content in the spool, and gives `nil`.
     /// - Throws: `not-found`, `storage`; `conflict` in the moment in which it is too late to cancel.
     public func removeResource(_ id: ResourceID) async throws(EarshotError) -> Resource? {
-        let row = try self.resource(id)
-        guard self.transfers[id]?.isPublishing != true else { throw Self.isPublishing(id) }
-        guard row.state.isFinal else {
-            self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
-            return self.transfers[id]?.row ?? row
+        let answer = await self.call(.resource(.remove(id)))
+        if case .done = answer { return nil }
+        return try answer.resource
+    }
+
+    // MARK: Beginning
+
+    /// What was kept, as far as the spool has it too.
+    func loadTransfers(_ state: StoredState) async throws(EarshotError) {
+        let stored = Dictionary(state.transfers.map { ($0.id, $0) }) { one, _ in one }
+        var partial: [ResourceID: Spool.Left] = [:]
+        for row in state.resources where !row.state.isFinal && row.direction == .incoming && stored[row.id]?.isTaken == true {
+            partial[row.id] = Spool.Left(size: row.size, peer: row.peerID)
         }
-        try await self.persist(self.removal(of: row))
-        self.forget(row)
-        if row.inSpool { try await self.spool.remove(id) }
-        return nil
+        let lengths = await self.spool.adopt(partial)
+        var loaded: [LoadedTransfer] = []
+        for row in state.resources {
+            let place = row.kind == .directory && row.inSpool ? await self.spool.placeOfTree(row.id) : nil
+            loaded.append(LoadedTransfer(row: row, stored: stored[row.id], held: lengths[row.id], place: place))
+        }
+        self.handle(.transfers(loaded, state.endedTransfers))
+        let (complete, outgoing) = self.core.spooled
+        let removed = try await self.spool.sweep(keeping: Set(complete), outgoing: Set(outgoing))
+        if !removed.isEmpty {
+            self.logger.info("removed unfinished content from the spool", metadata: ["files": "\(removed.count)"])
+        }
+    }
+}
+
+extension Answer {
+    var resource: Resource {
+        get throws(EarshotError) {
+            if case .resource(let resource) = self { return resource }
+            throw self.error
+        }
+    }
+
+    var resources: [Resource] {
+        get throws(EarshotError) {
+            if case .resources(let resources) = self { return resources }
+            throw self.error
+        }
     }
 }

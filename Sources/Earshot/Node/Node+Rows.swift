@@ -1,18 +1,19 @@
 import DequeModule
+import EarshotCore
 
 /// Keeping transfers' rows where no caller waits for that.
 extension Node {
     /// Has rows written as they are now, in the store's order. What comes before the disk has had time for it is written together, each row
     /// once: a peer that offers and cancels as fast as it can costs one transaction at a time, however many they were.
-    func keepRows(_ change: (inout RowChanges) -> Void) {
+    func keepRows(_ changes: [TransferChange]) {
         guard !self.isStoreClosed else { return }
         if self.isRowBatchOpen, let last = self.rowBatches.indices.last {
-            change(&self.rowBatches[last].rows)
+            for change in changes { self.rowBatches[last].rows.apply(change) }
             if let charge = self.charge(EarshotLimits.storeWorkCharge) { self.rowBatches[last].charges.append(charge) }
             return
         }
         var batch = RowBatch()
-        change(&batch.rows)
+        for change in changes { batch.rows.apply(change) }
         self.enqueue(
             .decide({
                 // The queue's order is theirs.

@@ -45,8 +45,7 @@ extension Node {
     /// A name is proven with each connection, and not said again on it. Members of a session with whom nothing is under way learn the new
     /// one at once, by a new connection; the others with their next one.
     private func renewConnections() {
-        let busy = self.transfers.peers(.open)
-        for link in self.core.renewableLinks(but: busy.contains) { self.links[link]?.close() }
+        for link in self.core.renewableLinks { self.links[link]?.close() }
     }
 
     // MARK: Discovery under way

@@ -134,8 +134,5 @@ extension Node {
     /// writes here is to know.
     public nonisolated func endStreams() { self.input.yield(.streamsOver) }
 
-    func endAllStreams() {
-        self.handle(Input.streamsOver)
-        self.endBodies()
-    }
+    func endAllStreams() { self.handle(Input.streamsOver) }
 }

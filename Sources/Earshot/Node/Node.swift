@@ -38,13 +38,11 @@ public actor Node {
     let jobs: AsyncStream<@Sendable () async -> Void>
     nonisolated let job: AsyncStream<@Sendable () async -> Void>.Continuation
 
-    /// What decides about peers, sessions, invitations, comparisons, data connections and streams.
+    /// What decides everything.
     var core: NodeCore
     var coreShell = CoreShell()
     /// The peers' control connections, by the names that the core has for them.
     var links: [LinkID: Connection] = [:]
-    /// What transfers remember of each peer.
-    var traffic: [PeerID: PeerTraffic] = [:]
 
     // Discovery
     /// The one that runs, or is to run once the one before it has ended.
@@ -61,7 +59,10 @@ public actor Node {
     private var hasRun = false
 
     // Resources
-    var transfers = PeerTable<ResourceID, Transfer>()
+    /// What moves their bytes.
+    var transferMovers: [ResourceID: TransferMover] = [:]
+    /// Sources that were opened for callers, until their movers begin.
+    var openedSources: [ResourceID: any OutgoingContent] = [:]
     /// What is to be written of them, each together; more may join the last one until other work that may be about the same rows is queued.
     var rowBatches: Deque<RowBatch> = []
     var isRowBatchOpen = false
@@ -72,7 +73,6 @@ public actor Node {
     var dataAttempts: UInt64 = 0
     /// What is just being reported to the core.
     var attachedData: DataConnection?
-    var treeLists = TreeListTurns()
 
     // Streams
     /// What moves their bytes, and what is left of it as long as they are listed.
@@ -155,8 +155,7 @@ public actor Node {
             self.persist(session.members.map { .removeSession(with: $0) }) { _ in }
         }
         self.core.load(peers, sessions)
-        for ended in state.endedTransfers { self.remember(ended) }
-        try await self.loadTransfers(state.resources, state.transfers)
+        try await self.loadTransfers(state)
         self.handle(.outbox(try await self.store.outbox()))
         self.unreadMessages = await self.store.unreadCount()
     }
@@ -203,8 +202,6 @@ public actor Node {
     private func begin() {
         self.beginDiscovery()
         self.handle(Input.start)
-        self.limitLoadedTransfers()
-        self.settleLeftParts()
         self.schedulePruning(after: EarshotLimits.firstPruning)
     }
 
@@ -216,7 +213,6 @@ public actor Node {
         let connections = Array(self.links.values)
         self.endAllStreams()
         for connection in connections { connection.close() }
-        self.stopTransfers()
         await self.drainStore()
         self.isStoreClosed = true
         for connection in connections {
@@ -261,9 +257,7 @@ public actor Node {
 
     private func timerFired(_ timer: NodeTimer) {
         switch timer {
-        case .transfer(let id, let limit): self.transferExpired(id, limit)
         case .core: self.coreIsDue()
-        case .progress(let id): self.showProgress(id)
         case .pruneInbox: self.pruneInbox()
         }
     }
@@ -300,6 +294,6 @@ public actor Node {
             counts: NodeStatus.Counts(
                 peers: counts.peers, sessions: counts.sessions, connections: counts.connections,
                 pendingInvitations: counts.pendingInvitations, unreadMessages: self.unreadMessages,
-                transfers: self.transfers.count(.open)))
+                transfers: counts.transfers))
     }
 }

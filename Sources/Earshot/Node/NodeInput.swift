@@ -20,10 +20,7 @@ enum NodeInput: Sendable {
 
 /// What can come due.
 enum NodeTimer: Sendable {
-    case transfer(ResourceID, Transfer.Limit)
     /// Something that the core waits for is due.
     case core
-    /// Time to say how far a transfer is.
-    case progress(ResourceID)
     case pruneInbox
 }

@@ -94,7 +94,7 @@ extension Node {
         let connections = self.core.allFacts.compactMap { $0.link.flatMap { self.links[$0] } }
         let pending = self.core.invitations(all: false)
         let unacknowledged = self.core.unacknowledged
-        let running = [Direction.incoming: self.transfers.count(.openIncoming), .outgoing: self.transfers.count(.openOutgoing)]
+        let running = [Direction.incoming: self.core.openTransfers(.incoming), .outgoing: self.core.openTransfers(.outgoing)]
         return NodeMetrics(
             counts: self.status().counts, connections: Self.tally(connections.map(\.protection)),
             pendingInvitations: Self.tally(pending.map(\.direction)), transfers: running.filter { $0.value > 0 },

@@ -1,3 +1,4 @@
+import EarshotCore
 import EarshotWire
 
 /// What is to be written of transfers' rows in one transaction, the latest of each: of a row that was made, changed ten times and removed
@@ -24,6 +25,15 @@ struct RowChanges {
 
     /// Rows that something is written of.
     var count: Int { self.entries.count }
+
+    mutating func apply(_ change: TransferChange) {
+        switch change {
+        case .put(let row, let isNew): self.put(row, isNew: isNew)
+        case .putTransfer(let stored): self.put(stored)
+        case .removeTransfer(let id): self.removeTransfer(id)
+        case .remove(let id, let ended): self.remove(id, ended)
+        }
+    }
 
     /// A row as it is now; `isNew` where the store has none of this id.
     mutating func put(_ row: Resource, isNew: Bool = false) {

@@ -44,3 +44,10 @@ extension ByteStream {
     /// When it ended.
     public var closedAt: Date? { self.closed?.date }
 }
+
+extension Resource {
+    /// When it was offered.
+    public var createdAt: Date { self.created.date }
+    /// When it got its final state.
+    public var completedAt: Date? { self.completed?.date }
+}

@@ -39,8 +39,8 @@ extension Store {
                 name: row.text(4), kind: try Self.value(row, 5), size: UInt64(clamping: row.integer(6)),
                 transferred: UInt64(clamping: row.integer(7)), state: try Self.value(row, 8), digest: Self.optionalText(row, 9),
                 path: Self.optionalText(row, 10), error: Self.optionalText(row, 11).flatMap { EarshotError.Code(rawValue: $0) },
-                errorMessage: Self.optionalText(row, 12), createdAt: Self.date(row.integer(13)),
-                completedAt: row.isNull(14) ? nil : Self.date(row.integer(14)), inSpool: row.integer(15) != 0)
+                errorMessage: Self.optionalText(row, 12), created: WallTime(Self.date(row.integer(13))),
+                completed: row.isNull(14) ? nil : WallTime(Self.date(row.integer(14))), inSpool: row.integer(15) != 0)
         }
     }
 
@@ -56,7 +56,7 @@ extension Store {
             [
                 .blob(transfer.id.bytes), .text(transfer.source.rawValue), .text(transfer.stamp), .integer(Int64(transfer.digest.rawValue)),
                 .integer(transfer.isQueued ? 1 : 0), .integer(transfer.isTaken ? 1 : 0),
-                .integer(Self.milliseconds(transfer.expiresAt)), .blob(transfer.id.bytes),
+                .integer(Self.milliseconds(transfer.expiry.date)), .blob(transfer.id.bytes),
             ])
     }
 
@@ -69,7 +69,7 @@ extension Store {
             }
             return StoredTransfer(
                 id: try Self.wireID(row, 0), source: try Self.value(row, 1), stamp: row.text(2), digest: digest,
-                isQueued: row.integer(4) != 0, isTaken: row.integer(5) != 0, expiresAt: Self.date(row.integer(6)))
+                isQueued: row.integer(4) != 0, isTaken: row.integer(5) != 0, expiry: WallTime(Self.date(row.integer(6))))
         }
     }
 }

@@ -61,7 +61,6 @@ struct DecisionQueue: Sendable {
 
     private var waiting: Deque<Entry> = []
     private(set) var underWay: UnderWay?
-    private var commits: UInt64 = 0
 
     /// How many are not on disk yet.
     var count: Int { self.waiting.count + (self.underWay == nil ? 0 : 1) }
@@ -74,12 +73,9 @@ struct DecisionQueue: Sendable {
     /// The next one, unless one is being written.
     mutating func next() -> Entry? { self.underWay == nil ? self.waiting.popFirst() : nil }
 
-    mutating func begin(_ entry: Entry, _ outcome: DecisionOutcome, writing operations: [StoreOperation]) -> CommitID {
-        self.commits += 1
-        let id = CommitID(number: self.commits)
+    mutating func begin(_ entry: Entry, _ outcome: DecisionOutcome, writing operations: [StoreOperation], as id: CommitID) {
         let written = operations.lazy.compactMap { if case .putPeer(let peer) = $0 { peer } else { nil } }.first
         self.underWay = UnderWay(id: id, entry: entry, outcome: outcome, written: written)
-        return id
     }
 
     /// It is written, or is not to be; `nil` where that one is not under way.

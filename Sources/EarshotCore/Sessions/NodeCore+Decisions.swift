@@ -27,14 +27,15 @@ extension NodeCore {
                 self.release(entry.hold)
                 continue
             }
-            let id = self.decisions.begin(entry, outcome, writing: operations)
+            let id = self.nextCommit()
+            self.decisions.begin(entry, outcome, writing: operations, as: id)
             guard operations.isEmpty else { return self.emit(.commit(id, operations)) }
             self.committed(id, nil)
         }
     }
 
     mutating func committed(_ id: CommitID, _ error: EarshotError?) {
-        guard let ended = self.decisions.end(id) else { return }
+        guard !self.transferCommitted(id, error), let ended = self.decisions.end(id) else { return }
         if case .agreement(let invitation) = ended.outcome {
             self.invitations.setDeciding(invitation.id, false)
             if error != nil { _ = self.records[invitation.peerID]?.session.endAgreement() }

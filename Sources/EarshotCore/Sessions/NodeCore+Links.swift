@@ -51,8 +51,15 @@ extension NodeCore {
         case .streamAbort(let abort): self.streamAborted(abort, by: id)
         case .streamReroute(let reroute): self.streamRerouteCame(reroute, from: id)
         case .streamRerouted(let rerouted): self.streamRerouted(rerouted, by: id)
-        case .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
-            .resourceFrom, .streamData, .streamEnd, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach:
+        case .resourceOffer(let offer): self.resourceOffered(offer, by: id, on: link)
+        case .resourceAccept(let accept): self.resourceAccepted(accept, by: id)
+        case .resourceRefuse(let refuse): self.resourceRefused(refuse, by: id)
+        case .resourceEnd(let end): self.resourceEnded(end, by: id)
+        case .resourceDone(let resource): self.resourceDone(resource, by: id)
+        case .resourceCancel(let cancel): self.resourceCancelled(cancel, by: id)
+        case .resourceHave(let have): self.resourceHeld(have, by: id)
+        case .resourceFrom(let from): self.resourceGoesOn(from, by: id)
+        case .resourceChunk, .streamData, .streamEnd, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach:
             break
         }
     }

@@ -93,7 +93,7 @@ extension NodeCore {
     /// Has everything hear of a change that depends on it: messages, what is outside the core, and the rest of the core, in this order.
     mutating func spread(_ change: PeerChange, of id: PeerID) {
         self.messagesHear(change, of: id)
-        self.emit(.changed(id, change))
+        self.transfersHear(change, of: id)
         switch change {
         case .ended(let ending, let error):
             self.endStreams(of: id, by: ending, error)

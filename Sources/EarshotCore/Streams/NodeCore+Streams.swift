@@ -168,6 +168,8 @@ extension NodeCore {
         self.streams.finish()
         for acceptor in self.streams.acceptors { self.dismissAcceptor(acceptor.call, .stopping) }
         for id in self.streams.ids(.open) { self.abortStream(id, .stopping) }
+        self.endBodies()
+        if self.isStopping { self.stopTransfers() }
     }
 
     // MARK: Reports

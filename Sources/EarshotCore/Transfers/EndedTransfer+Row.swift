@@ -1,6 +1,3 @@
-import EarshotWire
-import FoundationEssentials
-
 extension EndedTransfer {
     /// Of a row that is about to go; `nil` where its sender may as well begin anew.
     package init?(_ row: Resource) {
@@ -12,6 +9,6 @@ extension EndedTransfer {
         // What has failed here may be tried again; what is not over does not lose its row.
         case .failed, .offered, .transferring, .paused: return nil
         }
-        self.init(id: row.id, peerID: row.peerID, error: error, message: message, endedAt: WallTime(row.completedAt ?? row.createdAt))
+        self.init(id: row.id, peerID: row.peerID, error: error, message: message, endedAt: row.completed ?? row.created)
     }
 }

@@ -1,5 +1,4 @@
 package import EarshotWire
-package import FoundationEssentials
 
 /// What an unfinished transfer needs beyond its row to go on after an interruption, also one of this process.
 package struct StoredTransfer: Sendable, Hashable, Identifiable {
@@ -26,11 +25,11 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
     /// Whether an incoming one was accepted.
     package var isTaken: Bool
     /// When it is given up if it does not go on; of one that is over: when the other side need not be told any more.
-    package var expiresAt: Date
+    package var expiry: WallTime
 
     package init(
         id: ResourceID, source: Source, stamp: String = "", digest: ResourceEnd.DigestAlgorithm = .xxh3, isQueued: Bool = false,
-        isTaken: Bool = false, expiresAt: Date
+        isTaken: Bool = false, expiry: WallTime
     ) {
         self.id = id
         self.source = source
@@ -38,7 +37,7 @@ package struct StoredTransfer: Sendable, Hashable, Identifiable {
         self.digest = digest
         self.isQueued = isQueued
         self.isTaken = isTaken
-        self.expiresAt = expiresAt
+        self.expiry = expiry
     }
 
     /// Whether it can go on from where it was interrupted.

@@ -1,5 +1,4 @@
 public import EarshotWire
-public import FoundationEssentials
 
 /// A file or a directory on its way from one peer to another, or arrived.
 public struct Resource: Sendable, Hashable, Identifiable {
@@ -57,19 +56,19 @@ public struct Resource: Sendable, Hashable, Identifiable {
     /// The same in words.
     public package(set) var errorMessage: String?
     /// When it was offered.
-    public let createdAt: Date
+    package let created: WallTime
     /// When it got its final state.
-    public package(set) var completedAt: Date?
+    package var completed: WallTime?
     /// Whether the content of an incoming, completed resource is still in the spool.
     public package(set) var inSpool: Bool
 
     /// Whether it was to be put into the directory of received files, and is not there: such a one says why it is still in the spool.
-    var isLeft: Bool { self.direction == .incoming && self.state == .completed && self.inSpool && self.error != nil }
+    package var isLeft: Bool { self.direction == .incoming && self.state == .completed && self.inSpool && self.error != nil }
 
     package init(
         id: ResourceID, direction: Direction, peerID: PeerID, peerName: String, name: String, kind: Kind, size: UInt64,
         transferred: UInt64 = 0, bytesPerSecond: UInt64 = 0, state: State, digest: String? = nil, path: String? = nil,
-        error: EarshotError.Code? = nil, errorMessage: String? = nil, createdAt: Date, completedAt: Date? = nil, inSpool: Bool = false
+        error: EarshotError.Code? = nil, errorMessage: String? = nil, created: WallTime, completed: WallTime? = nil, inSpool: Bool = false
     ) {
         self.id = id
         self.direction = direction
@@ -85,8 +84,18 @@ public struct Resource: Sendable, Hashable, Identifiable {
         self.path = path
         self.error = error
         self.errorMessage = errorMessage
-        self.createdAt = createdAt
-        self.completedAt = completedAt
+        self.created = created
+        self.completed = completed
         self.inSpool = inSpool
+    }
+}
+
+extension Resource.State {
+    /// Whether nothing will move any more.
+    package var isFinal: Bool {
+        switch self {
+        case .offered, .transferring, .paused: false
+        case .completed, .cancelled, .failed: true
+        }
     }
 }

@@ -1,0 +1,180 @@
+import EarshotCore
+import EarshotSafety
+import EarshotWire
+import FoundationEssentials
+import Logging
+import NIOCore
+
+/// What moves the bytes of resources, as the core has it do.
+extension Node {
+    // MARK: What there is to spend
+
+    /// For what this node keeps for itself.
+    var allowance: Spool.Allowance { Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve) }
+
+    /// For what a peer sends.
+    private func allowance(_ share: QuotaShare) -> Spool.Allowance {
+        Spool.Allowance(quota: self.configuration.quota, reserve: self.configuration.reserve, share: share)
+    }
+
+    /// Where received files go, as it is configured now.
+    private var destination: Publisher.Destination? {
+        guard let directory = self.configuration.receiveDirectory else { return nil }
+        let conflict: SafeDirectory.Conflict =
+            switch self.configuration.onNameConflict {
+            case .rename: .rename
+            case .overwrite: .overwrite
+            case .skip: .skip
+            }
+        return Publisher.Destination(directory: directory, conflict: conflict, reserve: self.configuration.reserve)
+    }
+
+    // MARK: Bytes
+
+    /// How much of a chunk stays charged to its peer until it is written.
+    func received(_ chunk: ResourceChunk, weight: Int, on connection: Connection) -> Int {
+        guard let mover = self.transferMovers[chunk.id], mover.peer == connection.peer.id,
+            mover.order(DownloadJob.Order.write(chunk.data.compacted, at: chunk.offset, weight: weight, connection))
+        else { return 0 }
+        return weight
+    }
+
+    // MARK: Effects
+
+    func carryOut(_ command: TransferCommand, for id: ResourceID) {
+        switch command {
+        case .open(let row, let source): self.beginUpload(row, source)
+        case .compare(let count): self.order(id, UploadJob.Order.compare(count))
+        case .send(let start, let end, let link):
+            if let connection = self.links[link] { self.order(id, UploadJob.Order.send(from: start, upTo: end, on: connection)) }
+        case .sendOverData(let offset):
+            guard let data = self.dataConnection(TransferID(id)) else { return self.handle(.transfer(id, .dataSent(to: offset))) }
+            self.order(id, UploadJob.Order.sendOverData(from: offset, data))
+        case .digest(let algorithm): self.order(id, UploadJob.Order.digest(algorithm))
+        case .checkRoom(let row, let share): self.checkRoom(row, share)
+        case .resume(let row, let share):
+            self.beginDownload(row)
+            self.order(id, DownloadJob.Order.resume(self.allowance(share)))
+        case .begin(_, let share): self.order(id, DownloadJob.Order.begin(self.allowance(share), self.destination))
+        case .receiveData: self.order(id, DownloadJob.Order.receive(self.dataConnection(TransferID(id))))
+        case .settle(let digest): self.order(id, DownloadJob.Order.settle(digest))
+        case .place(let row): self.place(row)
+        case .removeContent(let call): self.removeContent(of: id, for: call)
+        case .openData(let peer):
+            self.openData(TransferID(id), with: peer) { data in self.handle(.transfer(id, .dataOpened(data != nil))) }
+        case .closeData: self.closeData(TransferID(id))
+        case .look: if let mover = self.transferMovers[id] { self.handle(.transfer(id, .moved(to: mover.state.position))) }
+        case .stop(let isKept):
+            self.closeData(TransferID(id))
+            guard let mover = self.transferMovers.removeValue(forKey: id) else { return self.handle(.transfer(id, .stopped)) }
+            mover.stop(isKept: isKept)
+        case .discard(let source): self.discard(id, source)
+        }
+    }
+
+    private func order(_ id: ResourceID, _ order: UploadJob.Order) { _ = self.transferMovers[id]?.order(order) }
+
+    private func order(_ id: ResourceID, _ order: DownloadJob.Order) { _ = self.transferMovers[id]?.order(order) }
+
+    private func reporter(of id: ResourceID) -> @Sendable (TransferReport) -> Void {
+        { [input] report in input.yield(.core(.transfer(id, report))) }
+    }
+
+    private func beginUpload(_ row: Resource, _ source: StoredTransfer.Source) {
+        let (orders, continuation) = AsyncStream.makeStream(of: UploadJob.Order.self)
+        let state = TransferMoverState()
+        self.transferMovers[row.id] = TransferMover(peer: row.peerID, orders: .upload(continuation), state: state)
+        let job = UploadJob(row: row, source: source, spool: self.spool, state: state, report: self.reporter(of: row.id))
+        let opened = self.openedSources.removeValue(forKey: row.id)
+        self.spawn { await job.run(orders, opened) }
+    }
+
+    private func beginDownload(_ row: Resource) {
+        let (orders, continuation) = AsyncStream.makeStream(of: DownloadJob.Order.self)
+        let state = TransferMoverState()
+        self.transferMovers[row.id] = TransferMover(peer: row.peerID, orders: .download(continuation), state: state)
+        let job = DownloadJob(row: row, spool: self.spool, state: state, report: self.reporter(of: row.id))
+        self.spawn { await job.run(orders) }
+    }
+
+    private func checkRoom(_ row: Resource, _ share: QuotaShare) {
+        let (report, allowance, destination) = (self.reporter(of: row.id), self.allowance(share), self.destination)
+        self.spawn { [spool] in
+            do throws(EarshotError) {
+                try await spool.checkRoom(row, allowance, destination)
+                report(.room(nil))
+            } catch {
+                report(.room(TransferFailure(error, told: Refusal(error))))
+            }
+        }
+    }
+
+    private func removeContent(of id: ResourceID, for call: CallID?) {
+        // What its mover has saved is gone before the mover has stopped: it may be offered anew then.
+        if call == nil, self.transferMovers[id]?.order(DownloadJob.Order.removeContent) == true { return }
+        let report = self.reporter(of: id)
+        self.spawn { [spool] in
+            do throws(EarshotError) {
+                try await spool.remove(id)
+                report(.contentRemoved(for: call, nil))
+            } catch {
+                report(.contentRemoved(for: call, error))
+            }
+        }
+    }
+
+    private func discard(_ id: ResourceID, _ source: StoredTransfer.Source) {
+        switch source {
+        case .path, .body: self.openedSources[id] = nil
+        case .spool:
+            self.openedSources[id] = nil
+            self.spawn { [spool] in await spool.dropOutgoing(id) }
+        case .none: self.spawn { [spool] in await spool.abandon(id) }
+        }
+    }
+
+    // MARK: Putting in place
+
+    private func place(_ row: Resource) {
+        let report = self.reporter(of: row.id)
+        // Where none is configured any more, it stays where it is.
+        guard let destination = self.destination else { return report(.placed(.success(nil))) }
+        self.spawn { [spool] in report(.placed(await Self.place(row, from: spool, in: destination, isLeft: false))) }
+    }
+
+    /// What an earlier run has received and not put into the directory of received files, killed or because it could not: tried once more,
+    /// at the start. What that has left there half made goes first; the directory may be slow, so beside the rest.
+    func placeLeft(_ rows: [Resource]) {
+        let destination = self.destination
+        self.spawn { [input, spool, logger] in
+            let removed = await spool.publisher.removeLeftParts()
+            if removed > 0 {
+                logger.info("removed what an earlier run had not put in place", metadata: ["parts": "\(removed)"])
+            }
+            guard let destination else { return }
+            for row in rows {
+                let result = await Self.place(row, from: spool, in: destination, isLeft: true)
+                input.yield(.core(.transfer(row.id, .placed(result))))
+            }
+        }
+    }
+
+    /// From the spool into the directory of received files; gives where it is now.
+    private static func place(
+        _ row: Resource, from spool: Spool, in destination: Publisher.Destination, isLeft: Bool
+    ) async -> Result<String?, EarshotError> {
+        do throws(EarshotError) {
+            guard let name = try? SafeName(row.name) else { throw EarshotError(.nameRejected, "the name is not that of a file") }
+            let content = try await spool.content(row.id)
+            // The run before may have come as far as that, and no further.
+            let since = row.completedAt ?? .now
+            if isLeft, let found = try await spool.publisher.find(content, as: name, in: destination, since: since) {
+                return .success(found)
+            }
+            guard let path = try await spool.publisher.publish(content, as: name, destination) else { throw Publisher.taken(name) }
+            return .success(path)
+        } catch {
+            return .failure(error)
+        }
+    }
+}

@@ -1,0 +1,232 @@
+import EarshotWire
+import OrderedCollections
+
+/// Receiving resources: into the spool under this machine's own id, checked, then published there; the name is only metadata.
+extension NodeCore {
+    /// What a peer's transfers may hold of the quota.
+    func share(of peer: PeerID) -> QuotaShare { QuotaShare(of: peer, isTrusted: self.records[peer]?.trust == .trusted) }
+
+    // MARK: Beginning
+
+    /// Takes an offer: space for it first, or what is here of it from before, then the sender's go-ahead. A caller hears when there is space.
+    mutating func beginDownload(_ id: ResourceID, on link: LinkID, _ call: CallID? = nil) {
+        guard let before = self.transfers[id], before.isOpen, !before.hasMover else { return }
+        let hold = before.hold ?? self.hold(EarshotLimits.waitCharge)
+        let now = self.now.monotonic
+        _ = self.transfers.change(id) { download in
+            download.link = link
+            download.hasMover = true
+            download.download = DownloadStateMachine()
+            download.unrecordedSince = now
+            download.hold = hold
+            download.caller = call
+        }
+        self.limit(id, to: nil)
+        let hasTurn = before.row.kind == .file || self.transfers.beginList(id, of: before.peerID)
+        // A directory may wait for another one of that peer, and a person does not wait with it.
+        if !hasTurn { self.answerTaken(id) }
+        self.stepDownload(id) { download, _, _ in download.take(hasTurn: hasTurn) }
+    }
+
+    /// A caller that has accepted it hears how it stands.
+    private mutating func answerTaken(_ id: ResourceID) {
+        guard let call = self.transfers.change(id, { $0.caller.take() }) ?? nil, let row = self.transfers[id]?.row else { return }
+        self.answer(call, .resource(row))
+    }
+
+    /// The list of entries of a directory takes little memory from now on, or its mover has stopped: the next one of that peer may come.
+    mutating func endList(_ id: ResourceID) {
+        guard let next = self.transfers.endList(id) else { return }
+        self.stepDownload(next) { download, _, _ in download.turn() }
+    }
+
+    // MARK: Moving
+
+    /// The sender goes on from there.
+    mutating func resourceGoesOn(_ from: ResourceFrom, by peer: PeerID) {
+        guard let download = self.transfers[from.id], download.peerID == peer, download.row.direction == .incoming else { return }
+        if download.limit == .comparison { self.limit(from.id, to: nil) }
+        self.stepDownload(from.id) { $0.goes(on: from.offset, size: $1, window: $2) }
+    }
+
+    /// The sender has sent everything.
+    mutating func resourceEnded(_ end: ResourceEnd, by peer: PeerID) {
+        guard let download = self.transfers[end.id], download.peerID == peer, download.row.direction == .incoming else { return }
+        self.stepDownload(end.id) { download, _, _ in download.ended(ResourceDigest(end.algorithm, end.digest)) }
+    }
+
+    mutating func resourceWritten(_ id: ResourceID, to offset: UInt64) {
+        self.progressed(id, to: offset)
+        self.stepDownload(id) { $0.written(to: offset, size: $1, window: $2) }
+    }
+
+    mutating func downloadDataEnded(_ id: ResourceID, at offset: UInt64) {
+        self.progressed(id, to: offset)
+        self.moveElsewhere(id, false)
+        self.stepDownload(id) { $0.dataEnded(at: offset, size: $1, window: $2) }
+    }
+
+    /// Has a download take a step, which is told its size and how far its sender may be ahead.
+    mutating func stepDownload(
+        _ id: ResourceID, _ event: (inout DownloadStateMachine, UInt64, UInt64) -> DownloadStateMachine.Action
+    ) {
+        guard let download = self.transfers[id], download.isMoving, let link = download.link else { return }
+        let row = download.row
+        let isShared = self.transfers.count(of: row.peerID, .openIncoming) > 1
+        let window = isShared ? EarshotLimits.sharedResourceWindow : EarshotLimits.resourceWindow
+        let action = self.transfers.change(id) { event(&$0.download, row.size, window) }
+        switch action {
+        case .wait?, nil: break
+        case .resume?: self.emit(.transfer(id, .resume(row, self.share(of: row.peerID))))
+        case .tell(let held)?:
+            self.send(.resourceHave(ResourceHave(id: id, offset: held.count, digest: held.digest)), on: link)
+            self.limit(id, to: .comparison)
+        case .begin?: self.emit(.transfer(id, .begin(row, self.share(of: row.peerID))))
+        case .accept(let offset, let limit)?: self.accept(download, from: offset, upTo: limit, on: link)
+        case .widen(let offset, let limit)?:
+            self.send(.resourceAccept(ResourceAccept(id: id, offset: offset, limit: limit)), on: link)
+        case .receiveData?:
+            self.moveElsewhere(id, true)
+            self.emit(.transfer(id, .receiveData))
+        case .settle(let digest)?:
+            // From here on it is this machine's disk that takes its time, whatever becomes of the connection.
+            _ = self.transfers.change(id) { $0.isSettling = true }
+            self.limit(id, to: nil)
+            self.emit(.transfer(id, .settle(digest)))
+        }
+    }
+
+    private mutating func accept(_ download: TransferRecord, from offset: UInt64, upTo limit: UInt64, on link: LinkID) {
+        let (id, row) = (download.row.id, download.row)
+        if download.limit == nil {
+            self.progressed(id, to: offset)
+            self.limit(id, to: .movement(beyond: offset))
+        }
+        let accept = ResourceAccept(id: id, offset: offset, limit: limit)
+        self.send(.resourceAccept(accept), on: link)
+        self.emit(.transfer(id, accept.isForDataConnection(size: row.size) ? .openData(with: row.peerID) : .closeData))
+        self.answerTaken(id)
+    }
+
+    /// It cannot go on: its sender hears why, and nothing of it stays here.
+    mutating func downloadFailed(_ id: ResourceID, _ failure: TransferFailure) {
+        guard let download = self.transfers[id], download.isMoving else { return }
+        _ = self.transfers.change(id) { $0.placing = nil }
+        self.offeredInVain(download.peerID)
+        self.endTransfer(id, failure.error.code, failure.error.message, told: failure.told)
+    }
+
+    // MARK: Publishing
+
+    /// The content is whole and on disk; with the row on disk too, and the content where it belongs, the sender may be told.
+    mutating func downloadSettled(_ id: ResourceID, _ digest: String) {
+        // Ended while the disk was busy.
+        guard let download = self.transfers[id], download.isOpen else { return self.emit(.transfer(id, .removeContent(for: nil))) }
+        var row = download.row
+        row.digest = digest
+        row.inSpool = true
+        row.state = .completed
+        row.transferred = row.size
+        row.bytesPerSecond = 0
+        row.secondsLeft = nil
+        row.completed = self.now.wall
+        var kept = row
+        if self.settings.putsInPlace {
+            // So that the next start knows what this one was about to do, should it be killed before it is done.
+            kept.error = .unavailable
+            kept.errorMessage = "the daemon was stopped before it was put in place; it is still here: earshot file get"
+        }
+        self.commit(.received(row), [.putResource(kept), .removeTransfer(id)])
+    }
+
+    mutating func downloadKept(_ row: Resource, _ error: EarshotError?) {
+        let id = row.id
+        if let error {
+            // Where this machine's peer stops, the next start takes it up from here.
+            guard !self.isStopping else { return }
+            return self.removeContent(of: id, then: .failed(TransferFailure(error)))
+        }
+        guard let download = self.transfers[id], download.isOpen else {
+            // Cancelled while the disk was busy: the cancellation was told, so it holds.
+            self.emit(.transfer(id, .removeContent(for: nil)))
+            if let current = self.transfers[id]?.row { self.emit(.keepTransfers([.put(current, isNew: false)])) }
+            return
+        }
+        guard !self.isStopping else { return }
+        guard self.settings.putsInPlace else { return self.complete(row) }
+        _ = self.transfers.change(id) { $0.placing = row }
+        self.emit(.transfer(id, .place(row)))
+    }
+
+    /// It is in the directory of received files, or stays in the spool and says why.
+    mutating func downloadPlaced(_ id: ResourceID, _ result: Result<String?, EarshotError>) {
+        guard let transfer = self.transfers[id], var row = transfer.placing else { return }
+        let isLeft = !transfer.isOpen
+        switch result {
+        case .success(let path?):
+            row.path = path
+            row.inSpool = false
+        case .success(nil): break
+        case .failure(let error) where error.code == .conflict && !isLeft:
+            // The name was taken meanwhile, and nothing is to be replaced or renamed.
+            return self.removeContent(of: id, then: .failed(TransferFailure(error)))
+        case .failure(let error):
+            self.log(Notice(.error, "a received file stays in the spool", ["id": id, "error": error]))
+            row.error = error.code
+            row.errorMessage = "\(error.message); it is still here: earshot file get"
+        }
+        self.commit(.placed(row), [.putResource(row)])
+    }
+
+    mutating func placeKept(_ row: Resource, _ error: EarshotError?) {
+        if let error {
+            // The file is where it belongs; the store says that it is in the spool, where the next start looks for it.
+            self.log(Notice(.error, "cannot record where a received file is", ["id": row.id, "error": error]))
+        } else if !row.inSpool {
+            return self.removeContent(of: row.id, then: .placed(row))
+        }
+        self.placed(row)
+    }
+
+    /// Before anybody hears of what comes then.
+    private mutating func removeContent(of id: ResourceID, then removal: TransferRecord.Removal) {
+        _ = self.transfers.change(id) { $0.removal = removal }
+        self.emit(.transfer(id, .removeContent(for: nil)))
+    }
+
+    mutating func contentRemoved(_ id: ResourceID) {
+        guard let removal = self.transfers.change(id, { $0.removal.take() }) ?? nil else { return }
+        switch removal {
+        case .placed(let row): self.placed(row)
+        case .failed(let failure): self.downloadFailed(id, failure)
+        }
+    }
+
+    private mutating func placed(_ row: Resource) {
+        guard self.transfers[row.id]?.isOpen == false else { return self.complete(row) }
+        _ = self.transfers.change(row.id) { transfer in
+            transfer.row = row
+            transfer.placing = nil
+        }
+        if !row.inSpool { self.publish(.resourceFinished(row)) }
+    }
+
+    /// It is here, and where it belongs: that is on disk, and its sender may know.
+    private mutating func complete(_ row: Resource) {
+        guard let download = self.transfers[row.id], download.isOpen else { return }
+        let link = download.link
+        _ = self.transfers.change(row.id) { transfer in
+            transfer.row = row
+            transfer.stored = nil
+            transfer.link = nil
+            transfer.placing = nil
+        }
+        self.limit(row.id, to: nil)
+        self.emit(.transfer(row.id, .closeData))
+        self.publish(.resourceFinished(row))
+        self.forgetFinishedTransfers(endedBy: row.peerID)
+        // On another connection it is offered again, and answered then.
+        if let link, self.records[row.peerID]?.connection == link { self.send(.resourceDone(row.id), on: link) }
+        if download.hasMover { self.emit(.transfer(row.id, .stop(isKept: true))) }
+    }
+}

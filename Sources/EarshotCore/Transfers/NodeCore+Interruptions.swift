@@ -1,0 +1,133 @@
+import EarshotWire
+import OrderedCollections
+
+/// Transfers over lost connections and restarts: they pause on both sides, and go on from what the receiver has when both are back.
+///
+/// The sender offers a paused one again under its id. A receiver that holds the beginning says so, the sender compares that with its
+/// source, and both go on from there. Whatever moment a side was killed in, what counts is what lies on the receiver's disk. Of what
+/// cannot go on (a body that passed by) and of what was ended while the other side was away, the sender tells it when it is back; a
+/// receiver answers the offer that comes again.
+extension NodeCore {
+    // MARK: Pausing
+
+    /// The connection to a peer is gone: those of its transfers that `condition` takes wait for the next.
+    mutating func pauseTransfers(of peer: PeerID, where condition: (TransferRecord) -> Bool) {
+        for id in self.transfers.ids(of: peer, .open) where self.transfers[id].map(condition) == true { self.pauseTransfer(id) }
+    }
+
+    /// This machine's peer stops: what can go on does so after the next start.
+    mutating func stopTransfers() {
+        for id in self.transfers.ids(.open) {
+            guard let transfer = self.transfers[id] else { continue }
+            if transfer.stored?.isResumable == true {
+                self.pauseTransfer(id)
+            } else {
+                self.interruptTransfer(id, .cancelled, "the daemon stopped", isUntold: transfer.isOffered)
+            }
+        }
+    }
+
+    private mutating func pauseTransfer(_ id: ResourceID) {
+        guard let before = self.transfers[id], let stored = before.stored, !before.isSettling else { return }
+        _ = self.transfers.change(id) { $0.pendingOffer = nil }
+        guard stored.isResumable else {
+            // Not before anything was sent: there it may still begin.
+            guard before.link != nil else { return }
+            let reason = "the connection was lost; send it again, with --queue to have it go on by itself"
+            return self.interruptTransfer(id, .unavailable, reason, isUntold: before.isOffered)
+        }
+        // An offer that waits for a person here goes on waiting, and one that is interrupted already has its time.
+        guard before.link != nil else {
+            if before.row.direction == .outgoing, before.limit == nil { self.limit(id, to: .absence) }
+            return
+        }
+        let latest = self.now.wall + EarshotLimits.resourceResumeTime
+        _ = self.transfers.change(id) { $0.interrupt(until: latest) }
+        self.deadlines.cancel(.progress(id))
+        self.limit(id, to: .absence)
+        if let caller = self.transfers.change(id, { $0.caller.take() }) ?? nil { self.answer(caller, .failure(.transferOver)) }
+        guard let transfer = self.transfers[id] else { return }
+        self.keepTransfer(transfer)
+        if transfer.row.state == .paused { self.publish(.resourceProgress(transfer.row)) }
+        if before.hasMover { self.emit(.transfer(id, .stop(isKept: true))) }
+    }
+
+    // MARK: Going on
+
+    /// Both sides have named the session: what waits is offered (again), and what ended meanwhile is told.
+    mutating func resumeTransfers(of peer: PeerID) {
+        for id in self.transfers.ids(of: peer, .untold) {
+            guard let transfer = self.transfers[id] else { continue }
+            let row = transfer.row
+            let told = TransferFailure(EarshotError(row.error ?? .cancelled, row.errorMessage ?? "")).told
+            let isForgotten = transfer.stored.map { $0.expiry < self.now.wall } ?? true
+            guard isForgotten || self.tellEnd(of: id, told) else { continue }
+            _ = self.transfers.change(id) { $0.stored = nil }
+            self.emit(.keepTransfers([.removeTransfer(id)]))
+        }
+        self.startUploads(to: peer)
+    }
+
+    // MARK: Restarts
+
+    /// What an earlier run has kept: finished rows as they are, unfinished ones as interrupted where they can go on.
+    mutating func loadTransfers(_ loaded: [LoadedTransfer], _ ended: [EndedTransfer]) {
+        for end in ended where self.records[end.peerID]?.sessionID != nil { self.transfers.remember(end) }
+        for entry in loaded {
+            var record = TransferRecord(row: entry.row, stored: entry.stored)
+            // Whether it was is not known any more.
+            record.isOffered = entry.row.direction == .outgoing
+            if record.isOpen { self.takeUp(&record, held: entry.held) }
+            if let place = entry.place {
+                // Killed between putting it there and saying so.
+                record.row.path = place
+                record.row.inSpool = false
+                record.row.error = nil
+                record.row.errorMessage = nil
+                self.emit(.keepTransfers([.put(record.row, isNew: false)]))
+            }
+            self.transfers.put(record)
+        }
+    }
+
+    private mutating func takeUp(_ transfer: inout TransferRecord, held: UInt64?) {
+        let peer = self.records[transfer.peerID]
+        let isWanted = peer?.sessionID != nil || (transfer.stored?.isQueued == true && peer?.trust == .trusted)
+        guard let stored = transfer.stored, stored.isResumable, isWanted else {
+            transfer.row.state = .failed
+            transfer.row.error = .notConnected
+            transfer.row.errorMessage = "the daemon was restarted meanwhile; send it again"
+            transfer.row.completed = self.now.wall
+            // What a body has brought there before is of no use any more.
+            if transfer.stored?.source != .body || peer?.sessionID == nil { transfer.stored = nil }
+            let isOver = transfer.stored == nil
+            return self.emit(.keepTransfers([.put(transfer.row, isNew: false)] + (isOver ? [.removeTransfer(transfer.row.id)] : [])))
+        }
+        if transfer.row.state == .transferring {
+            // Killed on the way: its time of absence begins now.
+            transfer.stored?.expiry = max(stored.expiry, self.now.wall + EarshotLimits.resourceResumeTime)
+        }
+        if transfer.row.state == .transferring || stored.isTaken { transfer.row.state = .paused }
+        if transfer.row.direction == .incoming { transfer.row.transferred = held ?? 0 }
+    }
+
+    /// The limits of what was loaded, and what was not put in place, once this machine's peer works.
+    mutating func beginTransfers() {
+        for id in self.transfers.ids(.open) {
+            guard let transfer = self.transfers[id], transfer.limit == nil, !transfer.hasMover else { continue }
+            let isUndecided = transfer.row.direction == .incoming && !transfer.isTaken
+            let isNew = transfer.row.state == .offered && transfer.stored?.isQueued != true
+            self.limit(id, to: isUndecided ? .decision : isNew ? .reach : .absence)
+        }
+        // Meanwhile they can be neither fetched nor deleted.
+        let left = self.settings.putsInPlace ? self.transfers.all.map(\.row).filter(\.isLeft) : []
+        for row in left {
+            _ = self.transfers.change(row.id) { transfer in
+                transfer.placing = row
+                transfer.placing?.error = nil
+                transfer.placing?.errorMessage = nil
+            }
+        }
+        self.emit(.placeLeft(left))
+    }
+}

@@ -1,0 +1,160 @@
+import EarshotWire
+import OrderedCollections
+
+/// What peers offer: taken by the policy, or shown to a person; and what comes again because an earlier connection was lost.
+extension NodeCore {
+    mutating func resourceOffered(_ offer: ResourceOffer, by peer: PeerID, on link: LinkID) {
+        guard let sender = self.records[peer] else { return }
+        do throws(EarshotError) {
+            guard try self.check(offer, from: sender, on: link) else { return }
+        } catch {
+            let refusal = TransferFailure(error).told
+            self.send(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal)), on: link)
+            return self.log(Notice(.info, "refused a file", ["peer": peer, "reason": error]))
+        }
+        let isNew = self.transfers[offer.id] == nil
+        let row = Resource(
+            id: offer.id, direction: .incoming, peerID: peer, peerName: sender.name, name: offer.name,
+            kind: offer.resourceKind, size: offer.size, state: .offered, created: self.now.wall)
+        let isTaken = self.settings.policy.acceptResources == .session
+        let stored = StoredTransfer(
+            id: offer.id, source: .none, isTaken: isTaken, expiry: self.now.wall + EarshotLimits.resourceResumeTime)
+        self.release(self.transfers[offer.id]?.hold)
+        var record = TransferRecord(row: row, stored: stored)
+        record.hold = self.hold(EarshotLimits.waitCharge)
+        self.transfers.put(record)
+        self.keepTransfer(record, isNew: isNew)
+        self.publish(.resourceOffered(row))
+        if isTaken {
+            self.beginDownload(row.id, on: link)
+        } else {
+            self.limit(row.id, to: .decision)
+            self.emit(.transfer(row.id, .checkRoom(row, self.share(of: peer))))
+        }
+    }
+
+    /// Whether to take it as a new one; `false` where it is known, and has been answered or goes on.
+    private mutating func check(_ offer: ResourceOffer, from sender: PeerRecord, on link: LinkID) throws(EarshotError) -> Bool {
+        guard sender.sessionID == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
+        if let ended = self.transfers.ended(offer.id, of: sender.id) {
+            if let error = ended.error { throw EarshotError(error, ended.message) }
+            self.send(.resourceDone(offer.id), on: link)
+            return false
+        }
+        if self.offersInVain(sender.id, at: self.now.monotonic) {
+            throw EarshotError(.busy, "too many offers came to nothing; offer again in a while")
+        }
+        guard offer.isNameSafe else { throw EarshotError(.nameRejected, "the name is not that of a file") }
+        if let maximum = self.settings.maximumResourceSize, offer.size > maximum {
+            let error = EarshotError(.tooLarge, "it is larger than \(maximum) bytes")
+            if let known = self.transfers[offer.id], known.peerID == sender.id {
+                self.interruptTransfer(offer.id, error.code, error.message)
+            }
+            throw error
+        }
+        if let known = self.transfers[offer.id] {
+            guard known.peerID == sender.id, known.row.direction == .incoming, known.row.name == offer.name,
+                known.row.kind == offer.resourceKind
+            else { throw EarshotError(.conflict, "the transfer's id is taken") }
+            guard try self.offeredAgain(offer, known, on: link) else { return false }
+        }
+        let asks = self.settings.policy.acceptResources == .ask
+        let isBusy =
+            asks
+            ? self.transfers.count(of: sender.id, .waiting) >= EarshotLimits.waitingOffers
+            : self.transfers.count(of: sender.id, .taking) >= EarshotLimits.incomingTransfers
+        guard !isBusy, self.transfers.count(of: sender.id, .incomingMover) < EarshotLimits.incomingMovers else {
+            throw EarshotError(.busy, asks ? "too many offers wait for an answer" : "too many transfers at a time")
+        }
+        let kept = self.transfers.count(.kept)
+        guard kept < EarshotLimits.spooledResources else {
+            throw EarshotError(.noSpace, "\(kept) received files wait to be fetched already")
+        }
+        return true
+    }
+
+    /// An offer of a resource that is known here; whether it begins anew all the same.
+    /// - Throws: why it ended here.
+    private mutating func offeredAgain(_ offer: ResourceOffer, _ known: TransferRecord, on link: LinkID) throws(EarshotError) -> Bool {
+        guard !known.hasMover else {
+            // The last connection's has not stopped yet.
+            _ = self.transfers.change(offer.id) { $0.pendingOffer = TransferRecord.PendingOffer(offer: offer, link: link) }
+            return false
+        }
+        switch known.row.state {
+        case .completed:
+            self.send(.resourceDone(offer.id), on: link)
+            return false
+        case .cancelled: throw EarshotError(known.row.error ?? .cancelled, known.row.errorMessage ?? "it was cancelled")
+        // What has failed here (its time was over, the disk was full) may be tried again, if its sender still wants to.
+        case .failed: return true
+        case .offered, .transferring, .paused:
+            // Its source is another one by now; what is here of it, in another size, is dropped when it is taken.
+            _ = self.transfers.change(offer.id) { $0.row.size = offer.size }
+            if known.isTaken {
+                self.beginDownload(offer.id, on: link)
+            } else {
+                self.limit(offer.id, to: .decision)
+            }
+            return false
+        }
+    }
+
+    /// An offer that could not be taken now is not worth a person's attention.
+    mutating func offerChecked(_ id: ResourceID, _ failure: TransferFailure?) {
+        // Taken back before this had its turn, or taken.
+        guard let failure, let offer = self.transfers[id], offer.isWaiting else { return }
+        self.offeredInVain(offer.peerID)
+        self.endTransfer(id, failure.error.code, failure.error.message, told: failure.told)
+    }
+
+    // MARK: A person's answer
+
+    mutating func respond(to id: ResourceID, _ decision: Resource.Decision, _ call: CallID) throws(EarshotError) {
+        let record = try self.knownTransfer(id)
+        let row = record.row
+        guard row.direction == .incoming else { throw EarshotError(.conflict, "the resource \(id) was offered by this side") }
+        guard record.isWaiting else {
+            throw EarshotError(.conflict, "the resource \(id) waits for no answer: it is \(row.state.rawValue)")
+        }
+        switch decision {
+        case .accept:
+            guard self.transfers.count(of: row.peerID, .taking) < EarshotLimits.incomingTransfers else {
+                throw EarshotError(.busy, "\(EarshotLimits.incomingTransfers) files of \(row.peerName) are on their way; accept it later")
+            }
+            self.accept(id, from: row.peerID, call)
+        case .refuse:
+            _ = self.tellEnd(of: id, Refusal(code: .declined))
+            self.finishTransfer(id, .cancelled, EarshotError(.declined, "refused here"))
+            self.answer(call, .resource(self.transfers[id]?.row ?? row))
+        }
+    }
+
+    /// While its sender is away it waits as an interrupted one does, and is taken when it is offered again.
+    private mutating func accept(_ id: ResourceID, from peer: PeerID, _ call: CallID) {
+        let sender = self.records[peer]
+        let link = sender?.isAttached == true ? sender?.connection : nil
+        _ = self.transfers.change(id) { transfer in
+            transfer.stored?.isTaken = true
+            if link == nil { transfer.row.state = .paused }
+        }
+        guard let transfer = self.transfers[id] else { return }
+        self.keepTransfer(transfer)
+        guard let link else {
+            self.limit(id, to: .absence)
+            self.settleHold(of: id)
+            return self.answer(call, .resource(transfer.row))
+        }
+        self.beginDownload(id, on: link, call)
+    }
+}
+
+extension ResourceOffer {
+    /// What is offered, as the library calls it.
+    var resourceKind: Resource.Kind {
+        switch self.kind {
+        case .file: .file
+        case .directory: .directory
+        }
+    }
+}

@@ -1,0 +1,197 @@
+package import EarshotWire
+import OrderedCollections
+
+/// Listing resources, what persons and programs ask about them, and what movers and the disk report.
+extension NodeCore {
+    // MARK: What there is
+
+    /// Every transfer, running and finished, oldest first, as it is then.
+    package func resources(at now: MonotonicInstant) -> [Resource] { self.transfers.all.map { $0.shown(at: now) } }
+
+    /// - Throws: `not-found`.
+    package func resource(_ id: ResourceID, at now: MonotonicInstant) throws(EarshotError) -> Resource {
+        try self.knownTransfer(id).shown(at: now)
+    }
+
+    /// A received resource that is complete, and not just being put in place.
+    /// - Throws: `not-found`, `conflict`.
+    package func receivedResource(_ id: ResourceID) throws(EarshotError) -> Resource {
+        let transfer = try self.knownTransfer(id)
+        let row = transfer.row
+        guard row.direction == .incoming, row.state == .completed else {
+            throw EarshotError(.conflict, "the resource \(id) is not a received one that is complete")
+        }
+        guard transfer.placing == nil else { throw .isPlacing(id) }
+        return row
+    }
+
+    /// How many are not over, of one direction.
+    package func openTransfers(_ direction: Direction) -> Int {
+        self.transfers.count(direction == .incoming ? .openIncoming : .openOutgoing)
+    }
+
+    /// Of which the spool has content: complete ones that came in, and unfinished ones that go out from there.
+    package var spooled: (complete: [ResourceID], outgoing: [ResourceID]) {
+        let all = self.transfers.all
+        return (
+            all.filter { $0.row.inSpool && $0.row.state == .completed }.map(\.row.id),
+            all.filter { $0.isOpen && $0.stored?.source == .spool }.map(\.row.id)
+        )
+    }
+
+    func knownTransfer(_ id: ResourceID) throws(EarshotError) -> TransferRecord {
+        guard let transfer = self.transfers[id] else { throw EarshotError(.notFound, "there is no resource \(id)") }
+        return transfer
+    }
+
+    // MARK: Calls
+
+    mutating func take(_ request: ResourceRequest, _ call: CallID) {
+        do throws(EarshotError) {
+            switch request {
+            case .send(let drafts): self.send(drafts, call)
+            case .sendBody(let draft): self.sendBody(draft, call)
+            case .respond(let id, let decision): try self.respond(to: id, decision, call)
+            case .remove(let id): try self.removeResource(id, call)
+            case .dropContent(let id): try self.dropContent(id, call)
+            }
+        } catch {
+            self.answer(call, .failure(error))
+        }
+    }
+
+    /// Lets go of a received resource's content, and keeps its row: how fetching it ends.
+    private mutating func dropContent(_ id: ResourceID, _ call: CallID) throws(EarshotError) {
+        let transfer = try self.knownTransfer(id)
+        guard transfer.row.direction == .incoming, !transfer.isOpen, transfer.row.inSpool else { return self.answer(call, .done) }
+        guard transfer.placing == nil else { throw .isPlacing(id) }
+        guard !self.isStopping else { throw .stopping }
+        var dropped = transfer.row
+        dropped.inSpool = false
+        // The row first: content without a row is swept at the next start, a row without content would be a lie.
+        self.commit(.dropped(id, call), [.putResource(dropped)])
+    }
+
+    private mutating func removeResource(_ id: ResourceID, _ call: CallID) throws(EarshotError) {
+        let transfer = try self.knownTransfer(id)
+        guard transfer.placing == nil else { throw .isPlacing(id) }
+        guard !transfer.isOpen else {
+            self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
+            return self.answer(call, .resource(self.transfers[id]?.row ?? transfer.row))
+        }
+        guard !self.isStopping else { throw .stopping }
+        self.commit(.removed(transfer.row, call), self.removal(of: transfer))
+    }
+
+    // MARK: On disk
+
+    /// Has a row and what its transfer needs to go on written, where nobody waits for it.
+    mutating func keepTransfer(_ transfer: TransferRecord, isNew: Bool = false) {
+        self.emit(.keepTransfers([.put(transfer.row, isNew: isNew)] + (transfer.stored.map { [.putTransfer($0)] } ?? [])))
+    }
+
+    mutating func commit(_ commit: TransferCommit, _ operations: [StoreOperation]) {
+        let id = self.nextCommit()
+        self.transfers.begin(commit, as: id)
+        self.emit(.commit(id, operations))
+    }
+
+    /// `false` where it was of something else.
+    mutating func transferCommitted(_ id: CommitID, _ error: EarshotError?) -> Bool {
+        guard let commit = self.transfers.end(id) else { return false }
+        switch commit {
+        case .queued(let records, let call):
+            if let error {
+                for record in records { if let stored = record.stored { self.emit(.transfer(record.row.id, .discard(stored.source))) } }
+                self.answer(call, .failure(error))
+                return true
+            }
+            self.answer(call, .resources(records.map { self.beginUpload($0) }))
+        case .received(let row): self.downloadKept(row, error)
+        case .placed(let row): self.placeKept(row, error)
+        case .dropped(let id, let call):
+            if let error {
+                self.answer(call, .failure(error))
+                return true
+            }
+            _ = self.transfers.change(id) { $0.row.inSpool = false }
+            self.emit(.transfer(id, .removeContent(for: call)))
+        case .removed(let row, let call):
+            if let error {
+                self.answer(call, .failure(error))
+                return true
+            }
+            if let transfer = self.transfers[row.id] { self.forget(transfer) }
+            guard row.inSpool else {
+                self.answer(call, .done)
+                return true
+            }
+            self.emit(.transfer(row.id, .removeContent(for: call)))
+        }
+        return true
+    }
+
+    // MARK: Reports
+
+    /// Something has come of what moves its bytes.
+    mutating func transferReported(_ id: ResourceID, _ report: TransferReport) {
+        switch report {
+        case .stopped: return self.moverStopped(id)
+        case .contentRemoved(let call?, let error): return self.answer(call, error.map { .failure($0) } ?? .done)
+        default: break
+        }
+        // The next start takes up what is left.
+        guard !self.isStopping else { return }
+        switch report {
+        case .opened(let source): self.sourceOpened(id, source)
+        case .compared(let digest): self.stepUpload(id) { $0.compared(digest) }
+        case .sent(let offset): self.uploaded(id, to: offset)
+        case .dataSent(let offset):
+            self.progressed(id, to: offset)
+            self.moveElsewhere(id, false)
+        case .digested(let digest): self.sourceDigested(id, digest)
+        case .room(let failure): self.offerChecked(id, failure)
+        case .held(let held): self.stepDownload(id) { download, _, _ in download.held(held) }
+        case .began: self.stepDownload(id) { $0.began(size: $1, window: $2) }
+        case .listed(let bytes): if bytes <= EarshotLimits.shortTreeList { self.endList(id) }
+        case .written(let offset): self.resourceWritten(id, to: offset)
+        case .dataEnded(let offset): self.downloadDataEnded(id, at: offset)
+        case .settled(let digest): self.downloadSettled(id, digest)
+        case .placed(let result): self.downloadPlaced(id, result)
+        case .dataOpened(let stands): self.dataOpened(id, stands)
+        case .moved(let offset): if self.deadlines.contains(.progress(id)) { self.progressed(id, to: offset) }
+        case .failed(let failure): self.transferFailed(id, failure)
+        case .abandoned: self.abandonUpload(id)
+        case .contentRemoved: self.contentRemoved(id)
+        case .stopped: break
+        }
+    }
+
+    private mutating func uploaded(_ id: ResourceID, to offset: UInt64) {
+        guard let upload = self.transfers[id], upload.isMoving else { return }
+        self.progressed(id, to: offset)
+        self.stepUpload(id) { $0.sent(to: offset, of: upload.row.size) }
+    }
+
+    private mutating func dataOpened(_ id: ResourceID, _ stands: Bool) {
+        guard let transfer = self.transfers[id] else { return }
+        switch transfer.row.direction {
+        case .outgoing: self.stepUpload(id) { $0.dataOpened(stands) }
+        case .incoming: self.stepDownload(id) { $0.dataOpened(stands, size: $1, window: $2) }
+        }
+    }
+
+    private mutating func transferFailed(_ id: ResourceID, _ failure: TransferFailure) {
+        guard let transfer = self.transfers[id], transfer.isMoving else { return }
+        switch transfer.row.direction {
+        case .outgoing: self.endTransfer(id, failure.error.code, failure.error.message, told: failure.told)
+        case .incoming: self.downloadFailed(id, failure)
+        }
+    }
+}
+
+extension EarshotError {
+    fileprivate static func isPlacing(_ id: ResourceID) -> Self {
+        Self(.conflict, "the resource \(id) has arrived and is being put in place; try it again afterwards")
+    }
+}

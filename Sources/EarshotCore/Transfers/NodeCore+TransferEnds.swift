@@ -1,0 +1,194 @@
+import EarshotWire
+import OrderedCollections
+
+/// How transfers of both directions end, and what is remembered of that.
+extension NodeCore {
+    // MARK: Ending
+
+    /// Gives a transfer its final state and tells everyone here; whoever calls this tells the peer.
+    mutating func finishTransfer(_ id: ResourceID, _ state: Resource.State, _ error: EarshotError? = nil, isUntold: Bool = false) {
+        guard let before = self.transfers[id], before.isOpen else { return }
+        let now = self.now.wall
+        _ = self.transfers.change(id) { $0.end(state, error, at: now, isUntold: isUntold) }
+        guard let row = self.transfers[id]?.row else { return }
+        self.deadlines.cancel(.transfer(id))
+        self.deadlines.cancel(.progress(id))
+        self.emit(.transfer(id, .closeData))
+        self.emit(.keepTransfers([.put(row, isNew: false)] + (isUntold ? [] : [.removeTransfer(id)])))
+        self.publish(.resourceFinished(row))
+        if let caller = before.caller {
+            let isOver = row.direction == .incoming
+            self.answer(caller, isOver ? .failure(error ?? .transferOver) : .resource(row))
+        }
+        // One that was interrupted before has been told to stop already.
+        if before.hasMover, before.link != nil { self.emit(.transfer(id, .stop(isKept: false))) }
+        if !before.hasMover || before.row.direction == .outgoing, let stored = before.stored { self.discard(id, stored) }
+        self.settleHold(of: id)
+        self.forgetFinishedTransfers(endedBy: row.peerID)
+        if row.direction == .outgoing { self.startUploads(to: row.peerID) }
+    }
+
+    /// What an ended transfer leaves and nobody needs; a mover of an incoming one drops its own.
+    private mutating func discard(_ id: ResourceID, _ stored: StoredTransfer) {
+        guard stored.source != .none || stored.isTaken else { return }
+        self.emit(.transfer(id, .discard(stored.source)))
+    }
+
+    /// Ends a transfer that is not whole yet; one that is being put in place goes on to its end.
+    mutating func interruptTransfer(_ id: ResourceID, _ code: EarshotError.Code, _ message: String, isUntold: Bool = false) {
+        guard self.transfers[id]?.placing == nil else { return }
+        self.finishTransfer(id, code == .cancelled ? .cancelled : .failed, EarshotError(code, message), isUntold: isUntold)
+    }
+
+    /// Ends those of a peer's transfers that `condition` takes.
+    private mutating func interruptTransfers(of peer: PeerID, _ error: EarshotError, where condition: (TransferRecord) -> Bool) {
+        for id in self.transfers.ids(of: peer, .open) where self.transfers[id].map(condition) == true {
+            self.interruptTransfer(id, error.code, error.message)
+        }
+    }
+
+    /// Ends a transfer here, and has the other side told: now, or when it is back.
+    mutating func endTransfer(_ id: ResourceID, _ code: EarshotError.Code, _ message: String, told refusal: Refusal) {
+        guard let transfer = self.transfers[id], transfer.isOpen, transfer.placing == nil else { return }
+        let isTold = self.tellEnd(of: id, refusal)
+        self.interruptTransfer(id, code, message, isUntold: !isTold)
+    }
+
+    /// Tells the other side that a transfer has ended here; `false` where that has to wait until it is back.
+    mutating func tellEnd(of id: ResourceID, _ refusal: Refusal) -> Bool {
+        guard let transfer = self.transfers[id], let peer = self.records[transfer.peerID] else { return true }
+        let end = ResourceRefuse(id: id, refusal: refusal)
+        switch transfer.row.direction {
+        case .incoming:
+            // While it is away it need not be told: it offers again, and is refused then.
+            self.send(refusal.code == .cancelled ? .resourceCancel(end) : .resourceRefuse(end), on: peer.connection)
+            return true
+        case .outgoing:
+            guard transfer.isOffered else { return true }
+            guard peer.isAttached, let link = peer.connection, let session = peer.sessionID else {
+                // Without a session, nothing of it is left there.
+                return peer.sessionID == nil
+            }
+            // On a connection on which it was offered, the second offer is dropped; on another one it says what the cancel is about.
+            self.emit(.send(link, [.resourceOffer(transfer.offer(in: session)), .resourceCancel(end)]))
+            return true
+        }
+    }
+
+    /// Its mover has stopped; what came meanwhile is next.
+    mutating func moverStopped(_ id: ResourceID) {
+        self.endList(id)
+        let pending = self.transfers.change(id) { transfer in
+            defer { transfer.pendingOffer = nil }
+            transfer.hasMover = false
+            transfer.isSettling = false
+            return transfer.pendingOffer
+        }
+        guard let pending, let transfer = self.transfers[id] else { return }
+        // It ended while the mover of an interrupted one kept what was there.
+        if transfer.row.direction == .incoming, !transfer.isOpen, transfer.row.state != .completed {
+            self.emit(.transfer(id, .discard(.none)))
+        }
+        self.settleHold(of: id)
+        self.forgetFinishedTransfers(endedBy: transfer.peerID)
+        if let pending, self.records[transfer.peerID]?.connection == pending.link {
+            self.cause = pending.link
+            self.resourceOffered(pending.offer, by: transfer.peerID, on: pending.link)
+            self.cause = nil
+        }
+        if transfer.row.direction == .outgoing { self.startUploads(to: transfer.peerID) }
+    }
+
+    /// Its sender is charged for what waits here or moves.
+    mutating func settleHold(of id: ResourceID) {
+        guard let transfer = self.transfers[id], transfer.hold != nil, !transfer.hasMover, !transfer.isWaiting else { return }
+        self.release(transfer.hold)
+        _ = self.transfers.change(id) { $0.hold = nil }
+    }
+
+    // MARK: What is remembered
+
+    /// What is to be remembered of a row that goes; `nil` where its sender knows, or there is no session any more in which it could ask.
+    private func end(of transfer: TransferRecord) -> EndedTransfer? {
+        guard !transfer.isEndedByPeer, self.records[transfer.peerID]?.sessionID != nil else { return nil }
+        return EndedTransfer(transfer.row)
+    }
+
+    /// What removing a row changes in the store.
+    func removal(of transfer: TransferRecord) -> [StoreOperation] {
+        [.removeResource(transfer.row.id)] + (self.end(of: transfer).map { [.putEndedTransfer($0)] } ?? [])
+    }
+
+    /// Has the row go, and its end remembered as `removal` has it on disk.
+    mutating func forget(_ transfer: TransferRecord) {
+        let ended = self.end(of: transfer)
+        self.release(transfer.hold)
+        self.transfers.remove(transfer.row.id)
+        if let ended { self.transfers.remember(ended) }
+    }
+
+    /// The oldest rows without content go, so that their number is bounded: first those of a peer of which there are the most.
+    mutating func forgetFinishedTransfers(endedBy peer: PeerID) {
+        while let id = self.transfers.surplus(endedBy: peer), let transfer = self.transfers[id] {
+            self.emit(.keepTransfers([.remove(id, self.end(of: transfer))]))
+            self.forget(transfer)
+        }
+    }
+
+    // MARK: What the peer says
+
+    mutating func resourceRefused(_ refuse: ResourceRefuse, by peer: PeerID) {
+        guard let row = self.transfers[refuse.id]?.row, row.peerID == peer else { return }
+        let code = refuse.refusal.code.earshotCode
+        let words = refuse.refusal.explanation.isEmpty ? refuse.refusal.code.name : refuse.refusal.explanation
+        let message = code == .declined ? "\(row.peerName) declined it" : "\(row.peerName) did not take it: \(words)"
+        self.interruptTransfer(refuse.id, code, message)
+    }
+
+    mutating func resourceCancelled(_ cancel: ResourceRefuse, by peer: PeerID) {
+        guard let transfer = self.transfers[cancel.id], transfer.peerID == peer else { return }
+        if transfer.row.direction == .incoming, transfer.isOpen {
+            _ = self.transfers.change(cancel.id) { $0.isEndedByPeer = true }
+            self.offeredInVain(peer)
+        }
+        let code = cancel.refusal.code.earshotCode
+        let words = cancel.refusal.explanation.isEmpty || code == .cancelled ? "" : ": \(cancel.refusal.explanation)"
+        self.interruptTransfer(cancel.id, code, "\(transfer.row.peerName) cancelled it\(words)")
+    }
+
+    // MARK: What they depend on
+
+    /// A peer that transfers depend on has changed.
+    mutating func transfersHear(_ change: PeerChange, of peer: PeerID) {
+        switch change {
+        case .connected, .unreachable: break
+        case .sessionReplaced, .forgotten: self.transfers.forgetEnded(of: peer)
+        case .attached: self.resumeTransfers(of: peer)
+        case .ended(let ending, let error):
+            self.end(.transfers, of: peer, by: ending, error) { $0.stored?.isQueued != true }
+            self.end(.queuedTransfers, of: peer, by: ending, error) { $0.stored?.isQueued == true }
+        // Tried again, it would come to the same; what waits is not at fault.
+        case .refusedConnection(let explanation):
+            let error = EarshotError(.protocolViolation, "the connection was closed for a fault: \(explanation)")
+            self.interruptTransfers(of: peer, error) { $0.link != nil && !$0.isSettling }
+        case .withinReach:
+            // What is queued waits whatever becomes of an attempt to reach its peer.
+            if self.transfers.count(of: peer, .queued) > 0 { self.needed(.sessionForQueue, of: peer) }
+        }
+    }
+
+    private mutating func end(
+        _ dependent: Ending.Dependent, of peer: PeerID, by ending: Ending, _ error: EarshotError, where condition: (TransferRecord) -> Bool
+    ) {
+        switch ending.fate(of: dependent) {
+        case .stays: break
+        // What has waited for an invitation waits for the next one as it did.
+        case .waits: if ending == .connection { self.pauseTransfers(of: peer, where: condition) }
+        case .ends: self.interruptTransfers(of: peer, error, where: condition)
+        }
+    }
+}
+
+extension EarshotError {
+    static var transferOver: Self { Self(.cancelled, "the transfer has ended") }
+}

@@ -1,0 +1,83 @@
+import EarshotWire
+import OrderedCollections
+
+/// How far transfers are, and what may take only so long.
+extension NodeCore {
+    // MARK: Progress
+
+    /// Bytes have moved; told at most four times a second.
+    mutating func progressed(_ id: ResourceID, to offset: UInt64) {
+        let now = self.now.monotonic
+        guard self.transfers[id]?.isMoving == true, let due = self.transfers.change(id, { $0.progress(to: offset, at: now) }),
+            let transfer = self.transfers[id]
+        else { return }
+        if due.isDue { self.publish(.resourceProgress(transfer.row)) }
+        if due.isRecordDue { self.emit(.keepTransfers([.put(transfer.row, isNew: false)])) }
+    }
+
+    /// Its bytes move over a data connection from now on, or do not: how far it is then, is asked now and then.
+    mutating func moveElsewhere(_ id: ResourceID, _ moves: Bool) {
+        if moves {
+            self.set(.progress(id), after: EarshotLimits.progressInterval)
+        } else {
+            self.deadlines.cancel(.progress(id))
+        }
+    }
+
+    mutating func askProgress(_ id: ResourceID) {
+        guard self.transfers[id]?.isMoving == true else { return }
+        self.emit(.transfer(id, .look))
+        self.set(.progress(id), after: EarshotLimits.progressInterval)
+    }
+
+    // MARK: Limits of time
+
+    /// Has the transfer end with `timed-out` unless it gets to another limit, or to its end, in time; `nil` lets it take what it takes.
+    mutating func limit(_ id: ResourceID, to limit: TransferRecord.Limit?) {
+        self.deadlines.cancel(.transfer(id))
+        _ = self.transfers.change(id) { $0.limit = limit }
+        guard let limit, let transfer = self.transfers[id], transfer.isOpen else { return }
+        let reading: Duration = .seconds(Int64(clamping: transfer.row.size / EarshotLimits.resourceDoneRate))
+        let time: Duration =
+            switch limit {
+            case .reach: EarshotLimits.resourceReachTime
+            case .answer: EarshotLimits.resourceAnswerTime + reading
+            case .decision: EarshotLimits.offerTime
+            case .movement: EarshotLimits.resourceStallTime
+            case .comparison, .done: EarshotLimits.resourceDoneTime + reading
+            case .absence: max(.zero, (transfer.stored?.expiry ?? self.now.wall) - self.now.wall)
+            }
+        self.set(.transfer(id), after: time)
+    }
+
+    mutating func transferExpired(_ id: ResourceID) {
+        guard let transfer = self.transfers[id], let limit = transfer.limit, transfer.isOpen else { return }
+        let row = transfer.row
+        switch limit {
+        case .reach: self.timeOut(row, "\(row.peerName) could not be reached in time", told: "it took too long")
+        case .answer where self.isBehindDirectory(row): self.limit(id, to: .answer)
+        case .answer: self.timeOut(row, "\(row.peerName) has not answered the offer in time", told: "no answer in time")
+        case .decision: self.timeOut(row, "nobody answered the offer in time", told: "nobody answered the offer in time")
+        case .comparison: self.timeOut(row, "\(row.peerName) has not said from where to go on", told: "no answer in time")
+        case .movement(let beyond):
+            guard row.transferred == beyond else { return self.limit(id, to: .movement(beyond: row.transferred)) }
+            let words = "nothing has moved for \(EarshotLimits.resourceStallTime.components.seconds) s"
+            self.timeOut(row, words, told: words)
+        case .done: self.timeOut(row, "\(row.peerName) has not confirmed it in time; it may have arrived", told: "no confirmation in time")
+        case .absence: self.timeOut(row, "\(row.peerName) did not come back in time", told: "it was away for too long")
+        }
+    }
+
+    private mutating func timeOut(_ row: Resource, _ message: String, told: String) {
+        self.endTransfer(row.id, .timedOut, message, told: Refusal(code: .timedOut, explanation: told))
+    }
+
+    /// Whether the peer may leave a directory of this side's without an answer for now: another one moves.
+    private func isBehindDirectory(_ row: Resource) -> Bool {
+        guard row.kind == .directory else { return false }
+        return self.transfers.ids(of: row.peerID, .outgoingMover).contains { id in
+            guard id != row.id, let other = self.transfers[id] else { return false }
+            return other.row.kind == .directory && other.row.state == .transferring && other.isMoving
+        }
+    }
+}

@@ -1,0 +1,197 @@
+import EarshotWire
+import OrderedCollections
+
+/// How resources are sent: who asks for them, when their movers begin, and what the receiver makes of them.
+extension NodeCore {
+    // MARK: Beginning
+
+    /// Whether so many more may be queued.
+    /// - Throws: `no-space`.
+    package func checkQueue(adding count: Int) throws(EarshotError) {
+        let waiting = self.transfers.count(.openOutgoing)
+        guard waiting + count <= EarshotLimits.queuedResources else {
+            throw EarshotError(.noSpace, "\(waiting) files wait for their receivers already; try again later")
+        }
+    }
+
+    /// Queued ones are on disk before they begin, all of them or none.
+    mutating func send(_ drafts: [ResourceDraft], _ call: CallID) {
+        guard !self.isStopping else { return self.answer(call, .failure(.stopping)) }
+        let records = drafts.map(self.record)
+        guard drafts.contains(where: \.isQueued) else {
+            for record in records { self.keepTransfer(record, isNew: true) }
+            return self.answer(call, .resources(records.map { self.beginUpload($0) }))
+        }
+        let operations = records.flatMap { record in
+            [StoreOperation.putResource(record.row)] + (record.stored.map { [.putTransfer($0)] } ?? [])
+        }
+        self.commit(.queued(records, call), operations)
+    }
+
+    /// The caller brings the bytes, and hears how it ended.
+    mutating func sendBody(_ draft: ResourceDraft, _ call: CallID) {
+        guard !self.isStopping, !self.streams.isOver else { return self.answer(call, .failure(.stopping)) }
+        var record = self.record(draft)
+        record.caller = call
+        self.keepTransfer(record, isNew: true)
+        _ = self.beginUpload(record)
+    }
+
+    private func record(_ draft: ResourceDraft) -> TransferRecord {
+        let row = Resource(
+            id: draft.id, direction: .outgoing, peerID: draft.peer, peerName: self.records[draft.peer]?.name ?? draft.peer.description,
+            name: draft.name, kind: draft.kind, size: draft.size, state: .offered, path: draft.path, created: self.now.wall)
+        let patience = draft.isQueued ? self.settings.outboxAge : EarshotLimits.resourceResumeTime
+        let algorithm: ResourceEnd.DigestAlgorithm =
+            switch draft.digest {
+            case .xxh3: .xxh3
+            case .sha256: .sha256
+            }
+        let stored = StoredTransfer(
+            id: draft.id, source: draft.source, stamp: draft.stamp, digest: algorithm, isQueued: draft.isQueued,
+            expiry: self.now.wall + patience)
+        return TransferRecord(row: row, stored: stored)
+    }
+
+    /// Its row as it is when it has begun, or waits to.
+    mutating func beginUpload(_ record: TransferRecord) -> Resource {
+        let (id, peer) = (record.row.id, record.row.peerID)
+        let isQueued = record.stored?.isQueued == true
+        self.transfers.put(record)
+        let facts = self.records[peer]?.facts
+        if isQueued, facts?.session == nil, facts?.trust != .trusted {
+            // What it was to wait for has ended while the disk was busy.
+            self.finishTransfer(id, .failed, EarshotError(.notConnected, "the session has ended"))
+            return self.transfers[id]?.row ?? record.row
+        }
+        if facts?.isAttached != true { self.limit(id, to: isQueued ? .absence : .reach) }
+        self.startUploads(to: peer)
+        self.needed(.sessionForQueue, of: peer)
+        self.needed(.connection(now: false), of: peer)
+        return record.row
+    }
+
+    /// Has what waits for this peer begin or go on, as far as it is there and does not have its hands full.
+    mutating func startUploads(to peer: PeerID) {
+        guard !self.isStopping, let record = self.records[peer], record.isAttached, let link = record.connection else { return }
+        var running = self.transfers.count(of: peer, .outgoingMover)
+        for id in self.transfers.ids(of: peer, .openOutgoing) {
+            guard let upload = self.transfers[id], !upload.hasMover, upload.link == nil, let stored = upload.stored else { continue }
+            // One that waits for its turn waits for as long as others take.
+            if upload.limit != nil { self.limit(id, to: nil) }
+            guard running < EarshotLimits.outgoingTransfers else { continue }
+            running += 1
+            let now = self.now.monotonic
+            _ = self.transfers.change(id) { upload in
+                upload.link = link
+                upload.hasMover = true
+                upload.upload = UploadStateMachine()
+                upload.unrecordedSince = now
+            }
+            self.emit(.transfer(id, .open(upload.row, stored.source)))
+        }
+    }
+
+    /// Its source is open: it is offered. One that is not what it was when it was last looked at is offered with its present size, and sent
+    /// from its beginning.
+    mutating func sourceOpened(_ id: ResourceID, _ source: OpenedSource?) {
+        guard let before = self.transfers[id], before.isMoving, let link = before.link,
+            let session = self.records[before.peerID]?.sessionID
+        else { return }
+        let isChanged = source.map { $0.stamp != before.stored?.stamp } ?? false
+        let offer = self.transfers.change(id) { upload in
+            if isChanged, let source {
+                upload.stored?.stamp = source.stamp
+                upload.row.size = source.size
+                upload.row.transferred = 0
+            }
+            upload.isOffered = true
+            upload.upload.opened(isChanged: isChanged)
+            return upload.offer(in: session)
+        }
+        if isChanged, let upload = self.transfers[id] {
+            self.log(Notice(.info, "the source of a transfer has changed", ["id": id]))
+            self.keepTransfer(upload)
+        }
+        if let offer { self.send(.resourceOffer(offer), on: link) }
+        self.limit(id, to: .answer)
+    }
+
+    // MARK: Moving
+
+    /// The receiver takes it, or says how far it is.
+    mutating func resourceAccepted(_ accept: ResourceAccept, by peer: PeerID) {
+        guard let upload = self.transfers[accept.id], upload.peerID == peer, upload.row.direction == .outgoing, upload.isMoving,
+            accept.offset <= accept.limit
+        else { return }
+        if upload.upload.isOffered {
+            self.limit(accept.id, to: .movement(beyond: accept.offset))
+            self.progressed(accept.id, to: accept.offset)
+        }
+        self.stepUpload(accept.id) { $0.accepted(from: accept.offset, upTo: accept.limit, of: upload.row.size) }
+    }
+
+    /// The receiver has published it.
+    mutating func resourceDone(_ id: ResourceID, by peer: PeerID) {
+        guard let upload = self.transfers[id], upload.peerID == peer, upload.row.direction == .outgoing else { return }
+        self.stepUpload(id) { $0.done() }
+    }
+
+    /// The receiver holds its beginning from an earlier connection.
+    mutating func resourceHeld(_ have: ResourceHave, by peer: PeerID) {
+        guard let upload = self.transfers[have.id], upload.peerID == peer, upload.row.direction == .outgoing else { return }
+        self.stepUpload(have.id) { $0.held(have.offset, have.digest) }
+    }
+
+    mutating func stepUpload(_ id: ResourceID, _ event: (inout UploadStateMachine) -> UploadStateMachine.Action) {
+        guard let upload = self.transfers[id], upload.isMoving, let link = upload.link, let algorithm = upload.stored?.digest,
+            let action = self.transfers.change(id, { event(&$0.upload) })
+        else { return }
+        switch action {
+        case .wait: break
+        case .compare(let count):
+            self.limit(id, to: .comparison)
+            self.emit(.transfer(id, .compare(count)))
+        case .goOn(let offset):
+            self.send(.resourceFrom(ResourceFrom(id: id, offset: offset)), on: link)
+            self.limit(id, to: .answer)
+        case .send(let start, let end):
+            self.moveElsewhere(id, false)
+            self.emit(.transfer(id, .send(from: start, upTo: end, on: link)))
+        case .openData: self.emit(.transfer(id, .openData(with: upload.peerID)))
+        case .sendOverData(let offset):
+            self.moveElsewhere(id, true)
+            self.emit(.transfer(id, .sendOverData(from: offset)))
+        case .digest:
+            self.moveElsewhere(id, false)
+            self.emit(.transfer(id, .digest(algorithm)))
+        case .complete: self.finishTransfer(id, .completed)
+        }
+    }
+
+    mutating func sourceDigested(_ id: ResourceID, _ digest: [UInt8]) {
+        guard let upload = self.transfers[id], upload.isMoving, let algorithm = upload.stored?.digest,
+            self.transfers.change(id, { $0.upload.digested() }) == true
+        else { return }
+        self.limit(id, to: .done)
+        _ = self.transfers.change(id) { $0.row.digest = ResourceDigest(algorithm, digest).text }
+        self.send(.resourceEnd(ResourceEnd(id: id, algorithm: algorithm, digest: digest)), on: upload.link)
+    }
+
+    // MARK: Ending
+
+    /// The daemon is about to stop, and callers that send bodies are to know now: their connections would hold the stop up.
+    mutating func endBodies() {
+        for id in self.transfers.ids(.openOutgoing) where self.transfers[id]?.stored?.source == .body {
+            self.endTransfer(id, EarshotError.stopping.code, EarshotError.stopping.message, told: TransferFailure(.stopping).told)
+        }
+    }
+
+    /// The caller that wanted it sent has gone.
+    mutating func abandonUpload(_ id: ResourceID) {
+        guard let row = self.transfers[id]?.row else { return }
+        self.endTransfer(
+            id, .cancelled, "the body was cut off after \(row.transferred) of \(row.size) bytes",
+            told: Refusal(code: .cancelled, explanation: "its sender has gone"))
+    }
+}

@@ -1,0 +1,85 @@
+import EarshotWire
+
+/// Every transfer of both directions that is not over, those of which the content is here, and the last ones that are over; what is remembered
+/// of others whose rows are gone; and what of them is on its way to the disk.
+struct TransferTable: Sendable {
+    private var records = PeerTable<ResourceID, TransferRecord>()
+    /// Whose list of entries is received.
+    private var lists = TreeListTurns()
+    /// How transfers of peers' present sessions ended whose rows are gone.
+    private var ended: [PeerID: EndedTransfers] = [:]
+    private var commits: [CommitID: TransferCommit] = [:]
+
+    subscript(id: ResourceID) -> TransferRecord? { self.records[id] }
+
+    /// The oldest first. Costs as much as there are: for listing.
+    var all: [TransferRecord] { self.records.values }
+
+    /// Those of one kind, the oldest first.
+    func ids(_ facet: TransferRecord.Facets) -> [ResourceID] { self.records.ids(facet) }
+    func ids(of peer: PeerID, _ facet: TransferRecord.Facets) -> [ResourceID] { self.records.ids(of: peer, facet) }
+    func count(_ facet: TransferRecord.Facets) -> Int { self.records.count(facet) }
+    func count(of peer: PeerID, _ facet: TransferRecord.Facets) -> Int { self.records.count(of: peer, facet) }
+
+    // MARK: Transfers
+
+    mutating func put(_ record: TransferRecord) { self.records[record.row.id] = record }
+
+    mutating func remove(_ id: ResourceID) { self.records[id] = nil }
+
+    /// Changes one, where there is such a one.
+    mutating func change<Result>(_ id: ResourceID, _ body: (inout TransferRecord) -> Result) -> Result? {
+        guard var record = self.records[id] else { return nil }
+        let result = body(&record)
+        self.records[id] = record
+        return result
+    }
+
+    /// Which finished one is not listed any longer, after one of that peer's has ended.
+    mutating func surplus(endedBy peer: PeerID) -> ResourceID? {
+        self.records.surplus(beyond: EarshotLimits.finishedTransfers, endedBy: peer)
+    }
+
+    // MARK: Lists of entries
+
+    /// Whether a directory's list may come now.
+    mutating func beginList(_ id: ResourceID, of peer: PeerID) -> Bool { self.lists.begin(id, of: peer) }
+
+    /// A directory's list takes little memory from now on, or its transfer has stopped; gives which one comes next.
+    mutating func endList(_ id: ResourceID) -> ResourceID? { self.lists.end(id) }
+
+    // MARK: What is remembered
+
+    func ended(_ id: ResourceID, of peer: PeerID) -> EndedTransfer? { self.ended[peer]?[id] }
+
+    func endedCount(of peer: PeerID) -> Int { self.ended[peer]?.count ?? 0 }
+
+    /// Of how many peers something is remembered.
+    var endedPeers: Int { self.ended.count }
+
+    mutating func remember(_ end: EndedTransfer) { self.ended[end.peerID, default: EndedTransfers()].remember(end) }
+
+    mutating func forgetEnded(of peer: PeerID) { self.ended[peer] = nil }
+
+    // MARK: On their way to the disk
+
+    var commitCount: Int { self.commits.count }
+
+    mutating func begin(_ commit: TransferCommit, as id: CommitID) { self.commits[id] = commit }
+
+    mutating func end(_ id: CommitID) -> TransferCommit? { self.commits.removeValue(forKey: id) }
+}
+
+/// What depends on rows of transfers being on disk.
+enum TransferCommit: Sendable {
+    /// These are queued.
+    case queued([TransferRecord], CallID)
+    /// It is whole, and may be put where it belongs; its row as it will be then.
+    case received(Resource)
+    /// Where it is now.
+    case placed(Resource)
+    /// Its content is to go.
+    case dropped(ResourceID, CallID)
+    /// Its row is to go.
+    case removed(Resource, CallID)
+}
