@@ -42,6 +42,14 @@ extension NodeCore {
         package var incomingStreams = 0
         package var movingStreams = 0
         package var streamAcceptors = 0
+        package var openTransfers = 0
+        package var finishedTransfers = 0
+        /// Of one peer, the most.
+        package var waitingOffers = 0
+        package var incomingMovers = 0
+        package var outgoingMovers = 0
+        /// Changes of rows that a caller or a peer waits for.
+        package var transferCommits = 0
     }
 
     package var figures: Figures {
@@ -65,6 +73,9 @@ extension NodeCore {
         figures.openStreams = self.streams.count(.open)
         figures.closedStreams = self.streams.count(.finished)
         figures.streamAcceptors = self.streams.acceptors.count
+        figures.openTransfers = self.transfers.count(.open)
+        figures.finishedTransfers = self.transfers.count(.finished)
+        figures.transferCommits = self.transfers.commitCount
         for record in self.records.values {
             figures.sightings += record.presence.sightings.count
             figures.mostSightings = max(figures.mostSightings, record.presence.sightings.count)
@@ -72,6 +83,9 @@ extension NodeCore {
             figures.outgoingStreams = max(figures.outgoingStreams, self.streams.count(of: record.id, .openOutgoing))
             figures.incomingStreams = max(figures.incomingStreams, self.streams.count(of: record.id, .openIncoming))
             figures.movingStreams = max(figures.movingStreams, self.streams.count(of: record.id, .opensData))
+            figures.waitingOffers = max(figures.waitingOffers, self.transfers.count(of: record.id, .waiting))
+            figures.incomingMovers = max(figures.incomingMovers, self.transfers.count(of: record.id, .incomingMover))
+            figures.outgoingMovers = max(figures.outgoingMovers, self.transfers.count(of: record.id, .outgoingMover))
             if record.session.agreement != nil { figures.agreements += 1 }
             if record.session.isAcceptanceDue { figures.dueAcceptances += 1 }
         }

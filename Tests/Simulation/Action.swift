@@ -60,6 +60,14 @@ package struct Action: Sendable, Hashable {
         case again
         /// PERSON COUNT: the oldest ones
         case readMessages = "read-messages"
+        /// PERSON PEER SIZE MODE: by its path, queued, as a body, as a directory, or kept first
+        case sendFile = "send-file"
+        /// PERSON RESOURCE DECISION
+        case answerFile = "answer-file"
+        /// PERSON RESOURCE HOW: cancels or deletes it, lets go of its content, or its caller goes
+        case removeFile = "remove-file"
+        /// PERSON RESOURCE SIZE: the source is another one
+        case changeFile = "change-file"
 
         // Machines
         /// MACHINE EFFECTS MILLISECONDS: stops after so many effects of its next input, and starts again
@@ -119,8 +127,10 @@ package struct Action: Sendable, Hashable {
                 .jump, .shut, .halve, .discovery, .hangUp, .accept, .gone, .finish, .read:
                 2
             case .reset, .cut: 1
-            case .settings, .ask, .need, .crash, .disk, .part, .see, .lose, .approach, .write, .abort: 3
-            case .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open, .acceptNext, .flood: 4
+            case .answerFile, .removeFile, .changeFile, .settings, .ask, .need, .crash, .disk, .part, .see, .lose, .approach, .write,
+                .abort:
+                3
+            case .sendFile, .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open, .acceptNext, .flood: 4
             case .trust, .send: 5
             }
         }
@@ -130,7 +140,7 @@ package struct Action: Sendable, Hashable {
             switch self {
             case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
                 .need, .move, .moved, .send, .again, .readMessages, .see, .lose, .forget, .discovery, .open, .accept, .acceptNext, .gone,
-                .write, .finish, .read, .abort:
+                .write, .finish, .read, .abort, .sendFile, .answerFile, .removeFile, .changeFile:
                 true
             case .crash, .restart, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .cut, .approach, .say, .forge, .swarm,
                 .flood, .hangUp:

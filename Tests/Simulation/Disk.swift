@@ -15,8 +15,8 @@ struct Disk: Sendable {
     var mode: Mode?
     /// Until when that lasts.
     var modeEnd: Instant = .zero
-    /// Not committed yet, in their order.
-    var pending: [(commit: CommitID, operations: [StoreOperation])] = []
+    /// Not committed yet, in their order; without a name where nobody waits for it.
+    var pending: [(commit: CommitID?, operations: [StoreOperation])] = []
     /// Of whom memory may have what could not be written, until that is tried again: the core notes some things in passing.
     private(set) var unkeptPeers: OrderedSet<PeerID> = []
     private(set) var unkeptSessions: OrderedSet<PeerID> = []

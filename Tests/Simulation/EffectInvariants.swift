@@ -28,8 +28,8 @@ extension World {
             guard let peer = self.checkLink(link, of: machine, effect, input) else { return }
             if self.isBlocked(peer, by: machine) { self.fail(.blocked, "\(machine) sends a blocked peer messages") }
         case .stream(let stream, let command): self.check(command, for: stream, of: machine, effect, input)
-        case .flushSoon, .keep, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .log, .dataPath, .transfer, .keepTransfers,
-            .placeLeft:
+        case .transfer(let resource, let command): self.check(command, for: resource, of: machine, effect, input)
+        case .flushSoon, .keep, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .log, .dataPath, .keepTransfers, .placeLeft:
             break
         }
     }
@@ -106,11 +106,13 @@ extension World {
         case .invite(let invite): self.invitationIDs.append(invite.id)
         case .sessionResume(let session), .sessionEnd(let session): self.sessionIDs.append(session)
         case .streamOpen(let open): self.streamIDs.append(open.id)
+        case .resourceOffer(let offer): self.resourceIDs.append(offer.id)
         default: return
         }
         if self.invitationIDs.count > 16 { self.invitationIDs.removeFirst() }
         if self.sessionIDs.count > 16 { self.sessionIDs.removeFirst() }
         if self.streamIDs.count > 16 { self.streamIDs.removeFirst() }
+        if self.resourceIDs.count > 16 { self.resourceIDs.removeFirst() }
     }
 
     // MARK: What callers are told
@@ -162,6 +164,7 @@ extension World {
             (.endVerification(_, mismatch: false), .verification):
             break
         case (.stream(let request), _): self.check(answer, to: request, of: machine)
+        case (.resource(let request), _): self.check(answer, to: request, of: machine)
         default: self.fail(.answers, "\(machine) answers \(open.command) with \(answer)")
         }
     }
@@ -184,7 +187,11 @@ extension World {
             self.note(stream, at: machine)
             peer = stream.peerID
         case .messagesReceived(let messages): return self.checkReceived(messages, at: machine)
-        case .resourceOffered(let row), .resourceProgress(let row), .resourceFinished(let row): peer = row.peerID
+        case .resourceOffered(let row), .resourceProgress(let row), .resourceFinished(let row):
+            self.note(event, row, at: machine)
+            // What has become of a person's own is told.
+            if row.direction == .outgoing { return }
+            peer = row.peerID
         case .liveMessages, .messageStatuses, .discoveryChanged: return
         }
         guard self.isBlocked(peer, by: machine) else { return }

@@ -23,7 +23,8 @@ extension World {
             // A clock that was set makes the shown end another one than that by which it ends: a day of grace.
             let overdue = core.invitations(all: false).first { own.skew == .zero && $0.end + .seconds(2) < wall }
             if let overdue { return self.fail(.deadlines, "\(machine) still has \(overdue), whose time is over") }
-            self.checkTransfers(of: machine)
+            self.checkDataPaths(of: machine)
+            self.checkResources(of: machine, core)
             for other in 0..<machine { self.checkPair(machine, other) }
             for other in 0..<self.schedule.honest where other != machine { self.checkStreams(machine, other) }
         }
@@ -49,10 +50,10 @@ extension World {
         self.checkMessages(from: other, to: one)
     }
 
-    private mutating func checkTransfers(of machine: Int) {
+    private mutating func checkDataPaths(of machine: Int) {
         for (attempt, hearer) in self.machines[machine].data.hearers {
             guard hearer.isTold else { return self.fail(.dataPaths, "\(machine) is never told what has become of \(attempt)") }
-            guard let connection = hearer.connection, hearer.stream == nil else { continue }
+            guard let connection = hearer.connection, hearer.stream == nil, hearer.resource == nil else { continue }
             let users = self.dataConnections[connection].users
             if users.count != 2 { self.fail(.dataPaths, "\(hearer.transfer) is on a connection that \(users) alone use") }
         }

@@ -5,7 +5,7 @@ import NIOCore
 /// What hostile peers say of streams.
 extension World {
     /// Their session with whoever is at the other end, where there is one, or any other.
-    private func session(on link: Int, _ side: Int, _ random: inout SplitMix64) -> SessionID {
+    func session(on link: Int, _ side: Int, _ random: inout SplitMix64) -> SessionID {
         let far = self.links[link].ends[1 - side].machine
         let own = self.machines[far].core?.facts(of: self.links[link].ends[side].id)?.session
         return own.flatMap { random.chance(80) ? $0 : nil } ?? self.anySession(&random)

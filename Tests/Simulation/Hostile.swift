@@ -120,6 +120,8 @@ extension World {
             }
         case .streamOpen, .streamAccept, .streamEnd, .streamReroute, .streamRerouted:
             answers = self.streamAnswers(to: frame, on: link, side, &random)
+        case .resourceOffer, .resourceAccept, .resourceHave, .resourceFrom, .resourceEnd:
+            answers = self.resourceAnswers(to: frame, &random)
         default: answers = random.chance(5) ? [self.anyFrame(to: link, side, &random)] : []
         }
         for answer in answers { self.say(answer, on: link, side) }
@@ -171,9 +173,8 @@ extension World {
             let outcome = random.one(of: [MessageReceipt.Outcome.delivered, .noted])
             return .messageReceipts([MessageReceipt(id: MessageID(high: 0, low: small), outcome: outcome)])
         case 22:
-            return .resourceOffer(
-                ResourceOffer(session: self.anySession(&random), id: ResourceID(high: 0, low: small), kind: .file, size: small, name: "a"))
-        case 23: return .resourceCancel(ResourceRefuse(id: ResourceID(high: 0, low: small), refusal: refusal))
+            return .resourceOffer(self.anyOffer(to: link, side, &random))
+        case 23: return self.anyResourceFrame(&random)
         case 24, 25: return self.anyStreamFrame(to: link, side, &random)
         case 26: return .ping(small)
         case 27: return random.chance(20) ? .pong(small) : .resourceDone(ResourceID(high: 0, low: small))

@@ -109,6 +109,11 @@ extension World {
             ("closed streams", figures.closedStreams, EarshotLimits.closedStreams),
             ("callers that wait for streams", figures.streamAcceptors, EarshotLimits.streamAcceptors),
             ("movers of streams", self.machines[machine].streams.movers.count, figures.openStreams + figures.closedStreams),
+            ("offers that wait, of a peer", figures.waitingOffers, EarshotLimits.waitingOffers),
+            ("movers of resources from a peer", figures.incomingMovers, EarshotLimits.incomingMovers),
+            ("movers of resources to a peer", figures.outgoingMovers, EarshotLimits.outgoingTransfers),
+            ("finished transfers", figures.finishedTransfers, EarshotLimits.finishedTransfers),
+            ("changes of rows", figures.transferCommits, self.machines[machine].disk.pending.count + 64),
             ("names", figures.names, 2 * figures.records),
             (
                 "deadlines", figures.deadlines,
@@ -116,6 +121,7 @@ extension World {
                 6 * figures.records + EarshotLimits.comparisonsPerPeriod + 2 * figures.pendingInvitations + figures.links
                     + figures.lateAnswers + figures.configured
                     + figures.dataPaths + figures.outboxes + 3 + figures.openStreams + figures.streamAcceptors
+                    + 2 * figures.openTransfers
             ),
             ("peers with messages", figures.outboxes, figures.records),
             ("calls that wait for messages", figures.sending, self.machines[machine].calls.count),

@@ -14,6 +14,7 @@ final class Machine {
     var settings: CoreSettings
     var disk = Disk()
     var mailbox = Mailbox()
+    var shelf = Shelf()
     /// The last messages that persons have sent.
     var drafts: [MessageDraft] = []
     /// Numbers of messages that were sent more than once, and of those that were queued.
@@ -66,6 +67,7 @@ final class Machine {
     /// How much the disk was asked for messages.
     var works = 0
     var streams = StreamSide()
+    var transfers = TransferSide()
 
     var id: PeerID { self.identities[0] }
 
@@ -109,6 +111,7 @@ final class Machine {
         self.asked = [:]
         self.data = DataSide()
         self.streams = StreamSide()
+        self.transfers = TransferSide()
         self.crash = nil
         self.missed = []
         self.mailbox.pending = []
@@ -144,6 +147,10 @@ enum Happening {
     case dataAttached(Int, run: Int, TransferID, attempt: UInt64, connection: Int)
     case dataLost(Int, run: Int, TransferID, attempt: UInt64)
     case streamBytes(Int, run: Int, StreamID)
+    /// A resource's mover has done the next thing, or there is something on its data connection; and what a disk does beside movers.
+    case moves(Int, run: Int, Int)
+    case resourceBytes(Int, run: Int, Int)
+    case shelves(Int, run: Int, World.ShelfWork)
     /// A program takes every stream that comes.
     case accepts(Int, run: Int, StreamID)
 
@@ -153,7 +160,8 @@ enum Happening {
         case .action, .starts, .resumes, .hangsUp: nil
         case .input(let machine, _, _), .timer(let machine, _, _), .commits(let machine, _), .works(let machine, _),
             .drains(let machine, _), .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _, _),
-            .streamBytes(let machine, _, _), .accepts(let machine, _, _):
+            .streamBytes(let machine, _, _), .accepts(let machine, _, _), .moves(let machine, _, _), .resourceBytes(let machine, _, _),
+            .shelves(let machine, _, _):
             machine
         case .dials(let dial), .answers(let dial, _): dials[dial].machine
         case .proven(let link, let side, _), .arrives(let link, let side), .breaks(let link, let side, _), .listens(let link, let side):

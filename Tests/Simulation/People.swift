@@ -85,6 +85,7 @@ extension World {
             let states: [DiscoveryStatus.State] = [.running, .unavailable, .starting]
             self.hand(.discovery(.status(DiscoveryStatus(backend: .avahi, state: states[action[1] % 3]))), to: machine)
         case .accept, .gone, .write, .finish, .read, .abort: self.stream(action, on: machine)
+        case .answerFile, .removeFile, .changeFile: self.resource(action, on: machine)
         default: self.act(action, on: machine, about: self.peer(action[1], of: machine))
         }
     }
@@ -116,6 +117,7 @@ extension World {
             let needs: [PeerNeed] = [.session, .sessionForQueue, .connection(now: false), .connection(now: true)]
             self.hand(.need(id, needs[action[2] % 4]), to: machine)
         case .send: self.send(action, from: machine, to: peer)
+        case .sendFile: self.sendFile(action, from: machine, to: peer)
         case .move: self.move(from: machine, to: id)
         case .open:
             // Mostly to one that it can be opened to.
@@ -141,12 +143,14 @@ extension World {
 
     private mutating func change(_ setting: Int, to value: Int, on machine: Int) {
         var settings = self.machines[machine].settings
-        switch setting % 6 {
+        switch setting % 8 {
         case 0: settings.policy.encryption = EncryptionPreference.allCases[value % 3]
         case 1: settings.policy.fromUnknown = InvitationPolicy.allCases[value % 3]
         case 2: settings.policy.fromTrusted = InvitationPolicy.allCases[value % 3]
         case 3: settings.policy.pairedOnly = value % 4 == 0
         case 4: settings.configuredPeers = []
+        case 5: settings.policy.acceptResources = OfferPolicy.allCases[value % 2]
+        case 6: settings.putsInPlace = value % 2 == 0
         default:
             let peer = self.peer(value, of: machine)
             // With its id, with another's, without one.
@@ -222,6 +226,7 @@ extension World {
             self.run(until: self.clock.now + .seconds(45))
             for machine in 0..<self.schedule.honest {
                 self.read(.max, on: machine)
+                self.acceptAll(on: machine)
                 for peer in 0..<self.schedule.honest where peer != machine { self.see(peer, by: machine, interface: 0) }
             }
         }

@@ -32,11 +32,11 @@ struct ScheduleMaker {
         case .trust: 14
         case .approach, .say: 12
         case .verify: 10
-        case .match, .need, .accept, .cut, .readMessages: 8
+        case .match, .need, .accept, .cut, .readMessages, .answerFile: 8
         case .move, .open: 12
-        case .send: 30
+        case .send, .sendFile: 30
         case .await, .settings, .reset, .crash, .disk, .lose, .acceptNext, .write: 6
-        case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved, .finish, .read, .abort, .again: 4
+        case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved, .finish, .read, .abort, .again, .removeFile, .changeFile: 4
         case .withdraw, .leave, .rename, .restart, .jump, .slow, .shut, .forget, .discovery, .hangUp, .gone, .flood: 3
         case .swarm: 1
         }
@@ -79,6 +79,14 @@ struct ScheduleMaker {
                 self.person(), self.peer(), self.random.one(of: [1, 1, 1, 2, 3, 8]), self.random.one(of: [0, 0, 0, 0, 1, 1, 1, 2, 3]),
                 self.random.below(4),
             ]
+        case .sendFile:
+            [
+                self.person(), self.peer(), self.random.one(of: [0, 1, 1_000, 1_001, 300_000, 700_000, 5_000_000, 5_000_001, 20_000_000]),
+                self.random.one(of: [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4]),
+            ]
+        case .answerFile: [self.person(), self.any(), self.random.below(4)]
+        case .removeFile: [self.person(), self.any(), self.random.below(3)]
+        case .changeFile: [self.person(), self.any(), self.random.one(of: [1_000, 300_000, 5_000_000])]
         case .readMessages: [self.person(), self.random.one(of: [1, 3, 100])]
         case .again, .withdraw, .await, .leave, .moved, .accept, .gone, .finish, .read: [self.person(), self.any()]
         case .respond: [self.person(), self.any(), self.random.one(of: [0, 0, 0, 0, 1, 2]), self.random.below(2)]
@@ -88,7 +96,7 @@ struct ScheduleMaker {
                 self.random.one(of: [0, 0, 0, 1, 10, 900]), self.naming(),
             ]
         case .match, .mismatch, .giveUp, .move: [self.person(), self.peer()]
-        case .settings: [self.person(), self.random.below(6), self.any()]
+        case .settings: [self.person(), self.random.below(8), self.any()]
         case .rename: [self.person(), self.any()]
         case .ask: [self.person(), self.peer(), self.naming()]
         case .need: [self.person(), self.peer(), self.random.below(4)]

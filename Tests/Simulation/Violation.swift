@@ -35,6 +35,9 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
         /// Nothing is asked of what moves a stream's bytes when there is no such stream, events tell once that one is there and that it is
         /// over, honest machines keep to the order of frames, and in the end both sides have the same streams and bytes.
         case streams
+        /// A resource that either side has told to be complete is on the receiver's disk, its bytes and its row, as it was sent; a resource
+        /// has one mover at a time, and in the end nothing that can go on stands still.
+        case transfers
     }
 
     package let invariant: Invariant

@@ -17,6 +17,9 @@ struct DataConnection {
     var isClosed = false
     /// How many are on their way.
     var bytes = 0
+    /// The same of a resource, and whether these are the last.
+    var content: Content?
+    var isWhole = false
 }
 
 /// A dial for data, with its token.
@@ -42,6 +45,7 @@ struct DataSide {
         let transfer: TransferID
         /// Of a stream its core decides what becomes of it.
         let stream: StreamID?
+        let resource: ResourceID?
         var isTold = false
         var connection: Int?
     }
@@ -85,13 +89,15 @@ extension World {
         self.openData(transfer, end.machine, link, side)
     }
 
-    mutating func openData(_ transfer: TransferID, _ machine: Int, _ link: Int, _ side: Int, stream: StreamID? = nil) {
+    mutating func openData(
+        _ transfer: TransferID, _ machine: Int, _ link: Int, _ side: Int, stream: StreamID? = nil, resource: ResourceID? = nil
+    ) {
         self.closeData(transfer, machine)
         guard self.machines[machine].core != nil else { return }
         self.machines[machine].data.attempts += 1
         let attempt = self.machines[machine].data.attempts
         self.machines[machine].data.open[transfer] = attempt
-        self.machines[machine].data.hearers[attempt] = DataSide.Hearer(transfer: transfer, stream: stream)
+        self.machines[machine].data.hearers[attempt] = DataSide.Hearer(transfer: transfer, stream: stream, resource: resource)
         let event = DataPathEvent.wanted(
             self.links[link].ends[side].facts.peer.id, link: Wire.id(link, side), isInitiator: side == 0, attempt: attempt)
         self.hand(.dataPath(transfer, event), to: machine)
@@ -121,6 +127,7 @@ extension World {
             return
         }
         if let stream = self.machines[machine].data.hearers[attempt]?.stream { return self.receiveBytes(stream, of: machine) }
+        if let resource = self.machines[machine].data.hearers[attempt]?.resource { return self.stirData(resource, on: machine) }
         self.closeData(transfer, machine)
     }
 
@@ -162,6 +169,9 @@ extension World {
     mutating func refuseData(_ connection: Int) {
         self.dataConnections[connection].isClosed = true
         self.dataConnections[connection].bytes = 0
+        // Of what is on its way a part is there already.
+        self.dataConnections[connection].content?.count /= 3
+        self.dataConnections[connection].isWhole = false
         let transfer = self.dataConnections[connection].transfer
         for machine in self.dataConnections[connection].users {
             guard let attempt = self.machines[machine].data.open[transfer] else { continue }
@@ -207,6 +217,9 @@ extension World {
         if let connection { self.dataConnections[connection].users.append(machine) }
         if let stream = self.machines[machine].data.hearers[attempt]?.stream {
             self.hand(.stream(stream, .dataOpened(connection != nil)), to: machine)
+        }
+        if let resource = self.machines[machine].data.hearers[attempt]?.resource {
+            self.hand(.transfer(resource, .dataOpened(connection != nil)), to: machine)
         }
     }
 }

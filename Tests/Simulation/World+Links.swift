@@ -246,6 +246,12 @@ extension World {
         case .message(let message):
             let isLive = message.mode == .unreliable
             self.hand(.link(link, isLive ? .liveMessages([message]) : .messages([message])), to: machine)
+        case .resourceOffer, .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom:
+            self.note(frame, from: peer, at: machine)
+            self.hand(.link(link, .frame(frame)), to: machine)
+        case .resourceChunk(let chunk):
+            self.hand(.link(link, .heard), to: machine)
+            if let sender = self.machine(of: peer) { self.received(chunk, from: sender, at: machine) }
         case .streamData(let data):
             self.hand(.link(link, .heard), to: machine)
             self.received(data, at: machine)

@@ -19,6 +19,8 @@ extension World {
         self.machines[machine].blocked = peers.filter { $0.trust == .blocked }.map(\.id)
         if own.run > 1 { self.checkOpinions(of: machine, afterStart: true) }
         self.hand(.outbox(self.machines[machine].mailbox.load()), to: machine)
+        self.hand(.transfers(self.machines[machine].shelf.load(), self.machines[machine].shelf.ended), to: machine)
+        if let kept = self.machines[machine].core?.spooled.complete { self.machines[machine].shelf.sweep(keeping: kept) }
         self.hand(.start, to: machine)
     }
 
@@ -95,16 +97,17 @@ extension World {
         let error = self.machines[machine].disk.commit(operations)
         if error == nil {
             for case .removeSession(let peer) in operations { self.machines[machine].mailbox.drop(receiptsOf: peer) }
+            for operation in operations { self.machines[machine].shelf.apply(operation) }
         }
         self.counts[error == nil ? .commits : .failedCommits] += 1
-        self.trace?.note("\(machine) disk: commit \(commit.number) \(error.map { "failed: \($0)" } ?? "is there")")
+        self.trace?.note("\(machine) disk: commit \(commit?.number ?? 0) \(error.map { "failed: \($0)" } ?? "is there")")
         let run = self.machines[machine].run
-        self.clock.plan(.input(machine, run: run, .committed(commit, error)), after: .microseconds(30))
+        if let commit { self.clock.plan(.input(machine, run: run, .committed(commit, error)), after: .microseconds(30)) }
     }
 
-    private mutating func ask(_ commit: CommitID, _ operations: [StoreOperation], on machine: Int) {
+    private mutating func ask(_ commit: CommitID?, _ operations: [StoreOperation], on machine: Int) {
         let own = self.machines[machine]
-        var random = SplitMix64(seed: self.schedule.seed, 4, UInt64(machine), UInt64(own.run), commit.number)
+        var random = SplitMix64(seed: self.schedule.seed, 4, UInt64(machine), UInt64(own.run), commit?.number ?? 0)
         self.machines[machine].disk.pending.append((commit, operations))
         let time: Duration =
             own.disk.mode == .slow ? .milliseconds(random.number(in: 100...6_000)) : .microseconds(random.number(in: 100...20_000))
@@ -135,7 +138,10 @@ extension World {
         case .loadBodies(let peer, let ids): self.ask(.bodies(peer, ids), on: machine)
         case .loadReceipts(let peer): self.ask(.receipts(peer), on: machine)
         case .stream(let stream, let command): self.carryOut(command, stream, on: machine)
-        case .publish, .log, .transfer, .keepTransfers, .placeLeft: break
+        case .transfer(let resource, let command): self.carryOut(command, resource, on: machine)
+        case .keepTransfers(let changes): self.ask(nil, changes.flatMap(\.operations), on: machine)
+        case .placeLeft(let rows): self.placeLeft(rows, on: machine)
+        case .publish, .log: break
         }
     }
 

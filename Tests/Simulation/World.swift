@@ -18,10 +18,14 @@ package struct World {
     var transfers: [Transfer] = []
     /// How many messages were sent.
     var drafts = 0
+    /// How many resources there were, and works of disks for them.
+    var resources = 0
+    var shelfWorks = 0
     /// Ids that a hostile peer may have got hold of.
     var invitationIDs: [InvitationID] = []
     var sessionIDs: [SessionID] = []
     var streamIDs: [StreamID] = []
+    var resourceIDs: [ResourceID] = []
     /// Whether the faults have stopped.
     var isCalm = false
     package private(set) var steps = 0
@@ -45,8 +49,9 @@ package struct World {
                     encryption: random.one(of: [.required, .required, .optional, .optional, .optional, .none]),
                     fromUnknown: random.one(of: [.ask, .ask, .ask, .accept, .reject]),
                     fromTrusted: random.one(of: [.accept, .accept, .ask, .reject]), pairedOnly: random.chance(10),
-                    acceptResources: .session),
-                invitationTimeout: .seconds(30), configuredPeers: [])
+                    acceptResources: random.one(of: [.session, .ask])),
+                invitationTimeout: .seconds(30), configuredPeers: [], maximumResourceSize: random.chance(10) ? 1_000_000 : nil,
+                putsInPlace: random.chance(60))
             self.machines.append(
                 Machine(index: index, isHostile: isHostile, identities: identities, name: name, settings: settings))
         }
@@ -128,6 +133,9 @@ package struct World {
         case .accepts(let machine, let run, let stream):
             if self.isRunning(machine, run) { self.call(.stream(.accept(stream)), on: machine) }
         case .streamBytes(let machine, let run, let stream): if self.isRunning(machine, run) { self.receiveBytes(stream, of: machine) }
+        case .moves(let machine, let run, let number): if self.isRunning(machine, run) { self.move(number, on: machine) }
+        case .resourceBytes(let machine, let run, let number): if self.isRunning(machine, run) { self.receiveBytes(number, on: machine) }
+        case .shelves(let machine, let run, let work): if self.isRunning(machine, run) { self.work(work, on: machine) }
         }
     }
 

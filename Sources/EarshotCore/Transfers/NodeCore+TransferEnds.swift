@@ -85,16 +85,16 @@ extension NodeCore {
             return transfer.pendingOffer
         }
         guard let pending, let transfer = self.transfers[id] else { return }
-        // It ended while the mover of an interrupted one kept what was there.
-        if transfer.row.direction == .incoming, !transfer.isOpen, transfer.row.state != .completed {
-            self.emit(.transfer(id, .discard(.none)))
-        }
         self.settleHold(of: id)
         self.forgetFinishedTransfers(endedBy: transfer.peerID)
         if let pending, self.records[transfer.peerID]?.connection == pending.link {
             self.cause = pending.link
             self.resourceOffered(pending.offer, by: transfer.peerID, on: pending.link)
             self.cause = nil
+        }
+        // It ended while the mover of an interrupted one kept what was there, and it does not begin anew.
+        if let now = self.transfers[id], now.row.direction == .incoming, !now.isOpen, now.row.state != .completed, !now.hasMover {
+            self.emit(.transfer(id, .discard(.none)))
         }
         if transfer.row.direction == .outgoing { self.startUploads(to: transfer.peerID) }
     }

@@ -45,7 +45,8 @@ extension NodeCore {
             case .decision: EarshotLimits.offerTime
             case .movement: EarshotLimits.resourceStallTime
             case .comparison, .done: EarshotLimits.resourceDoneTime + reading
-            case .absence: max(.zero, (transfer.stored?.expiry ?? self.now.wall) - self.now.wall)
+            // What is over by the wall's clock ends with the next input, and not in the midst of this one.
+            case .absence: max(.nanoseconds(1), (transfer.stored?.expiry ?? self.now.wall) - self.now.wall)
             }
         self.set(.transfer(id), after: time)
     }

@@ -1,0 +1,116 @@
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// What has to hold of resources and their transfers.
+extension World {
+    // MARK: What moves their bytes
+
+    mutating func check(_ command: TransferCommand, for id: ResourceID, of machine: Int, _ effect: Effect, _ input: Input) {
+        if case .send(_, _, let link) = command { _ = self.checkLink(link, of: machine, effect, input) }
+        let mover = self.machines[machine].transfers.current[id]
+        let isExpected =
+            switch command {
+            case .open, .resume: mover == nil
+            case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle: mover != nil
+            case .checkRoom, .place, .removeContent, .openData, .closeData, .look, .stop, .discard: true
+            }
+        if !isExpected { self.fail(.transfers, "\(machine) has \(command) for \(id), which is not there so, after \(input)") }
+    }
+
+    // MARK: What readers of events are told
+
+    mutating func note(_ event: CoreEvent, _ row: Resource, at machine: Int) {
+        switch event {
+        case .resourceOffered: self.counts[.resourcesOffered] += 1
+        case .resourceProgress: if row.state == .paused { self.counts[.resourcesPaused] += 1 }
+        case .resourceFinished: self.noteFinished(row, at: machine)
+        default: break
+        }
+    }
+
+    private mutating func noteFinished(_ row: Resource, at machine: Int) {
+        switch (row.state, row.direction) {
+        case (.completed, .incoming):
+            self.counts[.resourcesReceived] += 1
+            let shelf = self.machines[machine].shelf
+            guard shelf.rows[row.id]?.state == .completed, let content = shelf.received[row.id], content.count == row.size else {
+                return self.fail(.transfers, "\(machine) tells that \(row.id) is complete, which is not on disk")
+            }
+            if !row.inSpool, shelf.placed[row.id] != content {
+                self.fail(.transfers, "\(machine) tells that \(row.id) is in place, where it is not")
+            }
+        case (.completed, .outgoing):
+            self.counts[.resourcesSent] += 1
+            guard let other = self.machine(of: row.peerID), !self.machines[other].isHostile else { return }
+            let (sent, received) = (self.machines[machine].shelf.sent[row.id], self.machines[other].shelf.received[row.id])
+            guard let sent, let received, sent.count == received.count, sent.count == 0 || sent == received else {
+                let words = "\(sent.map { "\($0)" } ?? "nothing") and \(received.map { "\($0)" } ?? "nothing")"
+                return self.fail(.transfers, "\(machine) tells that \(other) has \(row.id): \(words)")
+            }
+        case (.cancelled, _): self.counts[.resourcesCancelled] += 1
+        default: self.counts[row.error == .timedOut ? .resourcesTimedOut : .resourcesFailed] += 1
+        }
+    }
+
+    // MARK: What callers are told
+
+    mutating func check(_ answer: Answer, to request: ResourceRequest, of machine: Int) {
+        let shelf = self.machines[machine].shelf
+        var isExpected = false
+        switch (request, answer) {
+        case (.send(let drafts), .resources(let rows)):
+            isExpected = rows.map(\.id) == drafts.map(\.id)
+            self.counts[.resources] += rows.count
+            for draft in drafts where draft.isQueued && shelf.rows[draft.id] == nil {
+                self.fail(.committed, "\(machine) answers that \(draft.id) waits, which is not on disk")
+            }
+        case (.sendBody(let draft), .resource(let row)):
+            isExpected = row.id == draft.id && row.state.isFinal
+            self.counts[.resources] += 1
+            self.machines[machine].transfers.bodies.remove(row.id)
+        case (.respond(let id, let decision), .resource(let row)):
+            isExpected = row.id == id && (decision == .accept || row.state == .cancelled)
+        case (.remove(let id), .resource(let row)): isExpected = row.id == id && row.state.isFinal
+        case (.remove(let id), .done):
+            isExpected = true
+            if shelf.rows[id] != nil || shelf.complete[id] != nil {
+                self.fail(.committed, "\(machine) answers that \(id) is gone, which is on disk")
+            }
+        case (.dropContent(let id), .done):
+            isExpected = true
+            if shelf.rows[id]?.inSpool == true {
+                self.fail(.committed, "\(machine) answers that the content of \(id) is gone, which the disk has")
+            }
+        default: break
+        }
+        if !isExpected { self.fail(.answers, "\(machine) answers \(request) with \(answer)") }
+    }
+
+    // MARK: The end
+
+    /// Nothing that can go on stands still, and nothing is left of what does not.
+    mutating func checkResources(of machine: Int, _ core: NodeCore) {
+        for row in core.resources(at: self.clock.now(skew: .zero).monotonic) where !row.state.isFinal {
+            guard let other = self.machine(of: row.peerID), !self.machines[other].isHostile,
+                let far = self.machines[other].core, core.facts(of: row.peerID)?.isAttached == true
+            else { continue }
+            let theirs = try? far.resource(row.id, at: self.clock.now(skew: .zero).monotonic)
+            if let theirs, row.direction == .outgoing, theirs.state == .offered { continue }
+            // What its sender has said of its end may be lost with the connection: then it waits until its time is over.
+            if row.direction == .incoming, theirs?.state.isFinal != false { continue }
+            if row.direction == .incoming, row.state == .offered { continue }
+            let there = theirs.map { "\($0.state)" } ?? "unknown"
+            self.fail(.transfers, "\(row.id) stands still at \(machine): \(row.state), and there \(there)")
+        }
+        let shelf = self.machines[machine].shelf
+        for id in shelf.partial.keys where shelf.rows[id]?.state.isFinal != false && (try? core.resource(id, at: .start)) == nil {
+            self.fail(.transfers, "\(machine) has unfinished content of \(id), of which nobody knows")
+        }
+    }
+}
+
+extension MonotonicInstant {
+    /// Of what does not move the time does not matter.
+    fileprivate static var start: Self { MonotonicInstant(nanoseconds: 0) }
+}

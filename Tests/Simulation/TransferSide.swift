@@ -1,0 +1,120 @@
+import DequeModule
+import EarshotCore
+import EarshotWire
+import OrderedCollections
+
+/// Bytes of a resource on a disk, of which there is nothing but whose they are and how many: those of one source in one state have one stamp,
+/// and whatever is put together from several is none of them.
+struct Content: Hashable {
+    static let mixed: UInt64 = 0
+    var stamp: UInt64
+    var count: UInt64
+
+    /// In the place of a digest.
+    var digest: [UInt8] { "\(self.stamp) \(self.count)".utf8.map { $0 } }
+
+    mutating func append(_ bytes: UInt64, of stamp: UInt64) {
+        if self.count > 0, bytes > 0, self.stamp != stamp { self.stamp = Self.mixed } else if self.count == 0 { self.stamp = stamp }
+        self.count += bytes
+    }
+}
+
+/// What moves one resource's bytes (`UploadJob`, `DownloadJob`): one thing after the other, each of which takes its time.
+struct TransferMover {
+    enum Order {
+        case command(TransferCommand)
+        /// Bytes that came over the control connection.
+        case write(Content, at: UInt64)
+    }
+
+    let row: Resource
+    let source: StoredTransfer.Source
+    var orders: Deque<Order> = []
+    var isBusy = false
+    /// Whether it is to do nothing further, and to keep what is here then.
+    var isStopped = false
+    var isKept = false
+    var hasFailed = false
+    /// What an upload reads.
+    var content: Content?
+    var position: UInt64 = 0
+    /// The data connection that it receives from.
+    var data: Int?
+}
+
+/// What one machine's shell has of resources (`Node+TransferMovers.swift`).
+struct TransferSide {
+    /// By numbers, so that one that has been told to stop and its successor are two.
+    var movers: OrderedDictionary<Int, TransferMover> = [:]
+    var current: OrderedDictionary<ResourceID, Int> = [:]
+    var started = 0
+    /// Resources whose bytes callers bring.
+    var bodies: OrderedSet<ResourceID> = []
+}
+
+/// What one machine has on its disk of resources: rows, the spool, sources, and the directory of received files. It outlives the machine's
+/// stops.
+struct Shelf {
+    /// The store's rows, in the order in which they were made.
+    private(set) var rows: OrderedDictionary<ResourceID, Resource> = [:]
+    private(set) var going: OrderedDictionary<ResourceID, StoredTransfer> = [:]
+    private(set) var ended: [EndedTransfer] = []
+
+    /// The spool: unfinished and complete ones that came in.
+    var partial: OrderedDictionary<ResourceID, (size: UInt64, content: Content)> = [:]
+    var complete: OrderedDictionary<ResourceID, Content> = [:]
+    /// The directory of received files.
+    var placed: OrderedDictionary<ResourceID, Content> = [:]
+    /// What persons here have asked to be sent, as it is now; and what was sent of it last.
+    var sources: OrderedDictionary<ResourceID, Content> = [:]
+    var sent: OrderedDictionary<ResourceID, Content> = [:]
+    /// What has been here whole, with its row on disk.
+    var received: OrderedDictionary<ResourceID, Content> = [:]
+
+    mutating func apply(_ operation: StoreOperation) {
+        switch operation {
+        case .putResource(let row):
+            self.rows[row.id] = row
+            if row.direction == .incoming, row.state == .completed, let content = self.complete[row.id] ?? self.placed[row.id] {
+                self.received[row.id] = content
+            }
+        case .removeResource(let id):
+            self.rows.removeValue(forKey: id)
+            self.going.removeValue(forKey: id)
+        case .putTransfer(let stored): if self.rows[stored.id] != nil { self.going[stored.id] = stored }
+        case .removeTransfer(let id): self.going.removeValue(forKey: id)
+        case .putEndedTransfer(let end): self.ended.append(end)
+        case .removeSession(let peer): self.ended.removeAll { $0.peerID == peer }
+        case .putPeer, .removePeer, .putSession: break
+        }
+    }
+
+    /// What a machine starts from. Whole content of which nothing was recorded counts as unfinished.
+    mutating func load() -> [LoadedTransfer] {
+        for (id, row) in self.rows where row.direction == .incoming && !row.state.isFinal && self.going[id]?.isTaken == true {
+            if let content = self.complete.removeValue(forKey: id) { self.partial[id] = (row.size, content) }
+        }
+        return self.rows.values.map { row in
+            let held = self.going[row.id]?.isTaken == true ? self.partial[row.id]?.content.count : nil
+            return LoadedTransfer(row: row, stored: self.going[row.id], held: held)
+        }
+    }
+
+    /// What belongs to nothing goes.
+    mutating func sweep(keeping complete: [ResourceID]) {
+        for id in Array(self.complete.keys) where !complete.contains(id) { self.complete.removeValue(forKey: id) }
+        for id in Array(self.partial.keys) where self.rows[id]?.state.isFinal != false { self.partial.removeValue(forKey: id) }
+    }
+}
+
+extension TransferChange {
+    /// As the store does it.
+    var operations: [StoreOperation] {
+        switch self {
+        case .put(let row, _): [.putResource(row)]
+        case .putTransfer(let stored): [.putTransfer(stored)]
+        case .removeTransfer(let id): [.removeTransfer(id)]
+        case .remove(let id, let ended): [.removeResource(id)] + (ended.map { [.putEndedTransfer($0)] } ?? [])
+        }
+    }
+}

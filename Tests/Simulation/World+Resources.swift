@@ -1,0 +1,179 @@
+import EarshotCore
+import EarshotWire
+import NIOCore
+import OrderedCollections
+
+/// Resources: what persons do with them, and what their shells do for the core beside what moves the bytes.
+extension World {
+    // MARK: People
+
+    /// Sends a file or a directory, as Node+ResourceSending.swift has it: by its path, queued, as a body, or as one that is kept first.
+    mutating func sendFile(_ action: Action, from machine: Int, to peer: Int) {
+        let name = self.machines[peer].id.description
+        guard let core = self.machines[machine].core, let id = (try? core.recipients([name]))?.first else { return }
+        self.resources += 1
+        let resource = ResourceID(high: UInt64(machine + 1), low: UInt64(self.resources))
+        let content = Content(stamp: UInt64(self.resources), count: UInt64(action[2]))
+        let isQueued = action[3] % 5 == 1 || action[3] % 5 == 4
+        guard !isQueued || (try? core.checkQueue(adding: 1)) != nil else { return }
+        self.machines[machine].shelf.sources[resource] = content
+        if !isQueued { self.hand(.need(id, .session), to: machine) }
+        let source: StoredTransfer.Source =
+            switch action[3] % 5 {
+            case 2: .body
+            case 4: .spool
+            default: .path
+            }
+        let draft = ResourceDraft(
+            id: resource, to: id, name: "x", kind: action[3] % 5 == 3 ? .directory : .file, size: content.count, path: "/x",
+            source: source, stamp: source == .body ? "" : "\(content.stamp)", digest: action[2] % 2 == 0 ? .xxh3 : .sha256,
+            isQueued: isQueued)
+        self.call(.resource(source == .body ? .sendBody(draft) : .send([draft])), on: machine)
+        if source == .body, self.machines[machine].core != nil { self.machines[machine].transfers.bodies.append(resource) }
+    }
+
+    mutating func resource(_ action: Action, on machine: Int) {
+        let rows = self.machines[machine].core?.resources(at: self.clock.now(skew: .zero).monotonic) ?? []
+        switch action.verb {
+        case .answerFile:
+            let waiting = rows.filter { $0.direction == .incoming && (action[1] % 7 == 0 || $0.state == .offered) }
+            guard !waiting.isEmpty else { return }
+            let decision = action[2] % 4 == 0 ? Resource.Decision.refuse : .accept
+            self.call(.resource(.respond(waiting[action[1] % waiting.count].id, decision)), on: machine)
+        case .removeFile:
+            guard !rows.isEmpty else { return }
+            let row = rows[action[1] % rows.count]
+            switch action[2] % 3 {
+            case 0: self.call(.resource(.remove(row.id)), on: machine)
+            case 1: self.call(.resource(.dropContent(row.id)), on: machine)
+            default:
+                // Only of a body is there a caller that can go.
+                guard self.machines[machine].transfers.bodies.contains(row.id) else { return }
+                self.hand(.transfer(row.id, .abandoned), to: machine)
+            }
+        case .changeFile:
+            let sources = self.machines[machine].shelf.sources.keys
+            guard !sources.isEmpty else { return }
+            self.resources += 1
+            self.machines[machine].shelf.sources[sources[action[1] % sources.count]] = Content(
+                stamp: UInt64(self.resources), count: UInt64(action[2]))
+        default: break
+        }
+    }
+
+    /// Whoever is asked for an answer takes everything.
+    mutating func acceptAll(on machine: Int) {
+        for row in self.machines[machine].core?.resources(at: self.clock.now(skew: .zero).monotonic) ?? []
+        where row.direction == .incoming && row.state == .offered {
+            self.call(.resource(.respond(row.id, .accept)), on: machine)
+        }
+    }
+
+    // MARK: Effects
+
+    /// As Node+TransferMovers.swift has it.
+    mutating func carryOut(_ command: TransferCommand, _ id: ResourceID, on machine: Int) {
+        switch command {
+        case .open(let row, let source): self.beginMover(TransferMover(row: row, source: source), with: command, on: machine)
+        case .resume(let row, _): self.beginMover(TransferMover(row: row, source: .none), with: command, on: machine)
+        case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle: self.order(.command(command), id, on: machine)
+        case .checkRoom: self.plan(.room(id), on: machine)
+        case .place(let row): self.plan(.place(row.id, isLeft: false), on: machine)
+        case .removeContent(let call):
+            if call == nil, self.order(.command(command), id, on: machine) { return }
+            self.plan(.remove(id, call), on: machine)
+        case .openData(let peer): self.openResourceData(id, with: peer, on: machine)
+        case .closeData: self.closeData(TransferID(id), machine)
+        case .look:
+            guard let number = self.machines[machine].transfers.current[id], let mover = self.machines[machine].transfers.movers[number]
+            else { return }
+            self.hand(.transfer(id, .moved(to: mover.position)), to: machine)
+        case .stop(let isKept):
+            self.closeData(TransferID(id), machine)
+            guard let number = self.machines[machine].transfers.current.removeValue(forKey: id) else {
+                return self.hand(.transfer(id, .stopped), to: machine)
+            }
+            self.machines[machine].transfers.movers[number]?.isStopped = true
+            self.machines[machine].transfers.movers[number]?.isKept = isKept
+            if self.machines[machine].transfers.movers[number]?.data != nil {
+                self.clock.plan(.resourceBytes(machine, run: self.machines[machine].run, number), after: .milliseconds(1))
+            }
+            self.stir(number, on: machine)
+        case .discard(let source): if source == .none { self.machines[machine].shelf.partial.removeValue(forKey: id) }
+        }
+    }
+
+    mutating func placeLeft(_ rows: [Resource], on machine: Int) {
+        for row in rows { self.plan(.place(row.id, isLeft: true), on: machine) }
+    }
+
+    private mutating func openResourceData(_ id: ResourceID, with peer: PeerID, on machine: Int) {
+        guard let facts = self.machines[machine].core?.facts(of: peer), let link = facts.link, facts.session != nil else {
+            return self.hand(.transfer(id, .dataOpened(false)), to: machine)
+        }
+        let (place, side) = Wire.place(link)
+        self.openData(TransferID(id), machine, place, side, resource: id)
+    }
+
+    func report(_ report: TransferReport, of id: ResourceID, on machine: Int) -> Happening {
+        .input(machine, run: self.machines[machine].run, .transfer(id, report))
+    }
+
+    // MARK: The disk
+
+    /// What a disk does beside movers.
+    enum ShelfWork {
+        case room(ResourceID)
+        case place(ResourceID, isLeft: Bool)
+        case remove(ResourceID, CallID?)
+    }
+
+    /// How long a disk takes for something.
+    mutating func diskTime(_ machine: Int) -> Duration {
+        self.shelfWorks += 1
+        var random = SplitMix64(seed: self.schedule.seed, 13, UInt64(machine), UInt64(self.shelfWorks))
+        if self.machines[machine].disk.modeEnd <= self.clock.now { self.machines[machine].disk.mode = nil }
+        let isSlow = self.machines[machine].disk.mode == .slow
+        return isSlow ? .milliseconds(random.number(in: 100...6_000)) : .microseconds(random.number(in: 50...5_000))
+    }
+
+    /// Why a disk takes nothing now.
+    func diskFailure(_ machine: Int) -> TransferFailure? {
+        let error: EarshotError
+        switch self.machines[machine].disk.mode {
+        case .failing: error = EarshotError(.storage, "the disk has failed")
+        case .full: error = EarshotError(.noSpace, "the disk is full")
+        case .slow, nil: return nil
+        }
+        return TransferFailure(error, told: Refusal(code: .noSpace))
+    }
+
+    private mutating func plan(_ work: ShelfWork, on machine: Int) {
+        let time = self.diskTime(machine)
+        self.clock.plan(.shelves(machine, run: self.machines[machine].run, work), after: time)
+    }
+
+    mutating func work(_ work: ShelfWork, on machine: Int) {
+        let failure = self.diskFailure(machine)
+        switch work {
+        case .room(let id): self.hand(.transfer(id, .room(failure)), to: machine)
+        case .place(let id, let isLeft):
+            self.shelfWorks += 1
+            var random = SplitMix64(seed: self.schedule.seed, 14, UInt64(machine), UInt64(self.shelfWorks))
+            guard let content = self.machines[machine].shelf.complete[id] else {
+                return self.hand(.transfer(id, .placed(.failure(EarshotError(.notFound, "there is no such content")))), to: machine)
+            }
+            if failure != nil || random.chance(10) {
+                let code: EarshotError.Code = failure == nil && random.chance(50) ? .conflict : .storage
+                return self.hand(.transfer(id, .placed(.failure(EarshotError(code, "it cannot be put there")))), to: machine)
+            }
+            self.counts[isLeft ? .resourcesPlacedLate : .resourcesPlaced] += 1
+            self.machines[machine].shelf.placed[id] = content
+            self.hand(.transfer(id, .placed(.success("/x"))), to: machine)
+        case .remove(let id, let call):
+            self.machines[machine].shelf.complete.removeValue(forKey: id)
+            self.machines[machine].shelf.partial.removeValue(forKey: id)
+            self.hand(.transfer(id, .contentRemoved(for: call, nil)), to: machine)
+        }
+    }
+}
