@@ -356,7 +356,8 @@ struct CoreBench {
 }
 
 extension Answer {
-    var error: EarshotError.Code? { if case .failure(let error) = self { error.code } else { nil } }
+    var failure: EarshotError? { if case .failure(let error) = self { error } else { nil } }
+    var error: EarshotError.Code? { self.failure?.code }
     var invitation: Invitation? { if case .invitation(let invitation) = self { invitation } else { nil } }
     var peer: Peer? { if case .peer(let peer) = self { peer } else { nil } }
     var sent: [MessageOutcome]? { if case .sent(let outcomes) = self { outcomes } else { nil } }

@@ -34,8 +34,10 @@ extension World {
                 self.fail(.unchanged, "\(machine) has failed \(command), and something is another than before")
             }
         case .committed(_, .some):
-            let failures = effects.count { if case .answer(_, .failure) = $0 { true } else { false } }
-            guard failures == 1, before.undecided == 1, after.undecidedCount == 0 else { return }
+            let failed = effects.compactMap { effect -> CallID? in if case .answer(let call, .failure) = effect { call } else { nil } }
+            guard failed.count == 1, before.undecided == 1, after.undecidedCount == 0 else { return }
+            // A stream that has waited for the session is over.
+            guard before.core?.isAwaitingStream(failed[0]) == false else { return }
             if before.core?.showsSame(as: after) == false {
                 self.fail(.unchanged, "\(machine) has told that something could not be kept, and it is another than before")
             }

@@ -268,7 +268,7 @@ extension NodeCore {
     /// Puts a message at the end of what one peer is to get, once the burst ends.
     private mutating func append(_ message: OutgoingMessage, body: ByteBuffer, on index: Int, _ burst: inout SendingBurst) {
         let recipient = burst.all[index]
-        guard recipient.session != nil || (message.isQueued ? recipient.isTrusted : self.isInviting(recipient.peer)) else {
+        guard recipient.session != nil || (message.isQueued ? recipient.isTrusted : self.isJoining(recipient.peer)) else {
             return self.settle(message.id, recipient.peer, .failed, EarshotError(.notConnected, "the session has ended"))
         }
         let body = message.isQueued && recipient.link == nil ? nil : body

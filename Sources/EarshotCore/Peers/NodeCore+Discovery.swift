@@ -130,4 +130,7 @@ extension NodeCore {
     }
 
     func isInviting(_ id: PeerID) -> Bool { self.invitations.pending(with: id, .outgoing) != nil }
+
+    /// Whether what is sent to a peer without a session has reason to wait for one.
+    func isJoining(_ id: PeerID) -> Bool { self.isInviting(id) || self.records[id]?.session.isAcceptanceAwaited == true }
 }

@@ -9,8 +9,8 @@ enum Decision: Sendable, Hashable {
     case leave(SessionID, CallID)
     /// A person says that the digits differ.
     case mismatch(PeerID, CallID)
-    /// A person accepts an invitation; `always` trusts the peer from now on.
-    case accept(InvitationID, always: Bool, CallID)
+    /// A person accepts a peer's invitation, or sends the peer something; `always` trusts it from now on.
+    case accept(InvitationID, of: PeerID, always: Bool, Acceptor)
     /// The settings accept what the peer asks.
     case acceptBySettings(PeerID)
     /// Have a peer, and its session where asked, written as memory has them when its turn comes: for what is noted in passing, and for what
@@ -23,11 +23,19 @@ enum Decision: Sendable, Hashable {
         case invitation(InvitationID, CallID)
     }
 
+    /// By whose wish an invitation is accepted.
+    enum Acceptor: Sendable, Hashable {
+        case person(CallID)
+        /// Something is sent to the peer, which would invite it otherwise.
+        case sender
+        case settings
+    }
+
     /// What depends on its being kept.
     enum KeepReason: Sendable, Hashable {
         case none
         /// An invitation was over when its acceptance came to disk, and what is told to have failed is undone.
-        case undo(Invitation, CallID?)
+        case undo(Invitation, Acceptor)
         /// A peer has accepted an invitation of this side's.
         case joined(InvitationID, SessionID, wasDecided: Bool)
     }

@@ -48,6 +48,37 @@ extension NodeCore {
         return decided
     }
 
+    // MARK: By what is sent
+
+    /// Something is sent to a peer whose invitation waits here.
+    mutating func acceptForSending(_ id: InvitationID, of peer: PeerID) {
+        guard let record = self.records[peer] else { return }
+        self.records[peer]?.session.awaitAcceptance()
+        // Its answer may be on its way to the disk already.
+        guard self.invitations[id]?.isDeciding == false, !record.session.isAcceptanceDue else { return }
+        self.decide(.accept(id, of: peer, always: false, .sender))
+        self.invitations.setDeciding(id, true)
+    }
+
+    /// What is sent has only a trusted peer join a session, and the trust may have ended while the acceptance waited for its turn.
+    func checkSender(to peer: PeerID) throws(EarshotError) {
+        guard let record = self.records[peer], record.trust != .trusted else { return }
+        throw EarshotError(.notConnected, "\(record.name) is not trusted any more")
+    }
+
+    /// What the peer asked is not accepted, and what was sent meanwhile ends with that; where the peer asks no more, it is invited.
+    mutating func acceptanceFailed(with peer: PeerID, _ error: EarshotError) {
+        guard self.records[peer]?.session.endAwaiting() == true, let record = self.records[peer], record.sessionID == nil,
+            !self.isInviting(peer)
+        else { return }
+        guard record.trust != .trusted || self.invitations.pending(with: peer, .incoming) != nil else {
+            return self.inviteUnlessUnderWay(peer)
+        }
+        // Its caller asked for something else, and hears what stood in its way.
+        let words = "the invitation of \(record.name) could not be accepted: \(error.message)"
+        self.spread(.ended(.invitation, EarshotError(.notConnected, words, underlying: error)), of: peer)
+    }
+
     // MARK: By settings
 
     /// Has the settings accept what the peer asks when its turn comes. One turn a peer waits, however often it invites and withdraws.

@@ -74,11 +74,12 @@ extension NodeCore {
             var stored = self.storedPeer(record)
             stored.noteMismatch()
             return (.mismatch(peer), [.putPeer(stored), .removeSession(with: peer)])
-        case .accept(let id, let always, _):
+        case .accept(let id, let peer, let always, let acceptor):
             guard let invitation = self.invitations[id]?.invitation else {
                 throw EarshotError(.notFound, "there is no invitation \(id)")
             }
             guard invitation.state == .pending else { throw self.isOver(invitation) }
+            if acceptor == .sender { try self.checkSender(to: peer) }
             return (.agreement(invitation), try self.agree(to: invitation, isPerson: true, always: always))
         case .acceptBySettings(let peer):
             let (invitation, operations) = try self.agreeBySettings(with: peer)
@@ -105,9 +106,12 @@ extension NodeCore {
     /// A decision is on disk, or is not to be: then nothing has changed.
     private mutating func conclude(_ decision: Decision, _ result: Result<DecisionOutcome, EarshotError>) {
         switch decision {
-        case .trust(_, let caller):
+        case .trust(let request, let caller):
             if case .success(.trust(let change)) = result { self.adopt(change) }
             self.answer(caller, decision, result)
+            if case .invitation = caller {
+                self.acceptanceFailed(with: request.peer, result.error ?? EarshotError(.conflict, "a person here has blocked the peer"))
+            }
         case .leave(let session, let call):
             if case .success(.leave(let peer)) = result, self.records[peer]?.sessionID == session {
                 self.endSession(with: peer, tellPeer: true)
@@ -116,36 +120,47 @@ extension NodeCore {
         case .mismatch(let peer, let call):
             if case .success = result { self.digitsDiffer(from: peer) }
             self.answer(call, result.answer(.verification(self.verification(of: peer))))
-        case .accept(let id, _, let call):
+        case .accept(let id, let peer, _, let acceptor):
             self.invitations.setDeciding(id, false)
-            self.conclude(result, call)
+            self.conclude(result, acceptor)
+            if let error = result.error { self.acceptanceFailed(with: peer, error) }
         case .acceptBySettings(let peer):
-            if let error = result.error { self.followSettings(of: peer, error) }
-            self.conclude(result, nil)
+            if let error = result.error {
+                self.acceptanceFailed(with: peer, error)
+                self.followSettings(of: peer, error)
+            }
+            self.conclude(result, .settings)
         case .keep(let peer, _, .joined(let id, let session, let wasDecided)):
             self.joined(id, session, with: peer, wasDecided: wasDecided, result.error)
-        case .keep(_, _, .undo(let invitation, let call)):
-            if result.error != nil { self.keepLater(invitation.peerID) }
+        case .keep(let peer, _, .undo(let invitation, let acceptor)):
+            if result.error != nil { self.keepLater(peer) }
             let error = result.error ?? self.isOver(invitation)
-            if let call { self.answer(call, .failure(error)) } else { self.followSettings(of: invitation.peerID, error) }
+            self.acceptanceFailed(with: peer, error)
+            switch acceptor {
+            case .person(let call): self.answer(call, .failure(error))
+            case .sender: break
+            case .settings: self.followSettings(of: peer, error)
+            }
         case .keep(let peer, _, .none): if result.error != nil { self.keepLater(peer) }
         }
     }
 
-    /// An acceptance is on disk, or is not to be; without a call it was by the settings.
-    private mutating func conclude(_ result: Result<DecisionOutcome, EarshotError>, _ call: CallID?) {
+    /// An acceptance is on disk, or is not to be.
+    private mutating func conclude(_ result: Result<DecisionOutcome, EarshotError>, _ acceptor: Decision.Acceptor) {
+        var caller: CallID?
+        if case .person(let call) = acceptor { caller = call }
         switch result {
-        case .failure(let error): if let call { self.answer(call, .failure(error)) }
+        case .failure(let error): if let caller { self.answer(caller, .failure(error)) }
         case .success(.agreement(let invitation)):
             let peer = invitation.peerID
             if let agreement = self.records[peer]?.session.endAgreement(),
                 let decided = self.adopt(agreement, acceptedBy: invitation.id, with: peer)
             {
-                if let call { self.answer(call, .invitation(decided)) }
+                if let caller { self.answer(caller, .invitation(decided)) }
                 return
             }
             // It was over while the disk was busy, and what is told to have failed has changed nothing: neither session nor trust.
-            self.decide(.keep(peer, andSession: true, .undo(invitation, call)))
+            self.decide(.keep(peer, andSession: true, .undo(invitation, acceptor)))
         case .success: break
         }
     }

@@ -46,17 +46,26 @@ extension NodeCore {
 
     /// Something is sent to a peer by a caller's wish.
     mutating func inviteUnlessUnderWay(_ id: PeerID) {
-        guard !self.isStopping, let record = self.records[id], record.trust != .blocked, record.sessionID == nil, !self.isInviting(id)
-        else { return }
-        self.beginInvitation(to: id, context: [], timeout: nil)
+        guard !self.isStopping, let record = self.records[id], record.trust != .blocked, record.sessionID == nil else { return }
+        self.inviteForSending(id)
     }
 
     /// Something waits on disk for a peer: it is invited where it is trusted and within reach.
     mutating func inviteForQueue(_ id: PeerID) {
         guard !self.isStopping, let record = self.records[id], record.sessionID == nil, record.trust == .trusted else { return }
         if !self.deadlines.contains(.queueInvitations) { self.set(.queueInvitations, after: EarshotLimits.queueInvitationInterval) }
-        guard record.isNearby || !record.reach.configured.isEmpty, !self.isInviting(id) else { return }
-        self.beginInvitation(to: id, context: [], timeout: nil)
+        guard record.isNearby || !record.reach.configured.isEmpty else { return }
+        self.inviteForSending(id)
+    }
+
+    /// What the peer asks already is accepted, as where a person invites it: an own invitation would cross it, and have the connection drop
+    /// it, so that no answer to it would reach the peer any more.
+    private mutating func inviteForSending(_ id: PeerID) {
+        guard let incoming = self.invitations.pending(with: id, .incoming) else {
+            if !self.isInviting(id) { self.beginInvitation(to: id, context: [], timeout: nil) }
+            return
+        }
+        self.acceptForSending(incoming, of: id)
     }
 
     /// Sends what is pending for a peer on its present connection, once a connection.
@@ -102,7 +111,7 @@ extension NodeCore {
                 return self.answer(call, .invitation(end ?? invitation))
             case .accept:
                 guard !self.isStopping else { throw .stopping }
-                self.decide(.accept(id, always: always, call))
+                self.decide(.accept(id, of: invitation.peerID, always: always, .person(call)))
             case .block:
                 guard !self.isStopping else { throw .stopping }
                 let request = TrustRequest(

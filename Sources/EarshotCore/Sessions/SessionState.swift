@@ -20,6 +20,8 @@ struct SessionState: Sendable {
     private(set) var hasBeenNamed = false
     /// Whether what the peer asks is to be accepted by the settings when its turn at the store comes.
     private(set) var isAcceptanceDue = false
+    /// Whether something that is sent waits until what the peer asks is accepted.
+    private(set) var isAcceptanceAwaited = false
 
     mutating func load(_ session: StoredSession) { self.session = session }
 
@@ -27,6 +29,7 @@ struct SessionState: Sendable {
         self.session = session
         self.hasBeenNamed = false
         self.isAttached = isAttached
+        self.isAcceptanceAwaited = false
     }
 
     mutating func end() {
@@ -52,4 +55,12 @@ struct SessionState: Sendable {
 
     mutating func makeAcceptanceDue() { self.isAcceptanceDue = true }
     mutating func acceptanceHasTurn() { self.isAcceptanceDue = false }
+
+    mutating func awaitAcceptance() { self.isAcceptanceAwaited = true }
+
+    /// It has come to nothing; whether anything has waited for it.
+    mutating func endAwaiting() -> Bool {
+        defer { self.isAcceptanceAwaited = false }
+        return self.isAcceptanceAwaited
+    }
 }

@@ -1,0 +1,174 @@
+import EarshotWire
+import OrderedCollections
+import Testing
+
+@testable import EarshotCore
+
+/// What is sent to a peer whose invitation waits here accepts it, in the place of one of this side's that would cross it.
+@Suite struct SenderAcceptanceTests {
+    private static let bob = peerID(1)
+    private static let full = EarshotError(.storage, "the disk is full")
+
+    /// What has the peer join a session.
+    enum Sending: CaseIterable { case message, queuedMessage, stream, file, queuedFile }
+
+    /// Who decides about the invitation already.
+    enum Decider: CaseIterable { case sender, person, settings }
+
+    /// With bob, who is trusted and connected, and whose invitation a person here is to answer.
+    private func bench() throws -> (alice: CoreBench, link: LinkID, invitation: InvitationID) {
+        var alice = CoreBench { $0.policy.fromTrusted = .ask }
+        alice.call(.setTrust(.trusted, Self.bob.description, until: nil))
+        let link = try alice.prove(Self.bob, name: "bob")
+        let invitation = alice.invite(on: link)
+        #expect(alice.pending == [invitation] && alice.sent(on: link) == [])
+        return (alice, link, invitation)
+    }
+
+    private func send(_ sending: Sending, by alice: inout CoreBench) {
+        switch sending {
+        case .message: alice.send(to: Self.bob)
+        case .queuedMessage: alice.send(to: Self.bob, queue: true)
+        case .stream: alice.call(.stream(.open(to: Self.bob.description, name: "x")))
+        case .file: alice.handle(.need(Self.bob, .session))
+        case .queuedFile: alice.handle(.need(Self.bob, .sessionForQueue))
+        }
+    }
+
+    private func isInvite(_ frame: Frame) -> Bool { if case .invite = frame { true } else { false } }
+
+    /// What the call of the message that was sent last has come to.
+    private func failure(of call: CallID, by alice: CoreBench) throws -> EarshotError.Code? {
+        try alice.outcome(of: call)?.get().recipients.first?.error
+    }
+
+    @Test(arguments: Sending.allCases) func whatThePeerAsksIsAccepted(sending: Sending) throws {
+        var (alice, link, invitation) = try self.bench()
+        self.send(sending, by: &alice)
+        let sent = alice.sent(on: link)
+        let session = try #require(alice.core.sessions.first?.id)
+        #expect(sent.first == .inviteAnswer(InviteAnswer(id: invitation, decision: .accepted(session))))
+        #expect(!sent.contains(where: self.isInvite))
+        #expect(try alice.invitation(invitation).state == .accepted && alice.core.invitations(all: true).count == 1)
+        #expect(alice.sessionsOnDisk[Self.bob]?.id == session)
+        switch sending {
+        case .message, .queuedMessage: #expect(sent.contains { if case .message = $0 { true } else { false } })
+        case .stream: #expect(sent.contains { if case .streamOpen = $0 { true } else { false } })
+        case .file, .queuedFile: break
+        }
+    }
+
+    /// Whoever has begun it, and however much is sent meanwhile.
+    @Test(arguments: Decider.allCases) func anAcceptanceOnItsWayToTheDiskIsTheOnlyOne(decider: Decider) throws {
+        var (alice, link, invitation) = try self.bench()
+        alice.isDiskHeld = true
+        // The disk has something else to do first.
+        alice.call(.setTrust(.trusted, peerID(2).description, until: nil))
+        switch decider {
+        case .sender: break
+        case .person: alice.call(.respond(invitation, .accept, always: false))
+        case .settings:
+            alice.frame(.inviteWithdraw(InviteWithdraw(id: invitation, reason: .withdrawn)), on: link)
+            alice.handle(.settings(.defaults))
+            invitation = alice.invite(on: link)
+        }
+        self.send(.message, by: &alice)
+        let call = alice.lastCall
+        for sending in Sending.allCases { self.send(sending, by: &alice) }
+        if decider != .settings { #expect(alice.call(.respond(invitation, .reject, always: false))?.error == .conflict) }
+        #expect(alice.core.decisions.count == 2 && alice.outcome(of: call) == nil)
+        alice.releaseDisk()
+        let sent = alice.sent(on: link)
+        #expect(try alice.invitation(invitation).state == .accepted && !sent.contains(where: self.isInvite))
+        #expect(sent.count { if case .inviteAnswer = $0 { true } else { false } } == 1)
+        #expect(sent.count { if case .message = $0 { true } else { false } } == 3)
+    }
+
+    /// What waits with a caller ends, what is queued waits for the next time, and the invitation for a person.
+    @Test(arguments: Decider.allCases) func anAcceptanceThatCannotBeWrittenEndsWhatWaits(decider: Decider) throws {
+        var (alice, link, invitation) = try self.bench()
+        alice.isDiskHeld = true
+        if decider == .person { alice.call(.respond(invitation, .accept, always: false)) }
+        if decider == .settings {
+            alice.frame(.inviteWithdraw(InviteWithdraw(id: invitation, reason: .withdrawn)), on: link)
+            alice.handle(.settings(.defaults))
+            invitation = alice.invite(on: link)
+        }
+        self.send(.message, by: &alice)
+        let message = alice.lastCall
+        self.send(.stream, by: &alice)
+        let stream = alice.lastCall
+        alice.diskError = Self.full
+        alice.releaseDisk()
+        #expect(try self.failure(of: message, by: alice) == .notConnected)
+        #expect(alice.answers[stream]?.failure?.message == "the invitation of bob could not be accepted: the disk is full")
+        #expect(alice.core.sessions.isEmpty && !alice.sent(on: link).contains(where: self.isInvite))
+        // What the settings cannot accept is declined, and asks no person.
+        guard decider != .settings else { return #expect(alice.pending == []) }
+        #expect(alice.pending == [invitation])
+        self.send(.message, by: &alice)
+        #expect(try alice.invitation(invitation).state == .accepted)
+    }
+
+    @Test func whatIsQueuedWaitsForTheNextTime() throws {
+        var alice = CoreBench { $0.policy.fromTrusted = .ask }
+        alice.call(.setTrust(.trusted, Self.bob.description, until: nil))
+        alice.send(to: Self.bob, queue: true)
+        let link = try alice.prove(Self.bob, name: "bob")
+        let own = try #require(alice.invites(on: link).first)
+        alice.call(.withdraw(own))
+        let invitation = alice.invite(on: link)
+        alice.diskError = Self.full
+        alice.advance(EarshotLimits.queueInvitationInterval)
+        #expect(alice.diskError == nil, "it was to be accepted")
+        #expect(alice.pending == [invitation] && alice.messages(on: link).isEmpty)
+        alice.advance(EarshotLimits.queueInvitationInterval)
+        #expect(try alice.invitation(invitation).state == .accepted)
+        #expect(alice.messages(on: link).count == 1)
+    }
+
+    /// The peer has taken it back while the disk was busy: what is sent invites it.
+    @Test func whereItIsOverMeanwhileThePeerIsInvited() throws {
+        var (alice, link, invitation) = try self.bench()
+        alice.isDiskHeld = true
+        self.send(.message, by: &alice)
+        let call = alice.lastCall
+        alice.frame(.inviteWithdraw(InviteWithdraw(id: invitation, reason: .withdrawn)), on: link)
+        alice.releaseDisk()
+        #expect(alice.sessionsOnDisk[Self.bob] == nil && alice.outcome(of: call) == nil)
+        let own = try #require(alice.invites(on: link).first)
+        let session = SessionID(high: 1, low: 2)
+        alice.frame(.inviteAnswer(InviteAnswer(id: own, decision: .accepted(session))), on: link)
+        #expect(alice.messages(on: link).map(\.session) == [session])
+    }
+
+    /// Only a trusted peer joins a session by what is sent to it, and this one is trusted no longer when its turn comes.
+    @Test func trustThatEndsMeanwhileLeavesItToAPerson() throws {
+        var (alice, link, invitation) = try self.bench()
+        alice.isDiskHeld = true
+        alice.call(.setTrust(.unknown, Self.bob.description, until: nil))
+        self.send(.message, by: &alice)
+        let message = alice.lastCall
+        self.send(.stream, by: &alice)
+        let stream = alice.lastCall
+        alice.releaseDisk()
+        #expect(try self.failure(of: message, by: alice) == .notConnected)
+        #expect(alice.answers[stream]?.error == .notConnected)
+        #expect(alice.core.sessions.isEmpty && alice.pending == [invitation] && alice.sent(on: link) == [])
+        #expect(alice.call(.respond(invitation, .accept, always: false))?.invitation?.state == .accepted)
+    }
+
+    /// A person blocks the peer that asks, and something is sent to it while that is on its way to the disk.
+    @Test(arguments: [false, true]) func blockingMeanwhileEndsWhatWaits(isFull: Bool) throws {
+        var (alice, link, invitation) = try self.bench()
+        alice.isDiskHeld = true
+        alice.call(.respond(invitation, .block, always: false))
+        self.send(.stream, by: &alice)
+        let stream = alice.lastCall
+        if isFull { alice.diskError = Self.full }
+        alice.releaseDisk()
+        #expect(alice.answers[stream]?.error == .notConnected)
+        #expect(alice.core.sessions.isEmpty && alice.pending == (isFull ? [invitation] : []))
+        #expect(!alice.sent(on: link).contains(where: self.isInvite))
+    }
+}
