@@ -32,7 +32,7 @@ def reading(bench, daemon):
     with open("/dev/null", "w") as sink:
 
         def work():
-            if daemon.begin("receive", "--raw", "--count", str(READ), stdout=sink).wait(600) != 0:
+            if daemon.begin("receive", "--raw", "--count", str(READ), stdout=sink).wait() != 0:
                 raise RuntimeError("earshot receive failed")
 
         return READ / bench.timed(work)
