@@ -43,13 +43,15 @@ class Host:
 class Daemon:
     """An earshotd on a host, with the settings of this benchmark, and its command line."""
 
-    def __init__(self, bench, host, name=None, settings=None, arguments=()):
+    def __init__(self, bench, host, name=None, settings=None, arguments=(), place=None):
         self.bench = bench
         self.host = host
         self.name = name or host.name
         self.place = bench.place / f"daemon-{self.name}"
         shutil.rmtree(self.place, ignore_errors=True)
         self.place.mkdir(parents=True)
+        state = (place or self.place) / f"state-{self.name}"
+        shutil.rmtree(state, ignore_errors=True)
         self.socket = self.place / "socket"
         environment = dict(
             os.environ,
@@ -62,7 +64,7 @@ class Daemon:
             **{f"EARSHOT_{key}": value for key, value in (settings or {}).items()},
         )
         self.environment = environment
-        words = [bench.binary("earshotd"), "--name", self.name, "--state-directory", self.place / "state", "--socket", self.socket]
+        words = [bench.binary("earshotd"), "--name", self.name, "--state-directory", state, "--socket", self.socket]
         self.log = open(self.place / "log", "w")
         self.process = host.start(words + list(arguments), env=environment, stdout=self.log, stderr=self.log)
         bench.started.append(self)
@@ -130,9 +132,13 @@ class Daemon:
 class Bench:
     """One run: the hosts, what was started on them, and the rows of the table."""
 
-    def __init__(self, binaries, place, rounds):
+    def __init__(self, binaries, place, disk, nats_server, rounds):
         self.binaries = pathlib.Path(binaries)
         self.place = pathlib.Path(place)
+        # Where there is a disk below, which takes its time to sync.
+        self.disk = pathlib.Path(disk)
+        # `None` where it could not be had.
+        self.nats_server = nats_server
         self.rounds = rounds
         self.alice = Host("alice", "10.77.0.1")
         self.bob = Host("bob", "10.77.0.2")
@@ -169,10 +175,10 @@ class Bench:
         """Waits until something listens on the host's TCP port."""
         self.until(lambda: f":{port} " in host.run(["ss", "-Hltn", f"sport = :{port}"]), f"port {port} on {host.name}")
 
-    def pair(self, settings=None, arguments=()):
-        """Two daemons in a session with each other."""
-        alice = Daemon(self, self.alice, settings=settings, arguments=arguments)
-        bob = Daemon(self, self.bob, settings=settings, arguments=arguments)
+    def pair(self, settings=None, arguments=(), place=None):
+        """Two daemons in a session with each other; they keep what they keep at the place, or else in memory."""
+        alice = Daemon(self, self.alice, settings=settings, arguments=arguments, place=place)
+        bob = Daemon(self, self.bob, settings=settings, arguments=arguments, place=place)
         alice.agree(bob)
         return alice, bob
 
