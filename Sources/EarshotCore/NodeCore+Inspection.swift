@@ -50,6 +50,8 @@ extension NodeCore {
         package var outgoingMovers = 0
         /// Changes of rows that a caller or a peer waits for.
         package var transferCommits = 0
+        /// Transfers for which their sender is charged.
+        package var chargedTransfers = 0
     }
 
     package var figures: Figures {
@@ -76,6 +78,7 @@ extension NodeCore {
         figures.openTransfers = self.transfers.count(.open)
         figures.finishedTransfers = self.transfers.count(.finished)
         figures.transferCommits = self.transfers.commitCount
+        figures.chargedTransfers = self.transfers.ids(.open).count { self.transfers[$0]?.hold != nil }
         for record in self.records.values {
             figures.sightings += record.presence.sightings.count
             figures.mostSightings = max(figures.mostSightings, record.presence.sightings.count)

@@ -22,6 +22,7 @@ extension NodeCore {
         self.release(self.transfers[offer.id]?.hold)
         var record = TransferRecord(row: row, stored: stored)
         record.hold = self.hold(EarshotLimits.waitCharge)
+        record.offerLink = link
         self.transfers.put(record)
         self.keepTransfer(record, isNew: isNew)
         self.publish(.resourceOffered(row))
@@ -90,7 +91,10 @@ extension NodeCore {
         case .failed: return true
         case .offered, .transferring, .paused:
             // Its source is another one by now; what is here of it, in another size, is dropped when it is taken.
-            _ = self.transfers.change(offer.id) { $0.row.size = offer.size }
+            _ = self.transfers.change(offer.id) { transfer in
+                transfer.row.size = offer.size
+                transfer.offerLink = link
+            }
             if known.isTaken {
                 self.beginDownload(offer.id, on: link)
             } else {
@@ -130,10 +134,12 @@ extension NodeCore {
         }
     }
 
-    /// While its sender is away it waits as an interrupted one does, and is taken when it is offered again.
+    /// While its sender is away, or has not offered it on its present connection, it waits as an interrupted one does, and is taken when it is
+    /// offered again.
     private mutating func accept(_ id: ResourceID, from peer: PeerID, _ call: CallID) {
         let sender = self.records[peer]
-        let link = sender?.isAttached == true ? sender?.connection : nil
+        let offerLink = self.transfers[id]?.offerLink
+        let link = sender?.isAttached == true && sender?.connection == offerLink ? offerLink : nil
         _ = self.transfers.change(id) { transfer in
             transfer.stored?.isTaken = true
             if link == nil { transfer.row.state = .paused }

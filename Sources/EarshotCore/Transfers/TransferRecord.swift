@@ -41,6 +41,8 @@ struct TransferRecord: Sendable {
     var stored: StoredTransfer?
     /// The connection on which both sides speak of it; `nil` where it waits for a person or its peer, and when it is over.
     var link: LinkID?
+    /// The connection on which an incoming one was offered last: on another one its sender does not know yet what an answer is about.
+    var offerLink: LinkID?
     /// Whether its mover has not stopped.
     var hasMover = false
     /// How far its mover is.
