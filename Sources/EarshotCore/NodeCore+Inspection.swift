@@ -117,6 +117,11 @@ extension NodeCore {
             || self.streams.ids(.openOutgoing).contains { self.streams[$0]?.opener == call }
     }
 
+    /// Whether a call waits for the end of a resource, or for it to have begun.
+    package func isAwaitingResource(_ call: CallID) -> Bool {
+        self.transfers.ids(.open).contains { self.transfers[$0]?.caller == call }
+    }
+
     /// What memory has of what is kept.
     package var keptPeers: [StoredPeer] { self.records.values.compactMap(\.standing.stored) }
     package var keptSessions: [StoredSession] { self.records.values.compactMap(\.session.session) }

@@ -18,7 +18,7 @@ extension World {
             }
             for call in own.calls {
                 if case .awaitInvitation(let id) = call.command, (try? core.invitation(id))?.state == .pending { continue }
-                if core.isAwaitingStream(call.id) { continue }
+                if core.isAwaitingStream(call.id) || core.isAwaitingResource(call.id) { continue }
                 return self.fail(.answers, "\(machine) never answers \(call.command)")
             }
             let wall = self.clock.now(skew: own.skew).wall

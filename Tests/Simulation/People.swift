@@ -76,7 +76,8 @@ extension World {
             self.machines[machine].name = Self.names[action[1] % Self.names.count]
             for link in self.machines[machine].core?.renewableLinks ?? [] { self.close(link, nil) }
         case .moved:
-            let open = self.machines[machine].data.open.keys
+            let data = self.machines[machine].data
+            let open = data.open.filter { data.hearers[$0.value]?.resource == nil }.map(\.key)
             if !open.isEmpty { self.closeData(open[action[1] % open.count], machine) }
         case .again: self.sendAgain(action, from: machine)
         case .readMessages: self.read(action[1], on: machine)

@@ -43,10 +43,10 @@ extension World {
         case (.completed, .outgoing):
             self.counts[.resourcesSent] += 1
             guard let other = self.machine(of: row.peerID), !self.machines[other].isHostile else { return }
-            let (sent, received) = (self.machines[machine].shelf.sent[row.id], self.machines[other].shelf.received[row.id])
-            guard let sent, let received, sent.count == received.count, sent.count == 0 || sent == received else {
-                let words = "\(sent.map { "\($0)" } ?? "nothing") and \(received.map { "\($0)" } ?? "nothing")"
-                return self.fail(.transfers, "\(machine) tells that \(other) has \(row.id): \(words)")
+            let (sent, received) = (self.machines[machine].shelf.everSent[row.id] ?? [], self.machines[other].shelf.received[row.id])
+            guard let received, received.count == row.size, received.count == 0 || sent.contains(received) else {
+                let words = "\(sent) and \(received.map { "\($0)" } ?? "nothing")"
+                return self.fail(.transfers, "\(machine) tells that \(other) has \(row.size) bytes of \(row.id): \(words)")
             }
         case (.cancelled, _): self.counts[.resourcesCancelled] += 1
         default: self.counts[row.error == .timedOut ? .resourcesTimedOut : .resourcesFailed] += 1

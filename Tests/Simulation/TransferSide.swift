@@ -68,6 +68,8 @@ struct Shelf {
     /// What persons here have asked to be sent, as it is now; and what was sent of it last.
     var sources: OrderedDictionary<ResourceID, Content> = [:]
     var sent: OrderedDictionary<ResourceID, Content> = [:]
+    /// All that was ever sent of it.
+    var everSent: OrderedDictionary<ResourceID, [Content]> = [:]
     /// What has been here whole, with its row on disk.
     var received: OrderedDictionary<ResourceID, Content> = [:]
 

@@ -101,6 +101,7 @@ extension World {
             guard let content = shelf.sources[id] else { return self.fail(.invalidSource, "it is gone", &mover, on: machine) }
             mover.content = content
             self.machines[machine].shelf.sent[id] = content
+            self.machines[machine].shelf.everSent[id, default: []].append(content)
             let opened = OpenedSource(size: content.count, stamp: "\(content.stamp)")
             self.tell(.opened(source == .body ? nil : opened), id, on: machine)
         case .compare(let count):

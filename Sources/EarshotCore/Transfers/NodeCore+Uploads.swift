@@ -92,29 +92,35 @@ extension NodeCore {
         }
     }
 
-    /// Its source is open: it is offered. One that is not what it was when it was last looked at is offered with its present size, and sent
-    /// from its beginning.
+    /// Its source is open: it is offered as it is now. One that is not what it was when the receiver last took it is sent from its beginning;
+    /// until the receiver takes it, the row tells of it as it was, since that may have arrived.
     mutating func sourceOpened(_ id: ResourceID, _ source: OpenedSource?) {
         guard let before = self.transfers[id], before.isMoving, let link = before.link,
             let session = self.records[before.peerID]?.sessionID
         else { return }
         let isChanged = source.map { $0.stamp != before.stored?.stamp } ?? false
-        let offer = self.transfers.change(id) { upload in
-            if isChanged, let source {
-                upload.stored?.stamp = source.stamp
-                upload.row.size = source.size
-                upload.row.transferred = 0
-            }
+        if isChanged { self.log(Notice(.info, "the source of a transfer has changed", ["id": id])) }
+        var offer = before.offer(in: session)
+        if let source { offer.size = source.size }
+        _ = self.transfers.change(id) { upload in
+            upload.opened = isChanged ? source : nil
             upload.isOffered = true
             upload.upload.opened(isChanged: isChanged)
-            return upload.offer(in: session)
         }
-        if isChanged, let upload = self.transfers[id] {
-            self.log(Notice(.info, "the source of a transfer has changed", ["id": id]))
-            self.keepTransfer(upload)
-        }
-        if let offer { self.send(.resourceOffer(offer), on: link) }
+        self.send(.resourceOffer(offer), on: link)
         self.limit(id, to: .answer)
+    }
+
+    /// The receiver takes the source as it is now.
+    private mutating func adoptSource(of id: ResourceID) {
+        guard let source = self.transfers[id]?.opened else { return }
+        _ = self.transfers.change(id) { upload in
+            upload.stored?.stamp = source.stamp
+            upload.row.size = source.size
+            upload.row.transferred = 0
+            upload.opened = nil
+        }
+        if let upload = self.transfers[id] { self.keepTransfer(upload) }
     }
 
     // MARK: Moving
@@ -125,10 +131,12 @@ extension NodeCore {
             accept.offset <= accept.limit
         else { return }
         if upload.upload.isOffered {
+            self.adoptSource(of: accept.id)
             self.limit(accept.id, to: .movement(beyond: accept.offset))
             self.progressed(accept.id, to: accept.offset)
         }
-        self.stepUpload(accept.id) { $0.accepted(from: accept.offset, upTo: accept.limit, of: upload.row.size) }
+        let size = self.transfers[accept.id]?.row.size ?? 0
+        self.stepUpload(accept.id) { $0.accepted(from: accept.offset, upTo: accept.limit, of: size) }
     }
 
     /// The receiver has published it.

@@ -51,6 +51,8 @@ struct TransferRecord: Sendable {
     var pendingOffer: PendingOffer?
     /// Whether the other side may know of an outgoing one.
     var isOffered = false
+    /// Its source as it is offered, where that is another one than the receiver has taken.
+    var opened: OpenedSource?
     /// What its deadline is for.
     var limit: Limit?
     /// The other side has ended it: it need not be told, now or when it is back.

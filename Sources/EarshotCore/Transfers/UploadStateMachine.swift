@@ -42,6 +42,8 @@ struct UploadStateMachine: Sendable, Hashable {
         case opening
         case offered(isChanged: Bool)
         case comparing(UInt64, [UInt8])
+        /// The receiver knows from where this side goes on.
+        case compared
         case sending(Window)
         /// From there on over a data connection, once it stands. The receiver says how far it is.
         case elsewhere(UInt64)
@@ -54,7 +56,7 @@ struct UploadStateMachine: Sendable, Hashable {
     /// Whether the receiver has not said from where it takes it.
     var isOffered: Bool {
         switch self.state {
-        case .opening, .offered, .comparing: true
+        case .opening, .offered, .comparing, .compared: true
         case .sending, .elsewhere, .digesting, .ended: false
         }
     }
@@ -65,7 +67,10 @@ struct UploadStateMachine: Sendable, Hashable {
     /// The receiver holds so many bytes from an earlier connection, of this digest.
     mutating func held(_ count: UInt64, _ digest: [UInt8]) -> Action {
         guard case .offered(let isChanged) = self.state else { return .wait }
-        guard !isChanged else { return .goOn(from: 0) }
+        guard !isChanged else {
+            self.state = .compared
+            return .goOn(from: 0)
+        }
         self.state = .comparing(count, digest)
         return .compare(count)
     }
@@ -73,14 +78,14 @@ struct UploadStateMachine: Sendable, Hashable {
     /// The digest of the same bytes of the source; `nil` where they cannot be read again.
     mutating func compared(_ own: [UInt8]?) -> Action {
         guard case .comparing(let count, let digest) = self.state else { return .wait }
-        self.state = .offered(isChanged: true)
+        self.state = .compared
         return .goOn(from: own == digest ? count : 0)
     }
 
     /// The receiver takes what is between these; with no room between them, over a data connection.
     mutating func accepted(from offset: UInt64, upTo limit: UInt64, of size: UInt64) -> Action {
         switch self.state {
-        case .offered, .elsewhere:
+        case .offered, .compared, .elsewhere:
             guard offset < size else {
                 self.state = .digesting
                 return .digest
@@ -132,7 +137,7 @@ struct UploadStateMachine: Sendable, Hashable {
     mutating func done() -> Action {
         switch self.state {
         case .offered, .ended: .complete
-        case .opening, .comparing, .sending, .elsewhere, .digesting: .wait
+        case .opening, .comparing, .compared, .sending, .elsewhere, .digesting: .wait
         }
     }
 }
