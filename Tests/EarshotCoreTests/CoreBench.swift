@@ -361,6 +361,8 @@ extension Answer {
     var invitation: Invitation? { if case .invitation(let invitation) = self { invitation } else { nil } }
     var peer: Peer? { if case .peer(let peer) = self { peer } else { nil } }
     var sent: [MessageOutcome]? { if case .sent(let outcomes) = self { outcomes } else { nil } }
+    var resource: Resource? { if case .resource(let resource) = self { resource } else { nil } }
+    var resources: [Resource]? { if case .resources(let resources) = self { resources } else { nil } }
     var stream: ByteStream? { if case .stream(let stream) = self { stream } else { nil } }
     var verification: Verification? { if case .verification(let verification) = self { verification } else { nil } }
 }

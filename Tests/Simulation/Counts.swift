@@ -69,9 +69,7 @@ package struct Counts: Sendable {
         case resourcesResumed = "resources resumed"
         case resourcesOverData = "resources over data connections"
         case resourcesPlaced = "resources put in place"
-        case resourcesPlacedLate = "resources put in place at the next start"
         case moversFailed = "movers failed"
-        case digestsDiffered = "digests differed"
         case agreed = "pairs in a session at the end"
         case apart = "pairs in none at the end"
     }

@@ -58,6 +58,7 @@ extension World {
             guard case .accepted(let session) = answer.decision else { break }
             self.checkTold(session, to: peer, of: machine, "accepted")
         case .sessionResume(let session): self.checkTold(session, to: peer, of: machine, "resumed")
+        case .resourceFrom(let from): if from.offset > 0 { self.counts[.resourcesResumed] += 1 }
         default: break
         }
     }

@@ -78,7 +78,7 @@ extension World {
         case .resume(let row, _): self.beginMover(TransferMover(row: row, source: .none), with: command, on: machine)
         case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle: self.order(.command(command), id, on: machine)
         case .checkRoom: self.plan(.room(id), on: machine)
-        case .place(let row): self.plan(.place(row.id, isLeft: false), on: machine)
+        case .place(let row): self.plan(.place(row.id), on: machine)
         case .removeContent(let call):
             if call == nil, self.order(.command(command), id, on: machine) { return }
             self.plan(.remove(id, call), on: machine)
@@ -104,7 +104,7 @@ extension World {
     }
 
     mutating func placeLeft(_ rows: [Resource], on machine: Int) {
-        for row in rows { self.plan(.place(row.id, isLeft: true), on: machine) }
+        for row in rows { self.plan(.place(row.id), on: machine) }
     }
 
     private mutating func openResourceData(_ id: ResourceID, with peer: PeerID, on machine: Int) {
@@ -124,7 +124,7 @@ extension World {
     /// What a disk does beside movers.
     enum ShelfWork {
         case room(ResourceID)
-        case place(ResourceID, isLeft: Bool)
+        case place(ResourceID)
         case remove(ResourceID, CallID?)
     }
 
@@ -157,7 +157,7 @@ extension World {
         let failure = self.diskFailure(machine)
         switch work {
         case .room(let id): self.hand(.transfer(id, .room(failure)), to: machine)
-        case .place(let id, let isLeft):
+        case .place(let id):
             self.shelfWorks += 1
             var random = SplitMix64(seed: self.schedule.seed, 14, UInt64(machine), UInt64(self.shelfWorks))
             guard let content = self.machines[machine].shelf.complete[id] else {
@@ -167,7 +167,7 @@ extension World {
                 let code: EarshotError.Code = failure == nil && random.chance(50) ? .conflict : .storage
                 return self.hand(.transfer(id, .placed(.failure(EarshotError(code, "it cannot be put there")))), to: machine)
             }
-            self.counts[isLeft ? .resourcesPlacedLate : .resourcesPlaced] += 1
+            self.counts[.resourcesPlaced] += 1
             self.machines[machine].shelf.placed[id] = content
             self.hand(.transfer(id, .placed(.success("/x"))), to: machine)
         case .remove(let id, let call):

@@ -154,7 +154,6 @@ extension World {
         }
         if let failure = self.diskFailure(machine) { return self.fail(failure, &mover, on: machine) }
         guard content.count == size, content.digest == digest.bytes || size == 0 else {
-            self.counts[.digestsDiffered] += 1
             return self.fail(.digestMismatch, "the received bytes differ from the sent ones", &mover, on: machine)
         }
         self.machines[machine].shelf.partial.removeValue(forKey: id)

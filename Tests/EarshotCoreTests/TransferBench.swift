@@ -1,0 +1,88 @@
+import EarshotWire
+import Testing
+
+@testable import EarshotCore
+@testable import EarshotWire
+
+/// A core in a session with a peer that is driven by hand, and what it has whatever moves the bytes of resources do.
+struct TransferBench {
+    var bench: CoreBench
+    let peer: PeerID
+    private(set) var link: LinkID
+    let session: SessionID
+    private var resources: UInt64 = 0
+
+    init(_ peer: PeerID = peerID(1), change: (inout CoreSettings) -> Void = { _ in }) throws {
+        var bench = CoreBench {
+            $0.policy.fromUnknown = .accept
+            change(&$0)
+        }
+        self.peer = peer
+        self.link = try bench.prove(peer)
+        self.session = try bench.join(on: self.link)
+        bench.frame(.sessionResume(self.session), on: self.link)
+        _ = bench.sent(on: self.link)
+        self.bench = bench
+    }
+
+    mutating func lose() { self.bench.lose(self.link) }
+
+    mutating func connect() throws {
+        self.link = try self.bench.prove(self.peer)
+        self.bench.frame(.sessionResume(self.session), on: self.link)
+    }
+
+    // MARK: What is asked
+
+    mutating func freshID() -> ResourceID {
+        self.resources += 1
+        return ResourceID(high: 9, low: self.resources)
+    }
+
+    func draft(_ id: ResourceID, size: UInt64 = 10, source: StoredTransfer.Source = .path, isQueued: Bool = false) -> ResourceDraft {
+        ResourceDraft(
+            id: id, to: self.peer, name: "x", kind: .file, size: size, path: "/x", source: source, stamp: "1", isQueued: isQueued)
+    }
+
+    /// Sends one, whose source opens at once.
+    mutating func send(size: UInt64 = 10, source: StoredTransfer.Source = .path) -> ResourceID {
+        let id = self.freshID()
+        let draft = self.draft(id, size: size, source: source)
+        self.bench.call(.resource(source == .body ? .sendBody(draft) : .send([draft])))
+        self.report(id, .opened(source == .body ? nil : OpenedSource(size: size, stamp: "1")))
+        return id
+    }
+
+    /// The peer offers one.
+    mutating func offered(size: UInt64 = 10, kind: ResourceOffer.Kind = .file, name: String = "x", id: ResourceID? = nil) -> ResourceID {
+        let id = id ?? self.freshID()
+        self.say(.resourceOffer(ResourceOffer(session: self.session, id: id, kind: kind, size: size, name: name)))
+        return id
+    }
+
+    /// One that is here whole, and not recorded yet.
+    mutating func settled() -> ResourceID {
+        let id = self.offered()
+        self.report(id, .held(nil))
+        self.report(id, .began)
+        self.report(id, .written(to: 10))
+        self.say(.resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: [1])))
+        self.report(id, .settled("xxh3:01"))
+        return id
+    }
+
+    mutating func report(_ id: ResourceID, _ report: TransferReport) { self.bench.handle(.transfer(id, report)) }
+    mutating func say(_ frame: Frame) { self.bench.frame(frame, on: self.link) }
+
+    // MARK: What has come of it
+
+    mutating func sent() -> [Frame] { self.bench.sent(on: self.link) }
+    func orders(_ id: ResourceID) -> [TransferCommand] { self.bench.orders[id] ?? [] }
+    func row(_ id: ResourceID) throws -> Resource { try self.bench.core.resource(id, at: self.bench.now.monotonic) }
+
+    mutating func refusals() -> [WireErrorCode] {
+        self.sent().compactMap { if case .resourceRefuse(let refuse) = $0 { refuse.refusal.code } else { nil } }
+    }
+
+    var finished: [Resource] { self.bench.events.compactMap { if case .resourceFinished(let row) = $0 { row } else { nil } } }
+}
