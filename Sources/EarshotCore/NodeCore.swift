@@ -111,6 +111,8 @@ package struct NodeCore: Sendable {
         case messages
         /// What a peer has refused is tried again.
         case outboxRetry(PeerID)
+        /// Which of a peer's messages were read in earlier runs, is asked again.
+        case receipts(PeerID)
         /// Notes of receipts are written together.
         case notes
         /// Trusted peers are invited for what waits for them.
@@ -205,6 +207,7 @@ package struct NodeCore: Sendable {
         case .keep(let peer): self.keepPeer(peer, andSession: true)
         case .messages: self.expireMessages()
         case .outboxRetry(let peer): self.retryOutbox(peer)
+        case .receipts(let peer): if self.records[peer]?.isAttached == true { self.sendReceipts(to: peer) }
         case .notes: self.keepNotes()
         case .queueInvitations: self.offerReach()
         }

@@ -190,8 +190,8 @@ extension World {
         case .messagesReceived(let messages): return self.checkReceived(messages, at: machine)
         case .resourceOffered(let row), .resourceProgress(let row), .resourceFinished(let row):
             self.note(event, row, at: machine)
-            // What has become of a person's own is told.
-            if row.direction == .outgoing { return }
+            // What has become of a person's own is told, and where a file is that came before.
+            if row.direction == .outgoing || row.state == .completed { return }
             peer = row.peerID
         case .liveMessages, .messageStatuses, .discoveryChanged: return
         }

@@ -119,8 +119,8 @@ extension World {
             ("names", figures.names, 2 * figures.records),
             (
                 "deadlines", figures.deadlines,
-                // Of a peer its grace, its dial, its trust, its comparison and a step of that, and what is to be written again.
-                6 * figures.records + EarshotLimits.comparisonsPerPeriod + 2 * figures.pendingInvitations + figures.links
+                // Of a peer its grace, its dial, its trust, its comparison and a step of that, what is to be written again, and read again.
+                7 * figures.records + EarshotLimits.comparisonsPerPeriod + 2 * figures.pendingInvitations + figures.links
                     + figures.lateAnswers + figures.configured
                     + figures.dataPaths + figures.outboxes + 3 + figures.openStreams + figures.streamAcceptors
                     + 2 * figures.openTransfers

@@ -77,7 +77,10 @@ extension World {
             for link in self.machines[machine].core?.renewableLinks ?? [] { self.close(link, nil) }
         case .moved:
             let data = self.machines[machine].data
-            let open = data.open.filter { data.hearers[$0.value]?.resource == nil }.map(\.key)
+            // Of streams and resources the core decides.
+            let open = data.open.filter { entry in
+                data.hearers[entry.value].map { $0.resource == nil && $0.stream == nil } ?? false
+            }.map(\.key)
             if !open.isEmpty { self.closeData(open[action[1] % open.count], machine) }
         case .again: self.sendAgain(action, from: machine)
         case .readMessages: self.read(action[1], on: machine)

@@ -118,7 +118,12 @@ extension NodeCore {
 
     /// Which messages of a peer were read in earlier runs, as far as it has not taken note; `nil` where that could not be read.
     mutating func receiptsLoaded(_ ids: [MessageID]?, of peer: PeerID) {
-        guard let noted = self.receiptLoads.removeValue(forKey: peer), let ids else { return }
+        guard let noted = self.receiptLoads.removeValue(forKey: peer) else { return }
+        guard let ids else {
+            // A disk that fails for a moment is not to keep it from the peer until the next connection.
+            if !self.isStopping, self.records[peer] != nil { self.set(.receipts(peer), after: EarshotLimits.keepPause) }
+            return
+        }
         self.unnotedReads.load(ids.filter { !noted.contains($0, by: peer) && !self.notes.contains($0, by: peer) }, of: peer)
         self.send(read: self.unnotedReads.all(of: peer), to: peer)
     }
