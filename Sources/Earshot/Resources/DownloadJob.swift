@@ -38,6 +38,8 @@ struct DownloadJob: Sendable {
                 self.report(.failed(TransferFailure(error, told: Refusal(error))))
             }
         }
+        // Cancelled, because the node has ended, it leaves what there is to the next start.
+        guard self.state.isStopped else { return }
         if self.state.isKept { await self.spool.pause(self.row.id) } else { await self.spool.abandon(self.row.id) }
         self.report(.stopped)
     }
