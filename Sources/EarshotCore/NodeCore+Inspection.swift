@@ -111,6 +111,9 @@ extension NodeCore {
     /// Decisions that are not on disk yet.
     package var undecidedCount: Int { self.decisions.count }
 
+    /// Changes of rows of transfers that are not on disk yet, and that a caller or a peer waits for.
+    package var uncommittedTransfers: Int { self.transfers.commitCount }
+
     /// Whether a call waits for a stream, or for the end of one that it has opened.
     package func isAwaitingStream(_ call: CallID) -> Bool {
         self.streams.acceptors.contains { $0.call == call }

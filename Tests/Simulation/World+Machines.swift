@@ -52,7 +52,9 @@ extension World {
     /// Once everything is on disk, the daemon ends.
     mutating func drain(_ machine: Int) {
         guard let core = self.machines[machine].core else { return }
-        guard core.undecidedCount == 0, self.machines[machine].disk.pending.isEmpty, self.machines[machine].mailbox.pending.isEmpty else {
+        guard core.undecidedCount == 0, core.uncommittedTransfers == 0, self.machines[machine].disk.pending.isEmpty,
+            self.machines[machine].mailbox.pending.isEmpty
+        else {
             return self.clock.plan(.drains(machine, run: self.machines[machine].run), after: .milliseconds(100))
         }
         self.hand(.stopped, to: machine)
