@@ -17,7 +17,7 @@ extension Store {
 
 extension Node {
     /// How many decisions wait, behind the one that the disk has.
-    fileprivate var waiting: Int? { self.isStorePumpRunning ? self.core.decisions.count - 1 : nil }
+    fileprivate var waiting: Int? { self.isStoreBusy ? self.core.decisions.count - 1 : nil }
 }
 
 /// Two decisions about one peer while the disk is busy: each one stands as if it had been taken after the other.

@@ -1,6 +1,3 @@
-import NIOCore
-import NIOPosix
-
 /// A part of the node that works by itself, and that can be asked for a sign of life: what a watchdog goes by.
 public struct Heartbeat: Sendable {
     /// Which part, such as `store`.
@@ -21,12 +18,9 @@ public struct Heartbeat: Sendable {
 }
 
 extension Node {
-    /// Every part of the node: its event loops, its own queue, the threads of the store, the spool and discovery.
+    /// Every part of the node: its own queue on its event loop, the threads of the store, the spool and discovery.
     public nonisolated var heartbeats: [Heartbeat] {
-        let loops = self.group.makeIterator().enumerated().map { index, loop in
-            Heartbeat(name: "event loop \(index + 1)") { loop.execute($0) }
-        }
-        return loops + [
+        [
             Heartbeat(name: "node") { [input] in input.yield(.heartbeat($0)) },
             Heartbeat(name: "store", patience: EarshotLimits.storePatience) { [store] in store.answer($0) },
             Heartbeat(name: "spool", patience: EarshotLimits.spoolPatience) { [spool] in spool.answer($0) },

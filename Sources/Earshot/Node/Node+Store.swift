@@ -30,88 +30,137 @@ extension Node {
         }
         if work.maySettleRows { self.isRowBatchOpen = false }
         self.storeQueue.append(self.charged(work))
-        guard !self.isStorePumpRunning, !self.isStopping else { return }
-        self.isStorePumpRunning = true
-        // It goes on with the work of all peers, so that none is charged for it.
-        self.working(for: nil) { self.spawn { [weak self] in await self?.pumpStore() } }
-    }
-
-    private func pumpStore() async {
-        while let batch = self.storeQueue.next() {
-            switch batch {
-            case .apply(let batch): await self.apply(batch)
-            case .decide(let decision, let then): await self.apply(decision(), then)
-            case .deliver(let batch): await self.deliver(batch)
-            case .outbox(let batch): await self.change(batch)
+        guard !self.isStoreBusy, !self.isStoreAsked else { return }
+        self.isStoreAsked = true
+        // Not at once: whoever queues it has not finished.
+        self.eventLoop.execute {
+            self.assumeIsolated { node in
+                node.isStoreAsked = false
+                node.pumpStore()
             }
         }
-        self.isStorePumpRunning = false
+    }
+
+    /// Has what waits committed, batch by batch: to the store's thread and back is all the way that one takes.
+    func pumpStore() {
+        guard self.isRunning, !self.isStoreBusy else { return }
+        while let batch = self.storeQueue.next() {
+            self.isStoreBusy = true
+            // It goes on with the work of all peers, so that none is charged for it.
+            guard !self.working(for: nil, { self.begin(batch) }) else { return }
+            self.isStoreBusy = false
+        }
+        self.storeDrained?.resume()
+        self.storeDrained = nil
+    }
+
+    /// Whether the disk has something of it now.
+    private func begin(_ batch: StoreQueue.Batch) -> Bool {
+        let done = {
+            self.isStoreBusy = false
+            self.pumpStore()
+        }
+        switch batch {
+        case .apply(let batch): self.apply(batch, then: done)
+        case .decide(let decision, let then): return self.apply(decision(), then, done: done)
+        case .deliver(let batch): return self.deliver(batch, then: done)
+        case .outbox(let batch):
+            self.keep(
+                batch, \.changes, "cannot keep what is queued", by: { store, changes throws(EarshotError) in try store.change(changes) },
+                tell: { self.handle(.kept($0.map(\.id), $1.error)) }, then: done)
+        }
+        return true
+    }
+
+    /// Has the store do something on its thread, and goes on with the outcome here.
+    private func commit<Outcome: Sendable>(
+        _ work: @escaping @Sendable (isolated Store) throws(EarshotError) -> Outcome,
+        then: @escaping (Result<Outcome, EarshotError>) -> Void
+    ) {
+        let here = NIOLoopBound(then, eventLoop: self.eventLoop)
+        let eventLoop = self.eventLoop
+        self.store.perform(work) { outcome in
+            eventLoop.execute { self.assumeIsolated { $0.working(for: nil) { here.value(outcome) } } }
+        }
     }
 
     /// One transaction for all; where that fails, one for each, so that what does not fit costs the others nothing.
-    private func change(_ batch: [StoreWork.Keeping]) async {
-        do throws(EarshotError) {
-            try await self.store.change(batch.flatMap(\.changes))
-            return self.handle(.kept(batch.map(\.id), nil))
-        } catch {
-            guard batch.count > 1 else {
-                self.logger.error("cannot keep what is queued", metadata: ["error": "\(error)"])
-                return self.handle(.kept(batch.map(\.id), error))
+    private func keep<Entry, Change: Sendable>(
+        _ batch: [Entry], _ changes: @escaping (Entry) -> [Change], _ complaint: String,
+        by write: @escaping @Sendable (isolated Store, [Change]) throws(EarshotError) -> Void,
+        tell: @escaping ([Entry], Result<Void, EarshotError>) -> Void, then done: @escaping () -> Void
+    ) {
+        let all = batch.flatMap(changes)
+        self.commit({ store throws(EarshotError) in try write(store, all) }) { result in
+            if case .failure(let error) = result {
+                guard batch.count == 1 else { return self.keepEach(batch[...], changes, complaint, by: write, tell: tell, then: done) }
+                self.logger.error("\(complaint)", metadata: ["error": "\(error)"])
             }
+            tell(batch, result)
+            done()
         }
-        for entry in batch { await self.change([entry]) }
     }
 
-    /// The same for decisions.
-    private func apply(_ batch: [StoreWork.Transaction]) async {
-        do throws(EarshotError) {
-            try await self.store.apply(batch.flatMap(\.changes))
-            for entry in batch { entry.then(.success(())) }
-            return
-        } catch {
-            guard batch.count > 1 else {
-                self.logger.error("cannot keep a decision", metadata: ["error": "\(error)"])
-                for entry in batch { entry.then(.failure(error)) }
-                return
-            }
+    private func keepEach<Entry, Change: Sendable>(
+        _ rest: ArraySlice<Entry>, _ changes: @escaping (Entry) -> [Change], _ complaint: String,
+        by write: @escaping @Sendable (isolated Store, [Change]) throws(EarshotError) -> Void,
+        tell: @escaping ([Entry], Result<Void, EarshotError>) -> Void, then done: @escaping () -> Void
+    ) {
+        guard let first = rest.first else { return done() }
+        self.keep([first], changes, complaint, by: write, tell: tell) {
+            self.keepEach(rest.dropFirst(), changes, complaint, by: write, tell: tell, then: done)
         }
-        for entry in batch { await self.apply([entry]) }
     }
 
-    /// What is left of the queue when the node stops: decisions are kept, unacknowledged messages will be sent again.
-    func drainStore() async {
-        while let batch = self.storeQueue.next() {
-            switch batch {
-            case .apply(let batch): await self.apply(batch)
-            case .decide(let decision, let then): await self.apply(decision(), then)
-            case .outbox(let batch): await self.change(batch)
-            case .deliver: break
-            }
-        }
+    private func apply(_ batch: [StoreWork.Transaction], then done: @escaping () -> Void) {
+        self.keep(
+            batch, \.changes, "cannot keep a decision", by: { store, changes throws(EarshotError) in try store.apply(changes) },
+            tell: { entries, result in for entry in entries { entry.then(result) } }, then: done)
     }
 
     private func apply(
-        _ decision: Result<StoreWork.Decision, EarshotError>, _ then: @escaping (Result<Void, EarshotError>) -> Void
-    ) async {
+        _ decision: Result<StoreWork.Decision, EarshotError>, _ then: @escaping (Result<Void, EarshotError>) -> Void,
+        done: @escaping () -> Void
+    ) -> Bool {
         switch decision {
         case .success(let decision):
             let adopting: (Result<Void, EarshotError>) -> Void = { result in
                 if case .success = result { decision.adopt() }
                 then(result)
             }
-            await self.apply([StoreWork.Transaction(changes: decision.changes, then: adopting)])
-        case .failure(let error): then(.failure(error))
+            self.apply([StoreWork.Transaction(changes: decision.changes, then: adopting)], then: done)
+            return true
+        case .failure(let error):
+            then(.failure(error))
+            return false
         }
     }
 
-    /// One transaction and one fsync for all.
-    private func deliver(_ batch: [StoreWork.Delivery]) async {
-        var outcomes: ArraySlice<DeliveryOutcome>?
-        do throws(EarshotError) {
-            outcomes = try await self.store.deliver(batch.flatMap(\.messages), receivedAt: self.now)[...]
-        } catch {
-            self.logger.error("cannot keep messages", metadata: ["count": "\(batch.count)", "error": "\(error)"])
+    /// What is left of the queue when the node stops: decisions are kept, unacknowledged messages will be sent again.
+    func drainStore() async {
+        await withCheckedContinuation { continuation in
+            self.storeDrained = continuation
+            self.pumpStore()
         }
+        self.isStoreClosed = true
+    }
+
+    /// One transaction and one fsync for all.
+    private func deliver(_ batch: [StoreWork.Delivery], then done: @escaping () -> Void) -> Bool {
+        guard !self.isStopping else { return false }
+        let (messages, now) = (batch.flatMap(\.messages), self.now)
+        self.commit({ store throws(EarshotError) in try store.deliver(messages, receivedAt: now) }) { result in
+            if case .failure(let error) = result {
+                self.logger.error("cannot keep messages", metadata: ["count": "\(batch.count)", "error": "\(error)"])
+            }
+            self.delivered(batch, try? result.get())
+            done()
+        }
+        return true
+    }
+
+    private func delivered(_ batch: [StoreWork.Delivery], _ outcomes: [DeliveryOutcome]?) {
+        var outcomes = outcomes.map { $0[...] }
         self.unreadMessages += outcomes?.count(where: \.isStored) ?? 0
         var reports: [DeliveryReport] = []
         reports.reserveCapacity(batch.count)
@@ -142,5 +191,12 @@ extension Node {
     func schedulePruning(after delay: Duration) {
         self.pruning?.cancel()
         self.pruning = self.schedule(.pruneInbox, after: delay)
+    }
+}
+
+extension Result {
+    fileprivate var error: Failure? {
+        if case .failure(let error) = self { return error }
+        return nil
     }
 }

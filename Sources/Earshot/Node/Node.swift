@@ -1,8 +1,9 @@
 import DequeModule
+import Dispatch
 public import EarshotWire
 import FoundationEssentials
 public import Logging
-import NIOCore
+public import NIOCore
 import NIOPosix
 import OrderedCollections
 
@@ -20,20 +21,28 @@ public actor Node {
     /// Everything that happens, for any number of readers.
     public nonisolated let events: EventLog
 
+    /// What the node runs on, and its control connections: whoever calls it from there changes no threads. Nothing may hold it up for
+    /// longer than about a millisecond.
+    public nonisolated let eventLoop: any EventLoop
+
+    /// The loop.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
     /// Read where it is needed: it may change while the node runs.
     var configuration: Configuration
     let identity: Identity
     let store: Store
     let spool: Spool
     let logger: Logger
+    /// One loop: the node's own, its control connections' and, where the owner likes, its callers'.
     let group: MultiThreadedEventLoopGroup
     let dataGroup: MultiThreadedEventLoopGroup
+    private nonisolated let executor: any SerialExecutor
     let transport: Transport
     let startedAt = Date()
 
     /// Everything from outside, in order.
-    let inputs: AsyncStream<NodeInput>
-    nonisolated let input: AsyncStream<NodeInput>.Continuation
+    nonisolated let input: NodeInputs
     /// Work that outlives a call; runs in the node's task group.
     let jobs: AsyncStream<@Sendable () async -> Void>
     nonisolated let job: AsyncStream<@Sendable () async -> Void>.Continuation
@@ -56,7 +65,7 @@ public actor Node {
     var discoveryStopper: AsyncStream<Never>.Continuation?
     var listeningPort: UInt16 = 0
     var isStopping = false
-    private var hasRun = false
+    private(set) var isRunning = false
 
     // Resources
     /// What moves their bytes.
@@ -86,7 +95,12 @@ public actor Node {
 
     // The store's queue
     var storeQueue = StoreQueue()
-    var isStorePumpRunning = false
+    /// Whether the disk has something of it.
+    var isStoreBusy = false
+    /// Whether the loop comes to it soon.
+    var isStoreAsked = false
+    /// The stop that waits until there is nothing left.
+    var storeDrained: CheckedContinuation<Void, Never>?
     /// The node has stopped: nothing is written any more, and callers that ask for it are told so.
     var isStoreClosed = false
     var unreadMessages = 0
@@ -110,16 +124,19 @@ public actor Node {
             inbox: InboxLimits(count: configuration.inboxLimit, bytes: configuration.inboxSize))
         self.spool = try Spool(directory: configuration.stateDirectory)
         self.events = EventLog(epoch: WireID<SessionKind>.random().description)
-        (self.inputs, self.input) = AsyncStream.makeStream()
         (self.jobs, self.job) = AsyncStream.makeStream()
         self.core = NodeCore(
             id: identity.id, settings: configuration.core, hasDiscovery: discovery != nil, random: KernelRandomness())
-        self.group = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
+        self.group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         self.dataGroup = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
+        self.eventLoop = self.group.next()
+        self.executor = self.eventLoop.executor
+        let turns = try await LoopTurns.make(on: self.eventLoop)
+        self.input = NodeInputs(turns)
         do {
             self.transport = try Transport(
                 identity: identity, authorities: try CertificateAuthorities(paths: configuration.authorities), configuration: configuration,
-                group: self.group, dataGroup: self.dataGroup, logger: logger, input: self.input)
+                group: self.group, turns: turns, dataGroup: self.dataGroup, logger: logger, input: self.input)
         } catch let error as EarshotError {
             throw error
         } catch {
@@ -169,8 +186,8 @@ public actor Node {
     /// Works until its task is cancelled; then closes the connections in order and keeps the sessions. Call after `start`, and once: a
     /// second call returns at once.
     public func run() async {
-        guard !self.hasRun else { return }
-        self.hasRun = true
+        guard !self.isRunning else { return }
+        self.isRunning = true
         await withDiscardingTaskGroup { group in
             let jobs = self.jobs
             group.addTask {
@@ -179,12 +196,10 @@ public actor Node {
                     group.cancelAll()
                 }
             }
+            self.pumpStore()
             self.begin()
-            var turn = NodeTurn()
-            for await input in self.inputs {
-                let began = ContinuousClock.now
-                self.handle(input)
-                if turn.isOver(after: ContinuousClock.now - began) { await Task.yield() }
+            await self.input.run { [weak self] input in
+                self?.assumeIsolated { $0.handle(input) }
             }
             await self.stop()
             group.cancelAll()
@@ -192,10 +207,14 @@ public actor Node {
         self.events.finish()
         do {
             try await self.dataGroup.shutdownGracefully()
-            try await self.group.shutdownGracefully()
         } catch {
             self.logger.warning("the event loops did not stop in order", metadata: ["error": "\(error)"])
         }
+    }
+
+    deinit {
+        // Not before: whoever still asks the node something is answered on its loop.
+        self.group.shutdownGracefully(queue: DispatchQueue(label: "earshot.end")) { _ in }
     }
 
     /// What runs by itself from the start.
@@ -210,11 +229,11 @@ public actor Node {
         self.handle(Input.stop)
         await self.transport.stopListening()
         self.transport.stopDialling()
+        self.transport.closeUnproven()
         let connections = Array(self.links.values)
         self.endAllStreams()
         for connection in connections { connection.close() }
         await self.drainStore()
-        self.isStoreClosed = true
         for connection in connections {
             // Bounded by the handler, which closes for good a second after its goodbye.
             try? await connection.channel.closeFuture.get()
@@ -279,21 +298,5 @@ public actor Node {
             await work()
             withExtendedLifetime(charge) {}
         }
-    }
-
-    /// What the node stands at.
-    public func status() -> NodeStatus {
-        let (discovery, instanceName) = self.core.discovery
-        let counts = self.core.counts
-        return NodeStatus(
-            name: self.configuration.displayName, id: self.id, serviceType: self.configuration.serviceType,
-            encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
-            port: self.listeningPort, wantedPort: self.configuration.port, stateDirectory: self.configuration.stateDirectory,
-            quota: self.configuration.quota, reserve: self.configuration.reserve, discovery: discovery, instanceName: instanceName,
-            startedAt: self.startedAt,
-            counts: NodeStatus.Counts(
-                peers: counts.peers, sessions: counts.sessions, connections: counts.connections,
-                pendingInvitations: counts.pendingInvitations, unreadMessages: self.unreadMessages,
-                transfers: counts.transfers))
     }
 }

@@ -48,3 +48,21 @@ public struct NodeStatus: Sendable {
     /// How many of each there are.
     public let counts: Counts
 }
+
+extension Node {
+    /// What the node stands at.
+    public func status() -> NodeStatus {
+        let (discovery, instanceName) = self.core.discovery
+        let counts = self.core.counts
+        return NodeStatus(
+            name: self.configuration.displayName, id: self.id, serviceType: self.configuration.serviceType,
+            encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
+            port: self.listeningPort, wantedPort: self.configuration.port, stateDirectory: self.configuration.stateDirectory,
+            quota: self.configuration.quota, reserve: self.configuration.reserve, discovery: discovery, instanceName: instanceName,
+            startedAt: self.startedAt,
+            counts: NodeStatus.Counts(
+                peers: counts.peers, sessions: counts.sessions, connections: counts.connections,
+                pendingInvitations: counts.pendingInvitations, unreadMessages: self.unreadMessages,
+                transfers: counts.transfers))
+    }
+}

@@ -70,6 +70,19 @@ package actor Store {
         self.limits = limits
     }
 
+    /// Does something on its thread, in order with what else is asked of it, and says there what came of it.
+    package nonisolated func perform<Outcome: Sendable>(
+        _ work: @escaping @Sendable (isolated Store) throws(EarshotError) -> Outcome,
+        then: @escaping @Sendable (Result<Outcome, EarshotError>) -> Void
+    ) {
+        self.executor.run {
+            then(
+                self.assumeIsolated { store in
+                    do throws(EarshotError) { return .success(try work(store)) } catch { return .failure(error) }
+                })
+        }
+    }
+
     /// Calls back from its thread once that gets round to it: a sign of life.
     package nonisolated func answer(_ heartbeat: @escaping @Sendable () -> Void) {
         self.executor.run(heartbeat)

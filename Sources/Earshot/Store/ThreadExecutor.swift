@@ -7,7 +7,7 @@ internal import Glibc
 /// thread keeps the executor alive; the actor that owns it calls `stop()` in its `deinit`, after which the thread finishes what is
 /// queued and ends.
 ///
-/// Unchecked: everything mutable is in `queue` and `isStopped`, which are touched only between `pthread_mutex_lock` and `_unlock`
+/// Unchecked: everything mutable is in `queue`, `isStopped` and `thread`, which are touched only between `pthread_mutex_lock` and `_unlock`
 /// of `mutex`; `mutex` and `condition` are heap memory that lives as long as the executor and is made for use by several threads.
 package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     private enum Work {
@@ -21,6 +21,8 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var queue: [Work] = []
     private var isStopped = false
+    /// Once it runs.
+    private var thread: pthread_t?
 
     /// Starts the thread; its name, at most 15 bytes, is what `top` and a debugger show. One that moves bulk lets everything that wakes up
     /// come first: a message must not wait for the end of its turn.
@@ -70,8 +72,17 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     private func add(_ work: Work) {
         pthread_mutex_lock(self.mutex)
         self.queue.append(work)
-        pthread_cond_signal(self.condition)
         pthread_mutex_unlock(self.mutex)
+        // After it, so that the thread does not wake up to wait for the lock.
+        pthread_cond_signal(self.condition)
+    }
+
+    /// Called where something says that it runs on the thread: ends the process where that is not so.
+    package func checkIsolated() {
+        pthread_mutex_lock(self.mutex)
+        let thread = self.thread
+        pthread_mutex_unlock(self.mutex)
+        precondition(thread.map { pthread_equal($0, pthread_self()) != 0 } == true, "not on the thread \(self.name)")
     }
 
     /// What the actor returns as its `unownedExecutor`.
@@ -88,6 +99,9 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     private func work() {
         earshot_name_thread(self.name)
         if self.isBulk { earshot_take_long_turns() }
+        pthread_mutex_lock(self.mutex)
+        self.thread = pthread_self()
+        pthread_mutex_unlock(self.mutex)
         var jobs: [Work] = []
         while true {
             pthread_mutex_lock(self.mutex)

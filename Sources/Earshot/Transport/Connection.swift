@@ -31,6 +31,8 @@ package final class Connection: Sendable {
     package let turns: Turns
     /// Bytes of unreliable messages that the socket has not taken.
     private let unreliableBytes = Mutex(0)
+    /// How many calls from other threads the event loop has not got round to.
+    private let underWay = Atomic(0)
 
     package init(
         channel: any Channel, peer: ProvenPeer, isInitiator: Bool, dialledAddress: PeerAddress?,
@@ -47,9 +49,21 @@ package final class Connection: Sendable {
 
     package var protection: Protection { self.peer.transport.protection }
 
+    /// Does what goes out at once on the connection's event loop, and else there: always in the order of the calls, of which those from
+    /// other threads may still be on their way.
+    private func inOrder(_ work: @escaping @Sendable (any Channel) -> Void) {
+        let channel = self.channel
+        guard !channel.eventLoop.inEventLoop || self.underWay.load(ordering: .acquiring) > 0 else { return work(channel) }
+        self.underWay.add(1, ordering: .acquiringAndReleasing)
+        channel.eventLoop.execute {
+            self.underWay.subtract(1, ordering: .acquiringAndReleasing)
+            work(channel)
+        }
+    }
+
     /// Writes frames; what cannot be written any more is lost with the connection, which the node hears about.
     package func send(_ frames: [Frame]) {
-        self.channel.writeAndFlush(frames, promise: nil)
+        self.inOrder { $0.writeAndFlush(frames, promise: nil) }
     }
 
     /// How many bytes of unreliable messages can go at once: it is less only by what is sent from here.
@@ -65,16 +79,20 @@ package final class Connection: Sendable {
         written.futureResult.whenComplete { _ in
             self.unreliableBytes.withLock { $0 -= messages.cost }
         }
-        if messages.encoded.readableBytes > 0 {
-            let isLast = messages.frames.isEmpty
-            self.channel.triggerUserOutboundEvent(Command.sendUnreliable(messages.encoded), promise: isLast ? written : nil)
+        self.inOrder { channel in
+            if messages.encoded.readableBytes > 0 {
+                let isLast = messages.frames.isEmpty
+                channel.triggerUserOutboundEvent(Command.sendUnreliable(messages.encoded), promise: isLast ? written : nil)
+            }
+            if !messages.frames.isEmpty { channel.writeAndFlush(messages.frames.map { Frame.message($0) }, promise: written) }
         }
-        if !messages.frames.isEmpty { self.channel.writeAndFlush(messages.frames.map { Frame.message($0) }, promise: written) }
     }
 
     /// Writes frames; the future is done when the kernel has them.
     package func write(_ frames: [Frame]) -> EventLoopFuture<Void> {
-        self.channel.writeAndFlush(frames)
+        let written = self.channel.eventLoop.makePromise(of: Void.self)
+        self.inOrder { $0.writeAndFlush(frames, promise: written) }
+        return written.futureResult
     }
 
     /// The node has dealt with what it was given in one event, and holds nothing of this weight any more: the next ones have their turn.
@@ -94,7 +112,7 @@ package final class Connection: Sendable {
 
     /// Ends the connection, in order (`goodbye`) or with a reason; what was written before still goes out.
     package func close(_ refusal: Refusal? = nil) {
-        self.channel.triggerUserOutboundEvent(Command.close(refusal), promise: nil)
+        self.inOrder { $0.triggerUserOutboundEvent(Command.close(refusal), promise: nil) }
     }
 }
 

@@ -33,6 +33,8 @@ extension ConnectionHandler {
         package let standing: StandingPeers
         /// What peers make this machine hold.
         package let accounts: PeerAccounts
+        /// Which turns the connections of the node's loop take.
+        let turns: LoopTurns?
         package let sign: @Sendable ([UInt8]) throws -> [UInt8]
         package let emit: @Sendable (ConnectionEvent) -> Void
         /// Called once, when the peer is proven or the connection has ended before.
@@ -41,7 +43,7 @@ extension ConnectionHandler {
         package init(
             role: HandshakeRole, purpose: Purpose = .control, tickets: DataTickets, hello: Hello, expectedPeer: PeerID?,
             dialledAddress: PeerAddress?, spokenTLS: TLSPins, standing: StandingPeers = StandingPeers(),
-            accounts: PeerAccounts = PeerAccounts(),
+            accounts: PeerAccounts = PeerAccounts(), turns: LoopTurns? = nil,
             sign: @escaping @Sendable ([UInt8]) throws -> [UInt8], emit: @escaping @Sendable (ConnectionEvent) -> Void,
             settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
         ) {
@@ -54,6 +56,7 @@ extension ConnectionHandler {
             self.spokenTLS = spokenTLS
             self.standing = standing
             self.accounts = accounts
+            self.turns = turns
             self.sign = sign
             self.emit = emit
             self.settled = settled

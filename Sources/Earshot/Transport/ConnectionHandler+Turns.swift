@@ -39,13 +39,13 @@ extension ConnectionHandler {
 
     private func resumption(context: ChannelHandlerContext) -> @Sendable () -> Void {
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        let eventLoop = context.eventLoop
-        return {
-            eventLoop.execute {
-                let (this, context) = loopBound.value
-                this.turnCame(context: context)
-            }
+        let turn = { @Sendable in
+            let (this, context) = loopBound.value
+            this.turnCame(context: context)
         }
+        let eventLoop = context.eventLoop
+        guard let turns = self.settings.turns, turns.areOn(eventLoop) else { return { eventLoop.execute(turn) } }
+        return { turns.take(turn) }
     }
 
     private func turnCame(context: ChannelHandlerContext) {

@@ -29,6 +29,8 @@ package final class Transport: Sendable {
     /// Each event loop's, by the loop.
     private let handshakeTurns: [ObjectIdentifier: HandshakeTurns]
     let group: MultiThreadedEventLoopGroup
+    /// Which control connections take with the node.
+    private let turns: LoopTurns
     /// The event loops of data connections: bulk never holds up a control connection.
     let dataGroup: MultiThreadedEventLoopGroup
     let logger: Logger
@@ -43,8 +45,7 @@ package final class Transport: Sendable {
 
     init(
         identity: Identity, authorities: CertificateAuthorities, configuration: Node.Configuration, group: MultiThreadedEventLoopGroup,
-        dataGroup: MultiThreadedEventLoopGroup, logger: Logger,
-        input: AsyncStream<NodeInput>.Continuation
+        turns: LoopTurns, dataGroup: MultiThreadedEventLoopGroup, logger: Logger, input: NodeInputs
     ) throws {
         self.identity = identity
         self.currentConfiguration = Mutex(configuration)
@@ -52,6 +53,7 @@ package final class Transport: Sendable {
         let now = configuration.now ?? { Date() }
         self.chainExaminer = authorities.isEmpty ? nil : try ChainExaminer(authorities, now: now, logger: logger)
         self.group = group
+        self.turns = turns
         self.dataGroup = dataGroup
         let trimmer = HeapTrimmer(on: dataGroup)
         self.accounts = PeerAccounts { trimmer.trimSoon() }
@@ -204,7 +206,7 @@ package final class Transport: Sendable {
         let failures = self.handshakeFailures
         return ConnectionHandler.Settings(
             role: role, purpose: purpose, tickets: self.tickets, hello: hello, expectedPeer: expected, dialledAddress: dialled,
-            spokenTLS: self.spokenTLS, standing: self.standing, accounts: self.accounts,
+            spokenTLS: self.spokenTLS, standing: self.standing, accounts: self.accounts, turns: self.turns,
             sign: { try identity.sign($0) }, emit: self.emit,
             settled: { result in
                 if case .failure(let error) = result, !(error.underlying is StandingPeers.Already) { failures.count(error.code) }
@@ -234,6 +236,9 @@ package final class Transport: Sendable {
             future.whenComplete { _ in self.dials.withLock { dials in dials?[id] = nil } }
         }
     }
+
+    /// Ends what has come in and has not proven a key.
+    func closeUnproven() { self.unproven.closeAll() }
 
     func stopListening() async {
         let channel = self.listener.withLock { listener in

@@ -41,6 +41,11 @@ package final class UnprovenConnections: Sendable {
         }
     }
 
+    /// Closes all that there are.
+    func closeAll() {
+        for entry in self.entries.withLock({ $0 }) { entry.close() }
+    }
+
     /// What counts as one address: an IPv4 address, or an IPv6 /64 (anyone on a link has all of those).
     package static func origin(_ address: SocketAddress) -> [UInt8]? {
         guard let bytes = LocalLinks.bytes(address) else { return nil }

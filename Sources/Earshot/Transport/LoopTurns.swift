@@ -1,0 +1,113 @@
+import DequeModule
+import EarshotWire
+package import NIOCore
+import NIOPosix
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// Work that takes turns on an event loop: in the order in which it came, and after ``EarshotLimits/nodeTurn`` of it everything else that
+/// the loop serves, its sockets above all, comes before the rest.
+///
+/// A loop runs what is executed on it until nothing is left, and looks at its sockets only then: work that begets work would keep it from
+/// them for as long as there is any. What is left of a turn therefore waits for a byte on a socket of our own, which the loop finds there
+/// when it has looked at all of them.
+package final class LoopTurns: Sendable {
+    private struct State {
+        var first: Deque<@Sendable () -> Void> = []
+        var waiting: Deque<@Sendable () -> Void> = []
+        /// Whether the loop comes back to what waits.
+        var isScheduled = false
+        var turn = NodeTurn()
+    }
+
+    private let loop: any EventLoop
+    private let state = Mutex(State())
+    /// Where the byte is written; the loop has the other end.
+    private let bell: CInt
+
+    private init(on loop: any EventLoop, bell: CInt) {
+        self.loop = loop
+        self.bell = bell
+    }
+
+    deinit { close(self.bell) }
+
+    /// - Throws: `unavailable` where there are no descriptors left.
+    package static func make(on loop: any EventLoop) async throws(EarshotError) -> LoopTurns {
+        var ends: [CInt] = [-1, -1]
+        let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
+        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+            throw EarshotError(.unavailable, "cannot make a pair of sockets: \(String(cString: strerror(errno)))")
+        }
+        let turns = LoopTurns(on: loop, bell: ends[1])
+        do {
+            _ = try await NIOPipeBootstrap(group: loop)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Hearer(turns)) }
+                }
+                .takingOwnershipOfDescriptor(input: ends[0]).get()
+        } catch {
+            close(ends[0])
+            throw EarshotError(.unavailable, "cannot watch a socket of our own: \(error)", underlying: error)
+        }
+        return turns
+    }
+
+    /// Whether it is this loop's turns.
+    func areOn(_ loop: any EventLoop) -> Bool { self.loop === loop }
+
+    /// Has the work done on the loop when its turn comes, never at once; from any thread. What is to come first must be bounded by what comes
+    /// after it: the node's inputs are, by the turns of the connections that they come from. Else each of them would wait for a turn of every
+    /// connection that sends as fast as it can.
+    package func take(first: Bool = false, _ work: @escaping @Sendable () -> Void) {
+        let isAlone = self.state.withLock { state in
+            if first { state.first.append(work) } else { state.waiting.append(work) }
+            defer { state.isScheduled = true }
+            return !state.isScheduled
+        }
+        if isAlone { self.loop.execute { self.run() } }
+    }
+
+    fileprivate func run() {
+        while let work = self.next() {
+            let began = ContinuousClock.now
+            work()
+            let took = ContinuousClock.now - began
+            guard self.state.withLock({ $0.turn.isOver(after: took) }) else { continue }
+            self.letOthersIn()
+            return
+        }
+    }
+
+    private func next() -> (@Sendable () -> Void)? {
+        self.state.withLock { state in
+            guard let work = state.first.popFirst() ?? state.waiting.popFirst() else {
+                state.isScheduled = false
+                // The loop looks at its sockets before anything else can come.
+                state.turn = NodeTurn()
+                return nil
+            }
+            return work
+        }
+    }
+
+    private func letOthersIn() {
+        // Refused only where the loop is about to end, and then there is nobody to let in.
+        guard send(self.bell, [1], 1, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)) != 1 else { return }
+        self.loop.execute { self.run() }
+    }
+
+    /// Hears the byte.
+    private final class Hearer: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+
+        private let turns: LoopTurns
+
+        init(_ turns: LoopTurns) { self.turns = turns }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) { self.turns.run() }
+    }
+}

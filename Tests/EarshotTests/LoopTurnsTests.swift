@@ -1,0 +1,70 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import Earshot
+
+/// Work that takes turns on an event loop.
+@Suite(.timeLimit(.minutes(1))) struct LoopTurnsTests {
+    /// Work that begets work, without end: it ends once the loop has heard something on a socket of its own.
+    @Test func theLoopsSocketsComeInBetween() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let loop = group.next()
+        let turns = try await LoopTurns.make(on: loop)
+        let isHeard = Atomic(false)
+        let server = try await ServerBootstrap(group: loop)
+            .childChannelInitializer { _ in
+                isHeard.store(true, ordering: .relaxed)
+                return loop.makeSucceededVoidFuture()
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        @Sendable func work() {
+            guard !isHeard.load(ordering: .relaxed) else { return end.finish() }
+            turns.take(work)
+        }
+        turns.take(work)
+        let other = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let client = try await ClientBootstrap(group: other).connect(to: try #require(server.localAddress)).get()
+        for await _ in ended {}
+        try await client.close()
+        try await server.close()
+        try await other.shutdownGracefully()
+        try await group.shutdownGracefully()
+    }
+
+    /// In order, from wherever it comes, and never while whoever asks is still at it.
+    @Test func order() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let turns = try await LoopTurns.make(on: group.next())
+        let done = Mutex<[Int]>([])
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        turns.take {
+            turns.take {
+                done.withLock { $0.append(2) }
+                end.finish()
+            }
+            done.withLock { $0.append(1) }
+        }
+        for await _ in ended {}
+        #expect(done.withLock { $0 } == [1, 2])
+        try await group.shutdownGracefully()
+    }
+
+    /// What is to come first does not wait for a turn of each of the others.
+    @Test func first() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let turns = try await LoopTurns.make(on: group.next())
+        let done = Mutex<[Int]>([])
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        turns.take {
+            for number in 3...5 { turns.take { done.withLock { $0.append(number) } } }
+            turns.take { end.finish() }
+            for number in 1...2 { turns.take(first: true) { done.withLock { $0.append(number) } } }
+        }
+        for await _ in ended {}
+        #expect(done.withLock { $0 } == [1, 2, 3, 4, 5])
+        try await group.shutdownGracefully()
+    }
+}
