@@ -96,7 +96,12 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "EarshotDiscovery",
-            dependencies: ["Earshot", "CAvahi", "CLinux", .product(name: "Logging", package: "swift-log")],
+            dependencies: [
+                "Earshot", "CAvahi", "CLinux",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: settings),
         .target(
             name: "EarshotControl",

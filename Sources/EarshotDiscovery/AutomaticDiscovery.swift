@@ -19,7 +19,7 @@ public struct AutomaticDiscovery: PeerDiscovery {
     public init(logger: Logger, startsEmbedded: Bool = false) {
         self.init(
             avahi: .avahi(logger: logger), embedded: .embedded(logger: logger),
-            avahiIsConceivable: { !startsEmbedded && Self.systemBusIsConceivable() }, clock: ContinuousClock(), logger: logger)
+            avahiIsConceivable: { !startsEmbedded && Self.systemBusIsConceivable() }, clock: TimerClock(), logger: logger)
     }
 
     init(

@@ -182,5 +182,6 @@ final class AvahiClientLink: AvahiLink {
         }
     }
 
+    var followsAddresses: Bool { false }
     func refresh() {}
 }

@@ -99,7 +99,7 @@ final class AvahiEngine {
         self.maintainBrowsing(now: now)
         self.rotateResolvers(now: now)
         self.resolveAnew(now: now)
-        if case .up = self.connection, self.refreshAt <= now {
+        if case .up = self.connection, self.link.followsAddresses, self.refreshAt <= now {
             self.link.refresh()
             self.refreshAt = now + DiscoveryLimits.addressPoll
         }
@@ -120,7 +120,7 @@ final class AvahiEngine {
         var next = now + .seconds(60)
         switch self.connection {
         case .disconnected(let retryAt): next = min(next, retryAt)
-        case .up: next = min(next, self.refreshAt, self.pingAt)
+        case .up: next = min(next, self.link.followsAddresses ? self.refreshAt : self.pingAt, self.pingAt)
         case .paused: next = min(next, self.pingAt)
         case .connecting: break
         }

@@ -82,7 +82,8 @@ protocol AvahiLink: AnyObject {
     func closeAddresses(_ key: Sighting.Key)
     /// Asks for a sign of life, and blocks for it.
     func ping() throws(AvahiFailure)
-    /// Called every `DiscoveryLimits.addressPoll` while up.
+    /// Whether it follows this machine's addresses itself: `refresh` is called every `DiscoveryLimits.addressPoll` while up.
+    var followsAddresses: Bool { get }
     func refresh()
 }
 

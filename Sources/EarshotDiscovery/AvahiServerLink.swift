@@ -206,6 +206,8 @@ final class AvahiServerLink: AvahiLink {
     }
 
     /// Publishes the addresses that are new and withdraws those that are gone.
+    var followsAddresses: Bool { true }
+
     func refresh() {
         guard let server = self.server else { return }
         let current = Self.published(of: NetworkInterface.all())

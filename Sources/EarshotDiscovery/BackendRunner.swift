@@ -1,6 +1,8 @@
 import CAvahi
 import Earshot
 import Logging
+import NIOCore
+import NIOPosix
 
 /// Runs one backend on its Avahi thread until the task is cancelled, and starts it anew should the thread end before.
 struct BackendRunner: Sendable {
@@ -63,7 +65,7 @@ struct BackendRunner: Sendable {
             _ = report(.reachable(false))
             _ = report(.event(.reset(backend)))
             _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: error))))
-            try? await Task.sleep(for: DiscoveryLimits.reconnect)
+            try? await TimerClock().sleep(for: DiscoveryLimits.reconnect)
         }
     }
 
@@ -71,21 +73,16 @@ struct BackendRunner: Sendable {
     private static func watching(
         _ pulse: SharedPulse, backend: DiscoveryStatus.Backend, report: @escaping Report, _ work: @escaping @Sendable () async -> String?
     ) async -> String? {
-        await withTaskGroup(of: String?.self) { group in
-            group.addTask {
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: DiscoveryLimits.callPatience)
-                    guard !Task.isCancelled, let silence = pulse.check() else { continue }
-                    let failure = AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
-                    _ = report(.unanswered(for: silence))
-                    _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: failure.message))))
-                }
-                return nil
-            }
-            let error = await work()
-            group.cancelAll()
-            return error
+        // A timer that is nobody's task: an idle daemon wakes up for it, and is to wake up no more than once.
+        let interval = TimeAmount(DiscoveryLimits.pulse)
+        let watch = MultiThreadedEventLoopGroup.singleton.any().scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+            guard let silence = pulse.check() else { return }
+            let failure = AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
+            _ = report(.unanswered(for: silence))
+            _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: failure.message))))
         }
+        defer { watch.cancel() }
+        return await work()
     }
 }
 

@@ -44,6 +44,7 @@ struct Daemon: Sendable {
             let lock = try StateLock(directory: self.loaded.stateDirectory)
             let socket = try ControlSocket.claim(self.loaded.socket, ownDirectory: self.loaded.runtimeDirectory)
             self.confine(beside: socket, logger)
+            ProcessSetup.makeThreads()
             let node = try await self.makeNode(logger)
             let (ready, announcer) = AsyncStream<Never>.makeStream()
             try await node.start()

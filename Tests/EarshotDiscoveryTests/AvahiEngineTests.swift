@@ -50,6 +50,7 @@ private final class FakeLink: AvahiLink {
         if let error = self.pingError { throw error }
     }
     var pings = 0
+    var followsAddresses: Bool { true }
     func refresh() {}
 
     func takeCalls() -> [String] {

@@ -91,26 +91,21 @@ import Testing
         #expect(bench.end == .dead)
     }
 
-    /// It is looked at now and then; asked at the first look of `pingAfter`, dead at the first of `deadAfter`.
+    /// Asked after `pingAfter`, dead after `deadAfter`, and not looked at when nothing can have come of it yet.
     @Test func silenceAtItsEdges() {
-        for isHeard in [false, true] {
-            var signs = SignsOfLife()
-            if isHeard {
-                signs.heard()
-                let verdict = signs.check(isBehind: false)
-                #expect(verdict == .alive)
-            }
-            var silence = TimeAmount.zero
-            while silence < TimeAmount(EarshotLimits.deadAfter) {
-                let verdict = signs.check(isBehind: false)
-                silence = silence + SignsOfLife.interval
-                switch verdict {
-                case .alive: #expect(silence < TimeAmount(EarshotLimits.pingAfter))
-                case .ask: #expect(silence >= TimeAmount(EarshotLimits.pingAfter) && silence < TimeAmount(EarshotLimits.deadAfter))
-                case .dead: #expect(silence >= TimeAmount(EarshotLimits.deadAfter))
-                }
-            }
+        let (ping, dead, moment) = (TimeAmount(EarshotLimits.pingAfter), TimeAmount(EarshotLimits.deadAfter), TimeAmount.nanoseconds(1))
+        let heard = NIODeadline.uptimeNanoseconds(1_000)
+        func look(after silence: TimeAmount, isBehind: Bool = false) -> (verdict: SignsOfLife.Verdict, next: TimeAmount) {
+            var signs = SignsOfLife(at: .uptimeNanoseconds(0))
+            signs.heard(at: heard)
+            return signs.check(at: heard + silence, isBehind: isBehind)
         }
+        #expect(look(after: .zero) == (.alive, ping))
+        #expect(look(after: ping - moment) == (.alive, moment))
+        #expect(look(after: ping) == (.ask(UInt64(ping.nanoseconds)), SignsOfLife.interval))
+        #expect(look(after: dead - moment) == (.ask(UInt64((dead - moment).nanoseconds)), SignsOfLife.interval))
+        #expect(look(after: dead).verdict == .dead)
+        #expect(look(after: dead, isBehind: true) == (.alive, ping), "nothing was read")
     }
 
     /// What was written may get out, and the other side may close too, for so long.

@@ -7,6 +7,7 @@
 #include "files.h"
 #include "landlock.h"
 #include "sockets.h"
+#include "tasks.h"
 #include "trees.h"
 #include "xxh3.h"
 

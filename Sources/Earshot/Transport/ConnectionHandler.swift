@@ -39,8 +39,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var hasPreamble = false
     var decoder = FrameDecoder()
     let writer = FrameWriter()
-    private var signsOfLife = SignsOfLife()
-    private var heartbeatTask: RepeatedTask?
+    var signsOfLife: SignsOfLife?
+    var heartbeatTask: Scheduled<Void>?
     var deadline: Scheduled<Void>?
     private var end: LinkEnd?
     var isClosing = false
@@ -109,7 +109,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         // What comes after the last word is not answered any more, and must not pile up.
         guard !self.isClosing else { return }
         var buffer = self.unwrapInboundIn(data)
-        self.signsOfLife.heard()
+        self.signsOfLife?.heard(at: context.eventLoop.now)
         do throws(WireError) {
             if !self.hasPreamble {
                 self.hasPreamble = try self.preamble.consume(&buffer)
@@ -246,7 +246,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     /// Writes frames that the machine allows, at once.
-    private func write(_ frames: [Frame], context: ChannelHandlerContext) {
+    func write(_ frames: [Frame], context: ChannelHandlerContext) {
         guard case .proven = self.state else { return }
         self.writeAccounted(self.allowed(frames), context: context)
     }
@@ -276,33 +276,6 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             promise?.succeed()
         case nil:
             context.triggerUserOutboundEvent(event, promise: promise)
-        }
-    }
-
-    // MARK: Life
-
-    private func startHeartbeat(context: ChannelHandlerContext) {
-        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        self.heartbeatTask = context.eventLoop.scheduleRepeatedTask(
-            initialDelay: SignsOfLife.interval, delay: SignsOfLife.interval
-        ) { _ in
-            let (this, context) = loopBound.value
-            this.checkLife(context: context)
-        }
-    }
-
-    private func checkLife(context: ChannelHandlerContext) {
-        switch self.signsOfLife.check(isBehind: !self.mayRead) {
-        case .alive: break
-        case .ask(let value): self.write([.ping(value)], context: context)
-        case .dead:
-            // The node hears of it at once: closing waits for a peer that does not answer.
-            if case .proven(let connection) = self.state {
-                self.state = .closed
-                self.settings.emit(.closed(connection, .dead))
-            }
-            self.heartbeatTask?.cancel()
-            self.close(context: context)
         }
     }
 
@@ -352,7 +325,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     /// Closes for good, once what was written is out, or after `EarshotLimits.closingTime`.
-    private func close(context: ChannelHandlerContext) {
+    func close(context: ChannelHandlerContext) {
         guard !self.isClosing else { return }
         self.isClosing = true
         let channel = context.channel

@@ -10,25 +10,24 @@ struct SignsOfLife {
         case dead
     }
 
-    /// How often to look: a tenth of the longest silence, so that none is much longer than that.
+    /// How often to look once it is silent: a tenth of the longest silence, so that none is much longer than that.
     static let interval = TimeAmount.nanoseconds(TimeAmount(EarshotLimits.deadAfter).nanoseconds / 10)
 
-    private var hasHeard = false
-    private var silence: TimeAmount = .zero
+    private var heardAt: NIODeadline
+
+    /// A connection that has just proven itself.
+    init(at now: NIODeadline) { self.heardAt = now }
 
     /// Something came.
-    mutating func heard() { self.hasHeard = true }
+    mutating func heard(at now: NIODeadline) { self.heardAt = now }
 
-    /// Another ``interval`` has passed. A connection that we do not read from because we are behind is not silent.
-    mutating func check(isBehind: Bool) -> Verdict {
-        guard !self.hasHeard, !isBehind else {
-            self.hasHeard = false
-            self.silence = .zero
-            return .alive
-        }
-        self.silence = self.silence + Self.interval
-        if self.silence >= TimeAmount(EarshotLimits.deadAfter) { return .dead }
-        guard self.silence >= TimeAmount(EarshotLimits.pingAfter) else { return .alive }
-        return .ask(UInt64(truncatingIfNeeded: self.silence.nanoseconds))
+    /// What is to be thought of it, and when to look again. A connection that we do not read from because we are behind is not silent.
+    mutating func check(at now: NIODeadline, isBehind: Bool) -> (verdict: Verdict, next: TimeAmount) {
+        if isBehind { self.heardAt = now }
+        let silence = now - self.heardAt
+        if silence >= TimeAmount(EarshotLimits.deadAfter) { return (.dead, Self.interval) }
+        // Not before it can be silent for long: an idle daemon is not to wake up for nothing.
+        guard silence >= TimeAmount(EarshotLimits.pingAfter) else { return (.alive, TimeAmount(EarshotLimits.pingAfter) - silence) }
+        return (.ask(UInt64(truncatingIfNeeded: silence.nanoseconds)), Self.interval)
     }
 }

@@ -28,11 +28,15 @@ final class EventReaders: Sendable {
     }
 
     private let state = Mutex(State())
+    /// Somebody reads, and nobody did before.
+    let beginnings: AsyncStream<Void>
+    private let beginning: AsyncStream<Void>.Continuation
     private let now: @Sendable () -> ContinuousClock.Instant
 
     /// Readers that are watched by a clock.
     init(now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
         self.now = now
+        (self.beginnings, self.beginning) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// How many there are now, and how many were dropped so far.
@@ -47,12 +51,13 @@ final class EventReaders: Sendable {
     /// Lets a reader in; `drop` closes its connection.
     /// - Throws: `unavailable` where there are too many.
     func enter(_ drop: @escaping @Sendable () -> Void) throws(APIProblem) -> UInt64 {
-        let id = self.state.withLock { state -> UInt64? in
-            guard state.readers.count < Self.limit else { return nil }
+        let (id, isFirst) = self.state.withLock { state -> (UInt64?, Bool) in
+            guard state.readers.count < Self.limit else { return (nil, false) }
             state.nextID += 1
             state.readers[state.nextID] = Reader(writingSince: nil, drop: drop)
-            return state.nextID
+            return (state.nextID, state.readers.count == 1)
         }
+        if isFirst { self.beginning.yield() }
         guard let id else {
             throw APIProblem(.unavailable, "there are \(Self.limit) readers of events already; try again when one has gone")
         }

@@ -1,5 +1,7 @@
 internal import CLinux
 internal import Glibc
+internal import NIOCore
+internal import NIOPosix
 
 /// What a daemon arranges for itself before anything else runs.
 enum ProcessSetup {
@@ -19,6 +21,12 @@ enum ProcessSetup {
         // A client that goes away is an error of its connection, not of the process.
         signal(SIGPIPE, SIG_IGN)
         self.raiseDescriptorLimit()
+    }
+
+    /// After the process is confined, and before it does anything at once. The control API's requests that move bulk share one event loop.
+    static func makeThreads() {
+        NIOSingletons.groupLoopCountSuggestion = 1
+        earshot_run_tasks(CInt(clamping: max(2, System.coreCount)))
     }
 
     /// Soft limit to hard limit: the soft one is low for select(2)'s sake, which nothing here calls.

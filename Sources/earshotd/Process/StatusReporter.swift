@@ -20,7 +20,7 @@ struct StatusReporter: Service {
                 if line != last { self.manager.status(line) }
                 last = line
                 guard await news.next() != nil else { return }
-                try? await Task.sleep(for: Self.pause)
+                try? await TimerClock().sleep(for: Self.pause)
             }
         }
     }

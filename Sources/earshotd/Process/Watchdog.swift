@@ -33,7 +33,7 @@ final class Watchdog: Service {
         return .microseconds(microseconds)
     }
 
-    /// The event loops that the control API runs on.
+    /// The event loops of the control API that are not the node's.
     static var controlLoops: [Heartbeat] {
         MultiThreadedEventLoopGroup.singleton.makeIterator().enumerated().map { index, loop in
             Heartbeat(name: "control loop \(index + 1)") { loop.execute($0) }

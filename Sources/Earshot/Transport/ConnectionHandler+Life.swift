@@ -1,0 +1,35 @@
+import EarshotWire
+import NIOCore
+
+/// Signs of life: a connection that is silent is asked for one, and given up where none comes.
+extension ConnectionHandler {
+    func startHeartbeat(context: ChannelHandlerContext) {
+        self.signsOfLife = SignsOfLife(at: context.eventLoop.now)
+        self.lookForLife(in: TimeAmount(EarshotLimits.pingAfter), context: context)
+    }
+
+    private func lookForLife(in time: TimeAmount, context: ChannelHandlerContext) {
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        self.heartbeatTask = context.eventLoop.scheduleTask(in: time) {
+            let (this, context) = loopBound.value
+            this.checkLife(context: context)
+        }
+    }
+
+    private func checkLife(context: ChannelHandlerContext) {
+        guard let (verdict, next) = self.signsOfLife?.check(at: context.eventLoop.now, isBehind: !self.mayRead) else { return }
+        if verdict != .dead { self.lookForLife(in: next, context: context) }
+        switch verdict {
+        case .alive: break
+        case .ask(let value): self.write([.ping(value)], context: context)
+        case .dead:
+            // The node hears of it at once: closing waits for a peer that does not answer.
+            if case .proven(let connection) = self.state {
+                self.state = .closed
+                self.settings.emit(.closed(connection, .dead))
+            }
+            self.heartbeatTask?.cancel()
+            self.close(context: context)
+        }
+    }
+}
