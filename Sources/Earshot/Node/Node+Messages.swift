@@ -21,22 +21,25 @@ extension Node {
 
     /// The first page of received messages, oldest first: ``messagePage(state:from:after:limit:)`` says what it holds.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
-    public func messages(state: Message.ReadState?, from name: String?, limit: Int) async throws(EarshotError) -> [Message] {
+    public nonisolated func messages(state: Message.ReadState?, from name: String?, limit: Int) async throws(EarshotError) -> [Message] {
         try await self.messagePage(state: state, from: name, limit: limit).messages
     }
 
     /// Received messages, oldest first, those behind the place that an earlier page has named, or from the start.
     ///
     /// At most `limit` (1 to 1,000), and fewer where their bodies would be more than 8 MiB together.
+    /// Not the node's own work: a page goes from the disk to whoever asks for it and past the node's loop.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
-    public func messagePage(
+    public nonisolated func messagePage(
         state: Message.ReadState?, from name: String?, after place: Int64 = 0, limit: Int
     ) async throws(EarshotError) -> MessagePage {
         var sender: PeerID?
-        if let name { sender = try self.core.resolve(name) }
+        if let name { sender = try await self.sender(name) }
         return try await self.store.messagePage(
             state: state, from: sender, after: place, limit: min(max(limit, 1), EarshotLimits.messagesListed))
     }
+
+    private func sender(_ name: String) throws(EarshotError) -> PeerID { try self.core.resolve(name) }
 
     /// One message in either direction.
     /// - Throws: `not-found`; `conflict` where two senders gave the id and `from` does not say which.
@@ -99,7 +102,9 @@ extension Node {
         let told = Set(self.core.allFacts.map(\.id).filter(self.core.wantsReceipts))
         let marked = try await self.store.markRead(keys, receiptsFor: told)
         for (sender, ids) in marked where told.contains(sender) { self.handle(.read(ids, of: sender)) }
-        self.unreadMessages = await self.store.unreadCount()
-        return marked.values.reduce(0) { $0 + $1.count }
+        let count = marked.values.reduce(0) { $0 + $1.count }
+        // In step with what the disk says: its outcomes come here in their order.
+        self.unreadMessages -= count
+        return count
     }
 }
