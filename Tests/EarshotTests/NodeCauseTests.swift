@@ -186,6 +186,6 @@ private struct BusyDisk {
         account.giveBack(EarshotLimits.strangersUnprocessedBytes - room)
         await raw.close()
         await bob.stop()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 }

@@ -113,6 +113,6 @@ extension Node {
         #expect(!came.contains { if case .message = $0 { true } else { false } })
         await again.close()
         await bob.stop()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 }

@@ -168,7 +168,7 @@ import Testing
         await alice.stop()
         await bob.stop()
         await carol.stop()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 
     /// One state directory on two machines, or an address of its own in the settings: no row, no loop, and the log says what it is.
@@ -192,7 +192,7 @@ import Testing
             #expect(await node.node.peers().isEmpty)
             await node.stop()
         }
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 
     /// `invite` goes on trying: here the name comes to resolve only while it waits.
@@ -215,7 +215,7 @@ import Testing
         #expect(try await alice.node.peer("bob").error == nil)
         await alice.stop()
         await bob.stop()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 
     /// The pauses between dials, each at its edge, and that the last one stands.
@@ -238,7 +238,7 @@ import Testing
         }
         try await eventually("the last is dialled too") { names.asked.value.count == delays.count + 1 }
         await alice.stop()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 
     /// What came due before this has reached the node.

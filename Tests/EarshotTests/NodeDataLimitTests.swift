@@ -241,7 +241,7 @@ import Testing
         let accept = try await self.accepted(begun.raw)
         #expect((accept.offset, accept.limit) == (0, EarshotLimits.resourceWindow))
         await begun.end()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 
     /// A ticket for nothing makes no peer dial.

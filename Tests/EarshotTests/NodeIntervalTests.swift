@@ -46,7 +46,7 @@ import Testing
         }
         await alice.stop()
         await bob.stop()
-        await self.loop.shutdownGracefully()
+        await self.loop.end()
     }
 
     /// That a sender has taken note of a receipt is kept with what follows within so long.
@@ -73,6 +73,6 @@ import Testing
         #expect(await !bob.node.core.isNoting)
         await raw.close()
         await bob.stop()
-        await self.loop.shutdownGracefully()
+        await self.loop.end()
     }
 }

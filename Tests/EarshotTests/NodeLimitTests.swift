@@ -74,7 +74,7 @@ import Testing
         }
         for connection in connections { try await connection.channel.close() }
         await bob.stop()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 
     @Test func idleConnectionTime() async throws {
@@ -88,7 +88,7 @@ import Testing
         #expect(await stranger.refusal() == nil, "closed in order")
         try await eventually("it is forgotten") { await bob.node.peers().isEmpty }
         await bob.stop()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 
     @Test func decidedInvitations() async throws {
@@ -112,7 +112,7 @@ import Testing
         await #expect(throws: EarshotError.self) { try await bob.node.invitation(ids[0]) }
         await stranger.close()
         await bob.stop()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 
     /// A peer that we deal with has the grace of one whose advertisement went: a blip is no loss.
@@ -143,6 +143,6 @@ import Testing
         #expect(lost.id == alice.node.id)
         #expect(try await bob.node.peer("alice").presence == .away)
         await bob.stop()
-        await loop.shutdownGracefully()
+        await loop.end()
     }
 }

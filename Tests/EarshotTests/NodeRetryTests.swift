@@ -74,7 +74,7 @@ import Testing
         try await eventually("it is delivered") { try await bob.node.message(id, from: nil).recipients.map(\.status) == [.delivered] }
         await raw.close()
         await bob.stop()
-        await self.loop.shutdownGracefully()
+        await self.loop.end()
     }
 
     @Test func resumeInterval() async throws {
@@ -103,6 +103,6 @@ import Testing
         try await self.awaitTry(of: id, raw)
         await raw.close()
         await bob.stop()
-        await self.loop.shutdownGracefully()
+        await self.loop.end()
     }
 }
