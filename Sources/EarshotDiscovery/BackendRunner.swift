@@ -74,7 +74,7 @@ struct BackendRunner: Sendable {
         _ pulse: SharedPulse, backend: DiscoveryStatus.Backend, report: @escaping Report, _ work: @escaping @Sendable () async -> String?
     ) async -> String? {
         // A timer that is nobody's task: an idle daemon wakes up for it, and is to wake up no more than once.
-        let interval = TimeAmount(DiscoveryLimits.pulse)
+        let interval = TimeAmount(DiscoveryLimits.callWatch)
         let watch = MultiThreadedEventLoopGroup.singleton.any().scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
             guard let silence = pulse.check() else { return }
             let failure = AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
