@@ -77,9 +77,6 @@ extension NodeCore {
         return entry.invitation
     }
 
-    /// Whether a peer is asked to join a session just now.
-    package func hasInvited(_ peer: PeerID) -> Bool { self.isInviting(peer) }
-
     /// A message that this machine sends, or has sent of late.
     package func outgoingMessage(_ id: MessageID) -> OutgoingMessage? { self.outgoing.find(id) }
 

@@ -15,12 +15,6 @@ public final class EventLog: Sendable {
         let isLive: Bool
     }
 
-    /// An event for those who read now, and what it takes in the log, in bytes.
-    struct Live {
-        let kind: NodeEvent.Kind
-        let cost: Int
-    }
-
     private struct State {
         var backlog: Deque<Entry> = []
         var bytes = 0
@@ -72,24 +66,12 @@ public final class EventLog: Sendable {
     package func append(
         _ kinds: some Collection<NodeEvent.Kind>, at time: Date, cost: (NodeEvent.Kind) -> Int, isLive: Bool = false
     ) {
-        self.append(kinds, at: time, isLive: isLive) { ($0, cost($0)) }
-    }
-
-    /// Adds events that happened together, for those who read now alone; dropped where there is none.
-    func append(live events: [Live], at time: Date) {
-        self.append(events, at: time, isLive: true) { ($0.kind, $0.cost) }
-    }
-
-    private func append<News>(
-        _ news: some Collection<News>, at time: Date, isLive: Bool, _ read: (News) -> (kind: NodeEvent.Kind, cost: Int)
-    ) {
         let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
             guard !isLive || state.readers > 0 else { return [] }
-            for one in news {
-                let (kind, cost) = read(one)
+            for kind in kinds {
                 state.lastSequence += 1
                 let event = NodeEvent(sequence: state.lastSequence, time: time, kind: kind)
-                state.append(Entry(event: event, cost: cost, isLive: isLive))
+                state.append(Entry(event: event, cost: cost(kind), isLive: isLive))
             }
             defer { state.waiters.removeAll() }
             return Array(state.waiters.values)

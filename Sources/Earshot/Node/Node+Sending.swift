@@ -37,8 +37,10 @@ extension Node {
     /// What goes to one peer goes out together, and one wait for the batch tells what became of each.
     public func submit(_ drafts: [MessageDraft]) -> MessageBatch {
         let batch = MessageBatch()
+        // The bodies are not held for as long as the call waits.
+        let count = drafts.count
         self.call(.send(self.fingerprinted(drafts), room: self.unreliableRoom(for: drafts))) { answer in
-            batch.settle(answer.sent ?? drafts.map { _ in .failure(Self.stopping) })
+            batch.settle(answer.sent ?? Array(repeating: .failure(Self.stopping), count: count))
         }
         return batch
     }
@@ -46,18 +48,27 @@ extension Node {
     /// The drafts with the fingerprints of those that need one.
     private func fingerprinted(_ drafts: [MessageDraft]) -> [MessageDraft] {
         guard drafts.contains(where: { $0.queue || $0.id != nil }) else { return drafts }
+        let isAnyQueued = drafts.contains { $0.queue }
         return drafts.map { draft in
-            guard self.core.needsFingerprint(draft) else { return draft }
+            // One that comes again under its id may be that of a queued one right before it.
+            guard self.core.needsFingerprint(draft) || isAnyQueued && draft.id != nil else { return draft }
             var draft = draft
             draft.fingerprint = XXH3.fingerprint(draft)
             return draft
         }
     }
 
-    /// How much each control connection takes of what is sent at once or not at all.
+    /// How much the control connections that the drafts would go out on take of what is sent at once or not at all.
     private func unreliableRoom(for drafts: [MessageDraft]) -> OrderedDictionary<LinkID, Int> {
-        guard drafts.contains(where: { $0.mode == .unreliable }) else { return [:] }
-        return OrderedDictionary(self.links.map { ($0.key, $0.value.unreliableRoom) }) { first, _ in first }
+        var room: OrderedDictionary<LinkID, Int> = [:]
+        var last: Message.Recipients?
+        for draft in drafts where draft.mode == .unreliable && draft.recipients != last {
+            last = draft.recipients
+            for connection in self.core.reached(by: draft.recipients).compactMap(self.connection(to:)) {
+                room[connection.id] = connection.unreliableRoom
+            }
+        }
+        return room
     }
 
     /// The peers that may be sent to by name: in a session, or trusted, and then invited.

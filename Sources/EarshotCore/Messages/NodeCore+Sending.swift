@@ -79,6 +79,9 @@ extension NodeCore {
         }
     }
 
+    /// Whom a message for these would go to; none where it would go nowhere.
+    package func reached(by recipients: Message.Recipients) -> [PeerID] { (try? self.addressed(recipients)) ?? [] }
+
     /// The peers that may be sent to by those names: in a session, or trusted, and then to be invited.
     /// - Throws: `unavailable`, `invalid-parameter`, `unknown-peer`, `ambiguous-peer`, `forbidden`, `not-connected`.
     package func recipients(_ names: [String]) throws(EarshotError) -> [PeerID] {
@@ -94,12 +97,11 @@ extension NodeCore {
         return addressed
     }
 
-    private func recipient(_ name: String) throws(EarshotError) -> PeerID {
+    /// A peer that may be sent to: in a session, or trusted.
+    func recipient(_ name: String) throws(EarshotError) -> PeerID {
         let id = try self.resolve(name)
-        guard let facts = self.facts(of: id) else { throw EarshotError(.unknownPeer, "no peer with the id \(id) has been seen") }
-        guard facts.trust != .blocked else {
-            throw EarshotError(.forbidden, "\(facts.name) is blocked; run earshot unblock first")
-        }
+        guard let facts = self.facts(of: id) else { throw .unseen(id) }
+        guard facts.trust != .blocked else { throw .blocked(facts.name) }
         guard facts.session != nil || facts.trust == .trusted else {
             throw EarshotError(.notConnected, "there is no session with \(facts.name); run earshot invite first")
         }
@@ -219,6 +221,7 @@ extension NodeCore {
     private mutating func queue(
         _ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst
     ) throws(EarshotError) {
+        guard !draft.fingerprint.isEmpty else { throw EarshotError(.unavailable, "there is no memory to tell the message apart") }
         let age = min(draft.timeout ?? self.settings.outboxAge, self.settings.outboxAge)
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil, fingerprint: draft.fingerprint,

@@ -74,7 +74,7 @@ package struct OutgoingMessage: Sendable {
         guard self.contentType == draft.contentType, self.size == draft.body.readableBytes, self.mode == draft.mode,
             Set(self.recipients.map(\.peerID)) == Set(peers)
         else { return false }
-        guard let own = self.body else { return self.fingerprint == draft.fingerprint }
+        guard let own = self.body else { return !self.fingerprint.isEmpty && self.fingerprint == draft.fingerprint }
         return own == draft.body
     }
 }

@@ -43,7 +43,6 @@ extension NodeCore {
         case .dataUnavailable(let transfer): self.dataPathChanged(transfer, .unavailable(from: id))
         // What is sent in a session that has ended meanwhile is on its way for a moment: it is passed over.
         case .messageReceipts(let receipts): if self.records[id]?.sessionID != nil { self.receiptsCame(receipts, from: id) }
-        case .message(let message): self.messagesCame([message], on: link)
         case .streamOpen(let open): self.streamCame(open, from: id, on: link)
         case .streamAccept(let accept): self.streamAccepted(accept, by: id)
         case .streamRefuse(let refuse): self.streamRefused(refuse, by: id)
@@ -59,7 +58,8 @@ extension NodeCore {
         case .resourceCancel(let cancel): self.resourceCancelled(cancel, by: id)
         case .resourceHave(let have): self.resourceHeld(have, by: id)
         case .resourceFrom(let from): self.resourceGoesOn(from, by: id)
-        case .resourceChunk, .streamData, .streamEnd, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach:
+        // Messages come together, as `.messages`.
+        case .message, .resourceChunk, .streamData, .streamEnd, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach:
             break
         }
     }

@@ -63,14 +63,9 @@ extension NodeCore {
         self.offerStreams(to: record.id)
     }
 
-    /// A peer that may be sent to: in a session, or trusted.
     private func streamReceiver(_ name: String) throws(EarshotError) -> PeerRecord {
-        let id = try self.resolve(name)
+        let id = try self.recipient(name)
         guard let record = self.records[id] else { throw .unseen(id) }
-        guard record.trust != .blocked else { throw .blocked(record.name) }
-        guard record.sessionID != nil || record.trust == .trusted else {
-            throw EarshotError(.notConnected, "there is no session with \(record.name); run earshot invite first")
-        }
         return record
     }
 

@@ -1,7 +1,7 @@
 /// How a stream that is received comes to its data connection, and back from it: both sides open one, the sender says from which byte on it
-/// uses it, and a receiver that has none, or loses it, calls the bytes back. A value; the node performs its actions.
+/// uses it, and a receiver that has none, or loses it, calls the bytes back. A value; the core has its actions carried out.
 package struct StreamInlet: Sendable, Hashable {
-    /// What the node has to do.
+    /// What is to be done.
     package enum Action: Sendable, Hashable {
         case wait
         /// Take the bytes from the data connection.
