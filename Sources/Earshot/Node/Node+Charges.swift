@@ -4,7 +4,7 @@ import EarshotWire
 ///
 /// While the node deals with what a peer has sent, ``Node/cause`` is that peer's account. Whatever is begun meanwhile goes through one of
 /// three functions (`enqueue` for the disk, `spawn` for jobs, `schedule` for timers), each of which lets the work hold a ``Charge`` until it
-/// is done, and what follows from it is charged to the same peer. A new kind of frame is charged without a line of its own.
+/// is done; what follows from decisions is charged to the same peer. A new kind of frame is charged without a line of its own.
 extension Node {
     /// Does what a peer has caused, or, without an account, what no peer has.
     func working<Result>(for account: PeerAccount?, _ work: () -> Result) -> Result {
@@ -19,6 +19,11 @@ extension Node {
 
     /// Store work that holds what a peer is charged for it.
     func charged(_ work: StoreWork) -> StoreWork {
+        switch work {
+        // They have theirs already: the weight of messages is charged until they are on disk, and a change of the outbox carries its own.
+        case .outbox, .deliver: return work
+        case .apply, .decide: break
+        }
         guard let charge = self.charge(EarshotLimits.storeWorkCharge) else { return work }
         let held = { (then: @escaping (Result<Void, EarshotError>) -> Void) in
             { (result: Result<Void, EarshotError>) in self.working(for: charge.account) { then(result) } }
@@ -27,7 +32,6 @@ extension Node {
         case .apply(let changes, let then): return .apply(changes, then: held(then))
         case .decide(let decision, let then):
             return .decide({ self.working(for: charge.account, decision) }, then: held(then))
-        // Its weight is charged until it is on disk.
         case .outbox, .deliver: return work
         }
     }

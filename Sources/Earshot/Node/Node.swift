@@ -214,7 +214,9 @@ public actor Node {
 
     deinit {
         // Not before: whoever still asks the node something is answered on its loop.
-        self.group.shutdownGracefully(queue: DispatchQueue(label: "earshot.end")) { _ in }
+        let queue = DispatchQueue(label: "earshot.end")
+        self.group.shutdownGracefully(queue: queue) { _ in }
+        if !self.isRunning { self.dataGroup.shutdownGracefully(queue: queue) { _ in } }
     }
 
     /// What runs by itself from the start.
@@ -252,6 +254,8 @@ public actor Node {
     }
 
     private func handle(_ input: NodeInput) {
+        // What is due by now is no doing of the peer whose frames come next.
+        if input.account != nil, let due = self.core.nextDeadline, due <= self.transport.timers.now { self.handle(Input.deadline) }
         self.working(for: input.account) { self.dealWith(input) }
     }
 
