@@ -72,9 +72,9 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     private func add(_ work: Work) {
         pthread_mutex_lock(self.mutex)
         self.queue.append(work)
-        pthread_mutex_unlock(self.mutex)
-        // After it, so that the thread does not wake up to wait for the lock.
+        // Before the lock is let go: once the thread has the work, this may be released with it.
         pthread_cond_signal(self.condition)
+        pthread_mutex_unlock(self.mutex)
     }
 
     /// Called where something says that it runs on the thread: ends the process where that is not so.

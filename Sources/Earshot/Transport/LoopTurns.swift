@@ -20,6 +20,8 @@ package final class LoopTurns: Sendable {
         var waiting: Deque<@Sendable () -> Void> = []
         /// Whether the loop comes back to what waits.
         var isScheduled = false
+        /// Whether it is the turn of what waits behind what comes first.
+        var isOthersTurn = false
         var turn = NodeTurn()
     }
 
@@ -59,9 +61,8 @@ package final class LoopTurns: Sendable {
     /// Whether it is this loop's turns.
     func areOn(_ loop: any EventLoop) -> Bool { self.loop === loop }
 
-    /// Has the work done on the loop when its turn comes, never at once; from any thread. What is to come first must be bounded by what comes
-    /// after it: the node's inputs are, by the turns of the connections that they come from. Else each of them would wait for a turn of every
-    /// connection that sends as fast as it can.
+    /// Has the work done on the loop when its turn comes, never at once; from any thread. The node's inputs come first, bounded by the turns of
+    /// the connections that they come from: else each of them would wait for a turn of every connection that sends as fast as it can.
     package func take(first: Bool = false, _ work: @escaping @Sendable () -> Void) {
         let isAlone = self.state.withLock { state in
             if first { state.first.append(work) } else { state.waiting.append(work) }
@@ -76,7 +77,12 @@ package final class LoopTurns: Sendable {
             let began = ContinuousClock.now
             work()
             let took = ContinuousClock.now - began
-            guard self.state.withLock({ $0.turn.isOver(after: took) }) else { continue }
+            let isOver = self.state.withLock { state in
+                guard state.turn.isOver(after: took) else { return false }
+                state.isOthersTurn = true
+                return true
+            }
+            guard isOver else { continue }
             self.letOthersIn()
             return
         }
@@ -84,10 +90,13 @@ package final class LoopTurns: Sendable {
 
     private func next() -> (@Sendable () -> Void)? {
         self.state.withLock { state in
+            // What comes first may come without an end: after each turn one of the others goes before it.
+            if state.isOthersTurn, let work = state.waiting.popFirst() {
+                state.isOthersTurn = false
+                return work
+            }
             guard let work = state.first.popFirst() ?? state.waiting.popFirst() else {
                 state.isScheduled = false
-                // The loop looks at its sockets before anything else can come.
-                state.turn = NodeTurn()
                 return nil
             }
             return work
