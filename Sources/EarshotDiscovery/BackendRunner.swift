@@ -3,6 +3,7 @@ import Earshot
 import Logging
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// Runs one backend on its Avahi thread until the task is cancelled, and starts it anew should the thread end before.
 struct BackendRunner: Sendable {
@@ -75,15 +76,25 @@ struct BackendRunner: Sendable {
     ) async -> String? {
         // A timer that is nobody's task: an idle daemon wakes up for it, and is to wake up no more than once.
         let interval = TimeAmount(DiscoveryLimits.callWatch)
+        let end = WatchEnd()
         let watch = MultiThreadedEventLoopGroup.singleton.any().scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
-            guard let silence = pulse.check() else { return }
-            let failure = AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
-            _ = report(.unanswered(for: silence))
-            _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: failure.message))))
+            end.isReached.withLock { isReached in
+                guard !isReached, let silence = pulse.check() else { return }
+                let failure = AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
+                _ = report(.unanswered(for: silence))
+                _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: failure.message))))
+            }
         }
-        defer { watch.cancel() }
-        return await work()
+        let error = await work()
+        watch.cancel()
+        end.isReached.withLock { $0 = true }
+        return error
     }
+}
+
+/// Whether a run is over: nothing of it is reported behind the beginning of the next one.
+private final class WatchEnd: Sendable {
+    let isReached = Mutex(false)
 }
 
 /// The stream behind a backend's `events`, and what the backends have in common.
