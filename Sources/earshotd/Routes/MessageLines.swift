@@ -12,6 +12,8 @@ internal import NIOCore
 struct MessageLines: Sendable {
     /// The longest line, in bytes: what the body of a single message may have.
     static let lineLimit = Request.jsonLimit
+    /// As many as the node takes without letting anything else in between.
+    static let linesAtOnce = 256
     /// Messages that are read and not answered, in bytes, each with what it costs the node: twice what may be on its way to one peer.
     static let windowBytes = 8 * 1024 * 1024
     /// The media type of the request and of the answer.
@@ -82,7 +84,7 @@ struct MessageLines: Sendable {
         var drafts: [MessageDraft] = []
         var canGoOn = true
         do throws(LineBuffer.LineTooLong) {
-            while true {
+            while handed.lines.count < Self.linesAtOnce {
                 guard let line = try buffer.next() ?? (isLast ? buffer.rest() : nil) else { break }
                 number += 1
                 guard line.readableBytes > 0 else { continue }
@@ -106,7 +108,8 @@ struct MessageLines: Sendable {
         try await window.take(handed.cost)
         if !drafts.isEmpty { handed.batch = await self.node.submit(drafts) }
         hand.yield(handed)
-        return canGoOn
+        guard canGoOn, handed.lines.count == Self.linesAtOnce else { return canGoOn }
+        return try await self.hand(&buffer, isLast: isLast, &requests, &number, window, hand)
     }
 
     private func draft(_ line: ByteBuffer, _ requests: inout MessageRequestReader) throws(APIProblem) -> MessageDraft {
