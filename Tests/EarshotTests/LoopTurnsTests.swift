@@ -67,4 +67,30 @@ import Testing
         #expect(done.withLock { $0 } == [1, 2, 3, 4, 5])
         try await group.shutdownGracefully()
     }
+
+    /// Where each piece of work fills a turn they alternate: neither waits until there is nothing left of the other.
+    @Test func neitherStarvesTheOther() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let turns = try await LoopTurns.make(on: group.next())
+        let done = Mutex<[String]>([])
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        @Sendable func fillTurn(_ name: String) {
+            let began = ContinuousClock.now
+            while ContinuousClock.now - began < EarshotLimits.nodeTurn {}
+            let count = done.withLock { done in
+                done.append(name)
+                return done.count
+            }
+            if count == 8 { end.finish() }
+        }
+        turns.take {
+            for _ in 1...4 {
+                turns.take { fillTurn("other") }
+                turns.take(first: true) { fillTurn("first") }
+            }
+        }
+        for await _ in ended {}
+        #expect(done.withLock { $0 } == ["first", "other", "first", "other", "first", "other", "first", "other"])
+        try await group.shutdownGracefully()
+    }
 }

@@ -73,13 +73,13 @@ package final class LoopTurns: Sendable {
     }
 
     fileprivate func run() {
-        while let work = self.next() {
+        while let (work, isFirst) = self.next() {
             let began = ContinuousClock.now
             work()
             let took = ContinuousClock.now - began
             let isOver = self.state.withLock { state in
                 guard state.turn.isOver(after: took) else { return false }
-                state.isOthersTurn = true
+                state.isOthersTurn = isFirst
                 return true
             }
             guard isOver else { continue }
@@ -88,18 +88,19 @@ package final class LoopTurns: Sendable {
         }
     }
 
-    private func next() -> (@Sendable () -> Void)? {
+    /// What is to be done next, and whether it is what comes first.
+    private func next() -> (work: @Sendable () -> Void, isFirst: Bool)? {
         self.state.withLock { state in
-            // What comes first may come without an end: after each turn one of the others goes before it.
+            // What comes first may come without an end: after a turn that it has filled one of the others goes before it. Only then: one of the
+            // others may fill a turn by itself, and what comes first would never have another.
             if state.isOthersTurn, let work = state.waiting.popFirst() {
                 state.isOthersTurn = false
-                return work
+                return (work, false)
             }
-            guard let work = state.first.popFirst() ?? state.waiting.popFirst() else {
-                state.isScheduled = false
-                return nil
-            }
-            return work
+            if let work = state.first.popFirst() { return (work, true) }
+            if let work = state.waiting.popFirst() { return (work, false) }
+            state.isScheduled = false
+            return nil
         }
     }
 
