@@ -74,11 +74,11 @@ package enum EarshotLimits {
     /// How much work of one connection the node is given at once, in units of ``EarshotWire/Frame/work``, a few microseconds each: connections
     /// take turns, and a hundred that flood must not hold up a friend's message for longer than a person notices.
     package static let turnWork = 1024
-    /// How many turns of one connection may be with the node: while one is dealt with, the next is decoded.
-    package static let turnsAhead = 2
     /// The same for a peer that is in no session with us.
     package static let strangersTurnWork = 128
-    package static let strangersTurnsAhead = 1
+    /// How many turns of one connection may be with the node. It decodes on the node's own loop, where a second one would be dealt with no
+    /// sooner and keep others waiting.
+    package static let turnsAhead = 1
     /// Unreliable messages that are as much work as one unit: they change nothing, and come by the hundred.
     package static let unreliableMessagesPerWork = 4
     /// What a peer is charged for each change of the store that it causes, until it is on disk, in bytes: about what a row and what follows

@@ -154,17 +154,19 @@ import Testing
         #expect(bench.accounts.bytes == 0)
     }
 
-    /// A peer in a session has two turns, so that one is decoded while the other is dealt with.
+    /// A peer in a session has longer ones, and one at a time as well.
     @Test func turnWork() throws {
         let bench = try HandlerBench()
         try bench.prove()
         try bench.send([.sessionEnd(.random())])
         bench.endTurn(isMember: true)
         let turn = EarshotLimits.turnWork / Frame.sessionEnd(.random()).work
-        let sent = (0..<3 * turn).map { _ in Frame.sessionEnd(.random()) }
-        try bench.send(sent)
-        bench.channel.embeddedEventLoop.run()
-        #expect(bench.handedOn.map(\.frames.count) == Array(repeating: turn, count: EarshotLimits.turnsAhead))
+        try bench.send((0..<2 * turn + 1).map { _ in Frame.sessionEnd(.random()) })
+        for count in [turn, turn, 1] {
+            bench.channel.embeddedEventLoop.run()
+            #expect(bench.handedOn.map(\.frames.count) == [count])
+            bench.endTurn(isMember: true)
+        }
     }
 
     /// So many unreliable messages, in runs that are taken together.
@@ -188,23 +190,23 @@ import Testing
         let turn = EarshotLimits.turnWork * EarshotLimits.unreliableMessagesPerWork
         try bench.send(self.unreliable(turn + FrameDecoder.shortestRun))
         #expect(bench.handedOnUnreliable == [turn])
-        bench.channel.embeddedEventLoop.run()
-        #expect(bench.handedOnUnreliable == [turn, FrameDecoder.shortestRun])
+        bench.endTurn(isMember: true)
+        #expect(bench.handedOnUnreliable == [FrameDecoder.shortestRun])
     }
 
-    /// What they leave of a turn, one frame more or none, others have.
-    @Test(arguments: [1, 0]) func unreliableMessagesLeaveTheRestOfATurn(fewer: Int) throws {
+    /// They are handed on by themselves, and what comes behind them in the next turn.
+    @Test func unreliableMessagesAreATurn() throws {
         let bench = try HandlerBench()
         try bench.prove()
         try bench.send([.sessionEnd(.random())])
         bench.endTurn(isMember: true)
-        // Handing them on costs one unit.
-        let count = (EarshotLimits.turnWork - 1) * EarshotLimits.unreliableMessagesPerWork - fewer
+        let count = FrameDecoder.shortestRun
         let last = Frame.sessionEnd(.random())
         try bench.send(self.unreliable(count) + [last])
-        #expect(bench.handedOnUnreliable == [count])
-        #expect(bench.handedOn.map(\.frames) == (fewer > 0 ? [[last]] : []))
         bench.channel.embeddedEventLoop.run()
+        #expect(bench.handedOnUnreliable == [count])
+        #expect(bench.handedOn.isEmpty)
+        bench.endTurn(isMember: true)
         #expect(bench.handedOn.map(\.frames) == [[last]], "in the next turn")
     }
 

@@ -115,9 +115,15 @@ final class HandlerBench {
 
     /// The node has dealt with all of it.
     func endTurn(isMember: Bool = false) {
-        let turns = self.handedOn
+        let events = self.events.value
         self.events.withLock { $0 = [] }
-        for turn in turns { turn.connection.turnEnded(turn.weight, isMember: isMember) }
+        for event in events {
+            switch event {
+            case .received(let connection, _, let weight), .receivedUnreliable(let connection, _, let weight):
+                connection.turnEnded(weight, isMember: isMember)
+            case .proven, .closed: break
+            }
+        }
         self.channel.embeddedEventLoop.run()
     }
 

@@ -13,7 +13,7 @@ package final class Turns: Sendable {
         /// The handler waits for a turn to be over.
         var resume: (@Sendable () -> Void)?
 
-        var hasOne: Bool { self.ahead < (self.isMember ? EarshotLimits.turnsAhead : EarshotLimits.strangersTurnsAhead) }
+        var hasOne: Bool { self.ahead < EarshotLimits.turnsAhead }
     }
 
     package let account: PeerAccount
