@@ -109,7 +109,9 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
     }
 
     private func sorted(_ ids: [ID]) -> [ID] {
-        ids.sorted { (self.slots[$0]?.place ?? 0) < (self.slots[$1]?.place ?? 0) }
+        // Each is looked up once: a thousand of them, sorted by looking two up at a time, hold the node up for milliseconds.
+        let placed = ids.map { (id: $0, place: self.slots[$0]?.place ?? 0) }
+        return placed.sorted { $0.place < $1.place }.map(\.id)
     }
 
     /// A row; one that is replaced keeps its place in the list.

@@ -74,13 +74,13 @@ extension NodeCore {
     /// Has what waits for this peer begin or go on, as far as it is there and does not have its hands full.
     mutating func startUploads(to peer: PeerID) {
         guard !self.isStopping, let record = self.records[peer], record.isAttached, let link = record.connection else { return }
-        var running = self.transfers.count(of: peer, .outgoingMover)
-        for id in self.transfers.ids(of: peer, .openOutgoing) {
-            guard let upload = self.transfers[id], !upload.hasMover, upload.link == nil, let stored = upload.stored else { continue }
-            // One that waits for its turn waits for as long as others take.
-            if upload.limit != nil { self.limit(id, to: nil) }
-            guard running < EarshotLimits.outgoingTransfers else { continue }
-            running += 1
+        // One that waits for its turn waits for as long as others take.
+        for id in self.transfers.ids(of: peer, .readyInTime) { self.limit(id, to: nil) }
+        // This comes twice for each that ends: a thousand that wait cost next to nothing while the hands are full.
+        let free = EarshotLimits.outgoingTransfers - self.transfers.count(of: peer, .outgoingMover)
+        guard free > 0 else { return }
+        for id in self.transfers.ids(of: peer, .ready).prefix(free) {
+            guard let upload = self.transfers[id], let stored = upload.stored else { continue }
             let now = self.now.monotonic
             _ = self.transfers.change(id) { upload in
                 upload.link = link

@@ -185,6 +185,10 @@ extension TransferRecord: PeerTableRow {
         static let queued = Facets(rawValue: 1 << 9)
         /// Over, without content, and without a mover that cleans up behind it: it stays only to be listed.
         static let finished = Facets(rawValue: 1 << 10)
+        /// Outgoing, and begins or goes on when its peer is there and it is its turn.
+        static let ready = Facets(rawValue: 1 << 11)
+        /// The same, but only for so long.
+        static let readyInTime = Facets(rawValue: 1 << 12)
     }
 
     static var finished: Facets { .finished }
@@ -202,6 +206,9 @@ extension TransferRecord: PeerTableRow {
         if self.isUntold { facets.insert(.untold) }
         if !isIncoming, self.isOpen, self.stored?.isQueued == true { facets.insert(.queued) }
         if !self.isOpen, !self.row.inSpool, !self.hasMover { facets.insert(.finished) }
+        if !isIncoming, self.isOpen, !self.hasMover, self.link == nil, self.stored != nil {
+            facets.formUnion(self.limit == nil ? .ready : [.ready, .readyInTime])
+        }
         return facets
     }
 }
