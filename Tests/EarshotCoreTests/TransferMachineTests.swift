@@ -17,9 +17,9 @@ import Testing
 
     @Test func sentOverTheControlConnection() {
         var upload = self.offered()
-        #expect(upload.isOffered)
+        #expect(upload.awaitsAcceptance)
         #expect(upload.accepted(from: 0, upTo: 10, of: 30) == .send(from: 0, upTo: 10))
-        #expect(!upload.isOffered)
+        #expect(!upload.awaitsAcceptance)
         #expect(upload.accepted(from: 5, upTo: 30, of: 30) == .send(from: 10, upTo: 30))
         #expect(upload.sent(to: 7, of: 30) == .wait)
         #expect(upload.sent(to: 10, of: 30) == .wait)

@@ -43,6 +43,8 @@ import Testing
         #expect(bench.orders(id).contains { if case .place = $0 { true } else { false } })
         #expect(bench.bench.call(.resource(.remove(id)))?.error == .conflict, "it is too late")
         _ = bench.sent()
+        // Something that its sender says behind the end.
+        bench.report(id, .failed(TransferFailure(EarshotError(.notFound, "no"), told: Refusal(code: .unavailable))))
         bench.report(id, .placed(.success("/there/x")))
         #expect(bench.sent().isEmpty, "its copy in the spool is not gone")
         bench.report(id, .contentRemoved(for: nil, nil))
@@ -239,7 +241,56 @@ import Testing
         #expect(row?.error == expected[how] && row?.state.isFinal == true)
     }
 
+    /// What a receiver takes before it is asked, or beyond the end, moves nothing, and no number of bytes is too large to be counted.
+    @Test func acceptancesBeforeTheirTime() throws {
+        var bench = try TransferBench()
+        let size = WireLimits.resourceSize
+        let id = bench.send(size: size)
+        bench.say(.resourceHave(ResourceHave(id: id, offset: 5, digest: [1])))
+        for offset in [0, size, 0, size, 0, size] {
+            bench.say(.resourceAccept(ResourceAccept(id: id, offset: offset, limit: offset)))
+            bench.bench.advance(.milliseconds(60))
+        }
+        #expect(try bench.row(id).transferred == 0 && bench.row(id).state == .offered)
+        bench.report(id, .compared([1]))
+        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 5, limit: .max)))
+        #expect(try bench.row(id).state == .offered)
+        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 5, limit: 6)))
+        for offset in [size, 0, size, 0, .max] {
+            bench.report(id, .sent(to: offset))
+            bench.bench.advance(.milliseconds(60))
+        }
+        #expect(try bench.row(id).transferred == size)
+    }
+
+    /// The data connection before says that it has ended when the next one moves already: how far that is, is asked all the same.
+    @Test func dataConnectionsThatOverlap() throws {
+        var bench = try TransferBench()
+        let size = 2 * EarshotLimits.dataThreshold
+        let id = bench.send(size: size)
+        for offset in [0, 7] as [UInt64] {
+            bench.say(.resourceAccept(ResourceAccept(id: id, offset: offset, limit: offset)))
+            bench.report(id, .dataOpened(true))
+        }
+        bench.report(id, .dataSent(to: 9))
+        bench.bench.advance(EarshotLimits.progressInterval)
+        #expect(bench.orders(id).last == .look)
+    }
+
     // MARK: Ends
+
+    /// Its row was deleted while its mover kept what there was.
+    @Test func deletedBeforeItsMoverStopped() throws {
+        var bench = try TransferBench()
+        let id = bench.offered()
+        bench.report(id, .held(nil))
+        bench.report(id, .began)
+        bench.lose()
+        bench.bench.call(.resource(.remove(id)))
+        #expect(bench.bench.call(.resource(.remove(id))) == .done)
+        bench.report(id, .stopped)
+        #expect(bench.orders(id).last == .discard(.none))
+    }
 
     /// What ended while its peer was away is told when that is back; and a receiver's row that goes is remembered.
     @Test func endsAreTold() throws {

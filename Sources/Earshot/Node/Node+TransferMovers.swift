@@ -152,7 +152,7 @@ extension Node {
                 logger.info("removed what an earlier run had not put in place", metadata: ["parts": "\(removed)"])
             }
             guard let destination else { return }
-            for row in rows {
+            for row in rows where !Task.isCancelled {
                 let result = await Self.place(row, from: spool, in: destination, isLeft: true)
                 input.yield(.core(.transfer(row.id, .placed(result))))
             }

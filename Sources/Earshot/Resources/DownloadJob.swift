@@ -26,7 +26,14 @@ struct DownloadJob: Sendable {
     func run(_ orders: AsyncStream<Order>) async {
         var receiver: DataReceiver?
         var hasFailed = false
+        // Nothing that comes behind the end of all is written.
+        var hasSettled = false
         for await order in orders {
+            if case .write = order, hasSettled {
+                await self.drop(order)
+                continue
+            }
+            if case .settle = order { hasSettled = true }
             guard !hasFailed, !self.state.isStopped else {
                 await self.drop(order)
                 continue

@@ -45,6 +45,10 @@ extension NodeCore {
     /// The sender goes on from there.
     mutating func resourceGoesOn(_ from: ResourceFrom, by peer: PeerID) {
         guard let download = self.transfers[from.id], download.peerID == peer, download.row.direction == .incoming else { return }
+        guard from.offset <= download.row.size else {
+            let words = "it goes on behind its end; send it again"
+            return self.downloadFailed(from.id, TransferFailure(EarshotError(.protocolViolation, words)))
+        }
         if download.limit == .comparison { self.limit(from.id, to: nil) }
         self.stepDownload(from.id) { $0.goes(on: from.offset, size: $1, window: $2) }
     }
@@ -144,7 +148,9 @@ extension NodeCore {
         if let error {
             // Where this machine's peer stops, the next start takes it up from here.
             guard !self.isStopping else { return }
-            return self.removeContent(of: id, then: .failed(TransferFailure(error)))
+            // Where this machine keeps its store is not the sender's affair.
+            let told = Refusal(error.code, "its disk does not take it")
+            return self.removeContent(of: id, then: .failed(TransferFailure(error, told: told)))
         }
         guard let download = self.transfers[id], download.isOpen else {
             // Cancelled while the disk was busy: the cancellation was told, so it holds.

@@ -121,7 +121,11 @@ extension NodeCore {
                 self.answer(call, .failure(error))
                 return true
             }
-            if let transfer = self.transfers[row.id] { self.forget(transfer) }
+            // One that was offered anew meanwhile stays.
+            if let transfer = self.transfers[row.id], !transfer.isOpen {
+                self.forget(transfer)
+                if row.direction == .outgoing { self.startUploads(to: row.peerID) }
+            }
             guard row.inSpool else {
                 self.answer(call, .done)
                 return true
@@ -146,9 +150,8 @@ extension NodeCore {
         case .opened(let source): self.sourceOpened(id, source)
         case .compared(let digest): self.stepUpload(id) { $0.compared(digest) }
         case .sent(let offset): self.uploaded(id, to: offset)
-        case .dataSent(let offset):
-            self.progressed(id, to: offset)
-            self.moveElsewhere(id, false)
+        // The next data connection may stand already.
+        case .dataSent(let offset): self.progressed(id, to: offset)
         case .digested(let digest): self.sourceDigested(id, digest)
         case .room(let failure): self.offerChecked(id, failure)
         case .held(let held): self.stepDownload(id) { download, _, _ in download.held(held) }
@@ -182,7 +185,8 @@ extension NodeCore {
     }
 
     private mutating func transferFailed(_ id: ResourceID, _ failure: TransferFailure) {
-        guard let transfer = self.transfers[id], transfer.isMoving else { return }
+        // What is whole, and is being put in place or taken away, has nothing left that could fail.
+        guard let transfer = self.transfers[id], transfer.isMoving, transfer.placing == nil, transfer.removal == nil else { return }
         switch transfer.row.direction {
         case .outgoing: self.endTransfer(id, failure.error.code, failure.error.message, told: failure.told)
         case .incoming: self.downloadFailed(id, failure)

@@ -84,7 +84,10 @@ extension NodeCore {
             transfer.isSettling = false
             return transfer.pendingOffer
         }
-        guard let pending, let transfer = self.transfers[id] else { return }
+        guard let pending, let transfer = self.transfers[id] else {
+            // Its row was deleted while its mover kept what was there.
+            return self.emit(.transfer(id, .discard(.none)))
+        }
         self.settleHold(of: id)
         self.forgetFinishedTransfers(endedBy: transfer.peerID)
         if let pending, self.records[transfer.peerID]?.connection == pending.link {

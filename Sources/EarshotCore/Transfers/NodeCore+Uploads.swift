@@ -130,7 +130,10 @@ extension NodeCore {
         guard let upload = self.transfers[accept.id], upload.peerID == peer, upload.row.direction == .outgoing, upload.isMoving,
             accept.offset <= accept.limit
         else { return }
-        if upload.upload.isOffered {
+        let isFirst = upload.upload.awaitsAcceptance
+        // The wire has looked at that too; nothing here is to depend on it.
+        guard accept.limit <= (isFirst ? upload.opened?.size : nil) ?? upload.row.size else { return }
+        if isFirst {
             self.adoptSource(of: accept.id)
             self.limit(accept.id, to: .movement(beyond: accept.offset))
             self.progressed(accept.id, to: accept.offset)
@@ -166,7 +169,9 @@ extension NodeCore {
         case .send(let start, let end):
             self.moveElsewhere(id, false)
             self.emit(.transfer(id, .send(from: start, upTo: end, on: link)))
-        case .openData: self.emit(.transfer(id, .openData(with: upload.peerID)))
+        case .openData:
+            self.moveElsewhere(id, false)
+            self.emit(.transfer(id, .openData(with: upload.peerID)))
         case .sendOverData(let offset):
             self.moveElsewhere(id, true)
             self.emit(.transfer(id, .sendOverData(from: offset)))

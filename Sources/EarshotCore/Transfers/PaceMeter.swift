@@ -20,7 +20,8 @@ package struct PaceMeter {
             self.start = now
             return
         }
-        self.bytes += bytes
+        let (sum, isTooMuch) = self.bytes.addingReportingOverflow(bytes)
+        self.bytes = isTooMuch ? .max : sum
         let elapsed = now - start
         guard elapsed >= Self.sample else { return }
         let fading = max(0, 1 - elapsed / Self.memory)

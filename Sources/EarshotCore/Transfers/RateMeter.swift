@@ -13,11 +13,12 @@ package struct RateMeter {
             self.windowBytes = bytes
             return
         }
-        self.windowBytes += bytes
+        let (sum, isTooMuch) = self.windowBytes.addingReportingOverflow(bytes)
+        self.windowBytes = isTooMuch ? .max : sum
         let elapsed = now - start
         let isFull = elapsed >= .seconds(1)
         guard isFull || (!self.hasFullWindow && elapsed > .milliseconds(50)) else { return }
-        self.bytesPerSecond = UInt64(Double(self.windowBytes) / (elapsed / .seconds(1)))
+        self.bytesPerSecond = Self.rate(self.windowBytes, in: elapsed)
         guard isFull else { return }
         self.hasFullWindow = true
         self.windowStart = now
@@ -27,6 +28,11 @@ package struct RateMeter {
     /// The rate as it looks `now`: it falls while nothing moves.
     package func bytesPerSecond(at now: MonotonicInstant) -> UInt64 {
         guard let start = self.windowStart, now - start >= .seconds(2) else { return self.bytesPerSecond }
-        return UInt64(Double(self.windowBytes) / ((now - start) / .seconds(1)))
+        return Self.rate(self.windowBytes, in: now - start)
+    }
+
+    /// As much as can be told.
+    private static func rate(_ bytes: UInt64, in time: Duration) -> UInt64 {
+        UInt64(min(Double(bytes) / (time / .seconds(1)), 1e18))
     }
 }

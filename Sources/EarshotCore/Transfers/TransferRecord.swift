@@ -102,6 +102,7 @@ struct TransferRecord: Sendable {
 
     /// Bytes have moved; gives whether that is to be told, and whether it is to be kept.
     mutating func progress(to offset: UInt64, at now: MonotonicInstant) -> (isDue: Bool, isRecordDue: Bool) {
+        let offset = min(offset, self.row.size)
         let moved = offset - min(self.row.transferred, offset)
         // From where an interrupted one goes on, nothing has moved yet.
         if self.lastProgress != nil {

@@ -53,11 +53,11 @@ struct UploadStateMachine: Sendable, Hashable {
 
     private var state = State.opening
 
-    /// Whether the receiver has not said from where it takes it.
-    var isOffered: Bool {
+    /// Whether the receiver may say from where it takes it, for the first time.
+    var awaitsAcceptance: Bool {
         switch self.state {
-        case .opening, .offered, .comparing, .compared: true
-        case .sending, .elsewhere, .digesting, .ended: false
+        case .offered, .compared: true
+        case .opening, .comparing, .sending, .elsewhere, .digesting, .ended: false
         }
     }
 
