@@ -1,6 +1,7 @@
 import EarshotWire
 import Foundation
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import Earshot
@@ -72,7 +73,12 @@ import Testing
     /// Offers that are taken back at once, as fast as they can be sent: they cost rows and events only up to a limit, others keep theirs,
     /// and the store has nothing of them.
     @Test func offersThatAreTakenBack() async throws {
-        let (raw, bob, session) = try await self.joined { $0.acceptResources = .ask }
+        // Time stands still: nothing is forgotten meanwhile, however busy the machine is.
+        let loop = NIOAsyncTestingEventLoop()
+        let (raw, bob, session) = try await self.joined {
+            $0.acceptResources = .ask
+            $0.timers = Timers(on: loop)
+        }
         let other = try await RawPeer(to: bob, name: "carol")
         try await other.prove()
         let friends = try await other.join()
