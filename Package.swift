@@ -152,7 +152,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],
-            path: "Tests/Simulation", exclude: ["Failures", "Mutants"], swiftSettings: settings),
+            path: "Tests/Simulation", exclude: ["Failures", "Mutants", "compile.py"], swiftSettings: settings),
         .executableTarget(
             name: "simulate", dependencies: ["Simulation"], path: "Tests/Simulator", swiftSettings: settings),
         // Makes the manual pages; a tool of the build, kept out of both programs.
@@ -227,6 +227,8 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

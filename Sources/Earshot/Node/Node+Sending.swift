@@ -45,6 +45,19 @@ extension Node {
         return batch
     }
 
+    /// Sends one message as ``submit(_:)`` does, for a caller that does not wait in a task; `then` is called on the node's event loop once it is
+    /// known what became of it.
+    public nonisolated func submit(_ draft: MessageDraft, then: @escaping @Sendable (MessageBatch.Outcome) -> Void) {
+        self.eventLoop.execute {
+            self.assumeIsolated { node in
+                let drafts = node.fingerprinted([draft])
+                node.call(.send(drafts, room: node.unreliableRoom(for: drafts))) { answer in
+                    then(answer.sent?.first ?? .failure(Self.stopping))
+                }
+            }
+        }
+    }
+
     /// The drafts with the fingerprints of those that need one.
     private func fingerprinted(_ drafts: [MessageDraft]) -> [MessageDraft] {
         guard drafts.contains(where: { $0.queue || $0.id != nil }) else { return drafts }

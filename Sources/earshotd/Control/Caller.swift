@@ -9,18 +9,18 @@ struct Caller: Sendable, Hashable {
     /// The process's supplementary groups.
     var groups: [gid_t] = []
 
-    /// Reads the peer's credentials (unix(7), `SO_PEERCRED` and `SO_PEERGROUPS`), as they were when it connected.
-    static func of(_ channel: any Channel) async throws -> Caller {
-        guard let provider = channel as? any SocketOptionProvider else {
-            throw ChannelError.operationUnsupported
+    /// Reads the peer's credentials (unix(7), `SO_PEERCRED` and `SO_PEERGROUPS`), as they were when it connected; on the channel's event loop.
+    static func of(_ channel: any Channel) throws -> Caller {
+        let caller = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+            var credentials = earshot_ucred()
+            var size = socklen_t(MemoryLayout<earshot_ucred>.size)
+            guard getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else {
+                throw IOError(errnoCode: errno, reason: "getsockopt(SO_PEERCRED)")
+            }
+            return Caller(userID: credentials.uid, groupID: credentials.gid, groups: Self.groups(at: socket))
         }
-        let credentials: earshot_ucred = try await provider.unsafeGetSocketOption(
-            level: SocketOptionLevel(SOL_SOCKET), name: SocketOptionName(SO_PEERCRED)
-        ).get()
-        let groups = try await channel.eventLoop.submit {
-            try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self, Self.groups)
-        }.get()
-        return Caller(userID: credentials.uid, groupID: credentials.gid, groups: groups ?? [])
+        guard let caller else { throw ChannelError.operationUnsupported }
+        return caller
     }
 
     /// The supplementary groups of the process at the other end of a socket; none where the kernel does not say.

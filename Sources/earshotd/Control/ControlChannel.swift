@@ -20,8 +20,10 @@ struct ControlChannel: ServerChildChannel {
     private let responder: RouterResponder<APIContext>
     private let policy: CallerPolicy
     private let requests: RequestCounts
+    private let node: Node
 
-    init(responder: RouterResponder<APIContext>, policy: CallerPolicy, requests: RequestCounts) {
+    init(responder: RouterResponder<APIContext>, policy: CallerPolicy, requests: RequestCounts, node: Node) {
+        self.node = node
         self.responder = responder
         self.policy = policy
         self.requests = requests
@@ -35,13 +37,21 @@ struct ControlChannel: ServerChildChannel {
         let allocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 8192, maximum: 256 * 1024)
         return channel.setOption(.recvAllocator, value: allocator).flatMap {
             HTTP1Channel(responder: { _, _, _ in }, configuration: self.configuration).setup(channel: channel, logger: logger)
+        }.flatMapThrowing { [node, policy, requests] value in
+            // A caller that is refused hears so from the routes' side.
+            guard let caller = try? Caller.of(channel), policy.admits(caller) else { return value }
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(
+                SingleMessageHandler(requests: requests, logger: logger) { node.submit($0, then: $1) },
+                position: .after(pipeline.handler(type: IdleConnectionHandler.self)))
+            return value
         }
     }
 
     func handle(value: Value, logger: Logger) async {
         let caller: Caller
         do {
-            caller = try await Caller.of(value.channel)
+            caller = try await value.channel.eventLoop.submit { try Caller.of(value.channel) }.get()
         } catch {
             // It went before the kernel could be asked who it was.
             try? await value.channel.close()

@@ -22,7 +22,7 @@ struct ControlServer: Service {
     func run() async throws {
         let channel = ControlChannel(
             responder: ControlRouter.build(ControlRouter.routes(self.api)).buildResponder(), policy: self.policy,
-            requests: self.api.requests)
+            requests: self.api.requests, node: self.api.node)
         // Hummingbird's own notice of the start repeats ours.
         var quietLogger = self.logger
         quietLogger.logLevel = max(.notice, self.logger.logLevel)

@@ -1,0 +1,177 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+internal import HTTPTypes
+internal import Logging
+internal import NIOCore
+internal import NIOHTTPTypes
+
+/// Answers requests to send one small message where they arrive: without a task, and with one turn of the node in between. All others go on
+/// to the routes.
+///
+/// What a program that sends one message after the other waits for is threads that wake each other; a task and its continuations would be
+/// four more of these. Stands above the codec and the handlers that count requests, and below Hummingbird's.
+final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    /// What has arrived while a message was being answered.
+    private enum Arrival {
+        case part(HTTPRequestPart)
+        case event(Any)
+        case error(any Error)
+    }
+
+    /// Hands a message to the node, which says on any thread what became of it.
+    typealias Submit = @Sendable (MessageDraft, _ then: @escaping @Sendable (MessageBatch.Outcome) -> Void) -> Void
+
+    private let submit: Submit
+    private let requests: RequestCounts
+    private let logger: Logger
+    private var machine = SingleMessageStateMachine()
+    private var reader = MessageRequestReader()
+    /// At most what one read of the socket brings.
+    private var arrivals = CircularBuffer<Arrival>()
+    private var wantsRead = false
+    private var isStopping = false
+
+    init(requests: RequestCounts, logger: Logger, submit: @escaping Submit) {
+        self.submit = submit
+        self.requests = requests
+        self.logger = logger
+    }
+
+    // MARK: Requests
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.arrived(.part(self.unwrapInboundIn(data)), context: context)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is ChannelShouldQuiesceEvent else { return self.arrived(.event(event), context: context) }
+        // The message that is being answered is the last.
+        self.isStopping = true
+        if !self.machine.isAnswering { context.fireUserInboundEventTriggered(event) }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { self.arrived(.error(error), context: context) }
+
+    private func arrived(_ arrival: Arrival, context: ChannelHandlerContext) {
+        guard !self.machine.isAnswering else { return self.arrivals.append(arrival) }
+        switch arrival {
+        case .part(let part):
+            switch self.machine.received(part) {
+            case .forward: context.fireChannelRead(self.wrapInboundOut(part))
+            case .keep: return
+            case .answer(let body): self.send(body, context: context)
+            }
+        case .event(let event):
+            self.giveUp(context: context)
+            context.fireUserInboundEventTriggered(event)
+        case .error(let error):
+            self.giveUp(context: context)
+            context.fireErrorCaught(error)
+        }
+    }
+
+    private func giveUp(context: ChannelHandlerContext) {
+        let parts = self.machine.giveUp()
+        guard !parts.isEmpty else { return }
+        for part in parts { context.fireChannelRead(self.wrapInboundOut(part)) }
+        context.fireChannelReadComplete()
+    }
+
+    /// A client that sends on is not read from while there is something of it to keep, nor one that does not read its answers.
+    func read(context: ChannelHandlerContext) {
+        guard self.arrivals.isEmpty, context.channel.isWritable else {
+            self.wantsRead = true
+            return
+        }
+        context.read()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        self.readIfWanted(context: context)
+        context.fireChannelWritabilityChanged()
+    }
+
+    private func readIfWanted(context: ChannelHandlerContext) {
+        guard self.wantsRead else { return }
+        self.wantsRead = false
+        self.read(context: context)
+    }
+
+    private func send(_ body: ByteBuffer, context: ChannelHandlerContext) {
+        let draft: MessageDraft
+        do {
+            draft = try MessageDraft(try self.reader.read(body))
+        } catch let error as ControlJSONError {
+            return self.answer(.failure(APIProblem(.invalidParameter, error.description)), status: .ok, context: context)
+        } catch {
+            return self.answer(.failure(APIProblem(error)), status: .ok, context: context)
+        }
+        // What waits in the outbox is accepted, and no more is known yet (RFC 9110 section 15.3.3).
+        let status: HTTPResponse.Status = draft.queue ? .accepted : .ok
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let eventLoop = context.eventLoop
+        self.submit(draft) { outcome in
+            eventLoop.execute {
+                let (this, context) = loopBound.value
+                this.answer(outcome.mapError(APIProblem.init), status: status, context: context)
+                this.goOn(context: context)
+            }
+        }
+    }
+
+    // MARK: Answers
+
+    private func answer(_ outcome: Result<SentMessage, APIProblem>, status: HTTPResponse.Status, context: ChannelHandlerContext) {
+        let (head, body) = self.response(to: outcome, status: status)
+        self.requests.count(head.status.code)
+        self.machine.answered()
+        context.write(self.wrapOutboundOut(.head(head)), promise: nil)
+        context.write(self.wrapOutboundOut(.body(body)), promise: nil)
+        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    private func response(to outcome: Result<SentMessage, APIProblem>, status: HTTPResponse.Status) -> (HTTPResponse, ByteBuffer) {
+        do {
+            let sent = try outcome.get()
+            let receipt = ControlAPI.MessageReceipt(
+                messageID: sent.id.description, recipients: sent.recipients.map(ControlAPI.Recipient.init))
+            let body = ByteBuffer(bytes: try ControlJSON.encode(receipt))
+            var head = HTTPResponse(status: status)
+            head.headerFields[.contentType] = "application/json"
+            head.headerFields[.contentLength] = String(body.readableBytes)
+            return (head, body)
+        } catch {
+            var problem = APIProblem(error)
+            // The request has been read to its end.
+            problem.closesConnection = false
+            if problem.status == .internalServerError {
+                self.logger.error("a request failed", metadata: ["method": "POST", "path": "/v1/messages", "error": "\(error)"])
+            }
+            return ProblemResponse.make(problem)
+        }
+    }
+
+    /// What has arrived meanwhile has its turn.
+    private func goOn(context: ChannelHandlerContext) {
+        if self.isStopping {
+            self.arrivals.removeAll()
+            context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+            return
+        }
+        let hadArrivals = !self.arrivals.isEmpty
+        while !self.machine.isAnswering, let arrival = self.arrivals.popFirst() { self.arrived(arrival, context: context) }
+        if hadArrivals { context.fireChannelReadComplete() }
+        self.readIfWanted(context: context)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = self.unwrapOutboundIn(data) { self.machine.wroteEnd() }
+        context.write(data, promise: promise)
+    }
+}
