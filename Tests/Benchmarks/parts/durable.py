@@ -2,7 +2,7 @@
 
 import statistics
 
-from parts.latency import SIZE, Control, percentile, times
+from parts.latency import SIZE, percentile
 
 # Of both, each round.
 COUNT = 1000
@@ -31,12 +31,17 @@ class Server:
         self.log.close()
 
 
+def times(bench, socket):
+    """Milliseconds of each message to bob, until he has it on disk."""
+    said = bench.alice.run([bench.binary("benchmark-client"), socket, "bob", COUNT, SIZE])
+    return sorted(float(line) / 1e3 for line in said.split())
+
+
 def measure(bench, place, where):
     """Both at that place, in turns: what the disk is busy with otherwise is the same for both."""
     alice, bob = bench.pair(place=place)
-    control = Control(alice.socket)
     server = None
-    work = {"earshot": lambda: times(control, COUNT)}
+    work = {"earshot": lambda: times(bench, alice.socket)}
     try:
         if bench.nats_server:
             server = Server(bench, place)
@@ -53,12 +58,11 @@ def measure(bench, place, where):
         for part in (0.5, 0.99):
             for name, rounds in taken.items():
                 value = statistics.median(percentile(values, part) for values in rounds)
-                note = "TLS, control API" if name == "earshot" else "no TLS, C client, sync_interval: always"
+                note = "TLS, control API, C client" if name == "earshot" else "no TLS, C client, sync_interval: always"
                 bench.row(f"{name}, {where}, p{part * 100:g}", value, "ms", note)
         if not server:
             bench.row(f"JetStream, {where}", float("nan"), "ms", "NOT MEASURED: nats-server could not be had from PyPI")
     finally:
-        control.close()
         if server:
             server.stop()
         bench.end()
