@@ -58,7 +58,7 @@ package struct HoldID: Sendable, Hashable {
     package let number: UInt64
 }
 
-/// One change of what is kept of peers and sessions.
+/// One change of what is kept; those given together are committed together.
 package enum StoreOperation: Sendable, Hashable {
     case putPeer(StoredPeer)
     case removePeer(PeerID)
@@ -69,7 +69,7 @@ package enum StoreOperation: Sendable, Hashable {
     case putResource(Resource)
     /// With its transfer.
     case removeResource(ResourceID)
-    /// Of a resource that is there.
+    /// Of a resource that was put before.
     case putTransfer(StoredTransfer)
     case removeTransfer(ResourceID)
     case putEndedTransfer(EndedTransfer)

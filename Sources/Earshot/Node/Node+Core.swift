@@ -97,7 +97,7 @@ extension Node {
     private func commit(_ operations: [StoreOperation], as id: CommitID) {
         // The core has charged for it already.
         self.working(for: nil) {
-            self.persist(operations.map(StoreChange.init)) { result in
+            self.persist(operations) { result in
                 switch result {
                 case .success: self.handle(.committed(id, nil))
                 case .failure(let error): self.handle(.committed(id, error))
@@ -190,23 +190,6 @@ extension Node {
     func coreIsDue() {
         self.coreShell.timer = nil
         self.handle(Input.deadline)
-    }
-}
-
-extension StoreChange {
-    /// What the core asks the store for.
-    init(_ operation: StoreOperation) {
-        switch operation {
-        case .putPeer(let peer): self = .putPeer(peer)
-        case .removePeer(let peer): self = .removePeer(peer)
-        case .putSession(let session): self = .putSession(session)
-        case .removeSession(let peer): self = .removeSession(with: peer)
-        case .putResource(let row): self = .putResource(row)
-        case .removeResource(let id): self = .removeResource(id)
-        case .putTransfer(let transfer): self = .putTransfer(transfer)
-        case .removeTransfer(let id): self = .removeTransfer(id)
-        case .putEndedTransfer(let ended): self = .putEndedTransfer(ended)
-        }
     }
 }
 

@@ -9,12 +9,12 @@ import OrderedCollections
 /// Whatever tells a peer or a caller that something is safe stands in a completion here.
 extension Node {
     /// Queues one transaction; `then` runs on the node once it is on disk, or has failed.
-    func persist(_ changes: [StoreChange], then: @escaping (Result<Void, EarshotError>) -> Void) {
+    func persist(_ changes: [StoreOperation], then: @escaping (Result<Void, EarshotError>) -> Void) {
         self.enqueue(.apply(changes, then: then))
     }
 
     /// The same for callers that wait.
-    func persist(_ changes: [StoreChange]) async throws(EarshotError) {
+    func persist(_ changes: [StoreOperation]) async throws(EarshotError) {
         // Nothing runs the queue any more once the node has stopped.
         guard !self.isStopping else { throw Self.stopping }
         let result = await withCheckedContinuation { continuation in

@@ -4,7 +4,7 @@ import EarshotWire
 /// What waits for the disk.
 enum StoreWork {
     /// One transaction, and what is to happen after it.
-    case apply([StoreChange], then: (Result<Void, EarshotError>) -> Void)
+    case apply([StoreOperation], then: (Result<Void, EarshotError>) -> Void)
     /// The same, but what it consists of is decided only when its turn comes.
     case decide(() -> Result<Decision, EarshotError>, then: (Result<Void, EarshotError>) -> Void)
     /// Messages for the inbox; those that wait together are committed together.
@@ -23,7 +23,7 @@ enum StoreWork {
 
     /// What is written, and how memory follows once that is on disk, before the next one's turn.
     struct Decision {
-        let changes: [StoreChange]
+        let changes: [StoreOperation]
         /// Of work that has joined this one, until that is on disk.
         var charges: [Charge] = []
         var adopt: () -> Void = {}
@@ -46,7 +46,7 @@ enum StoreWork {
 
     /// One `apply`.
     struct Transaction {
-        let changes: [StoreChange]
+        let changes: [StoreOperation]
         let then: (Result<Void, EarshotError>) -> Void
     }
 }

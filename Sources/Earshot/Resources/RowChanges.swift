@@ -69,9 +69,9 @@ struct RowChanges {
     }
 
     /// What the store has to do.
-    var changes: [StoreChange] {
-        self.entries.sorted { $0.value.place < $1.value.place }.flatMap { id, entry -> [StoreChange] in
-            var changes: [StoreChange] = []
+    var changes: [StoreOperation] {
+        self.entries.sorted { $0.value.place < $1.value.place }.flatMap { id, entry -> [StoreOperation] in
+            var changes: [StoreOperation] = []
             if entry.isRemoved { changes.append(.removeResource(id)) }
             if let row = entry.row { changes.append(.putResource(row)) }
             switch entry.going {

@@ -13,7 +13,7 @@ extension Store {
     }
 
     /// Commits the changes in order, all or none.
-    package func apply(_ changes: [StoreChange]) throws(EarshotError) {
+    package func apply(_ changes: [StoreOperation]) throws(EarshotError) {
         guard !changes.isEmpty else { return }
         try self.attempt { () throws(SQLiteError) in
             try self.database.transaction { () throws(SQLiteError) in
@@ -22,7 +22,7 @@ extension Store {
         }
     }
 
-    private func apply(_ change: StoreChange) throws(SQLiteError) {
+    private func apply(_ change: StoreOperation) throws(SQLiteError) {
         switch change {
         case .putPeer(let peer): try self.put(peer)
         case .removePeer(let id): try self.database.run("DELETE FROM peers WHERE id = ?", [.blob(id.bytes)])
