@@ -18,8 +18,6 @@ package struct MonotonicInstant: Sendable, Hashable, Comparable {
     /// So much earlier.
     package static func - (instant: Self, duration: Duration) -> Self { instant.moved(by: -Self.whole(duration)) }
 
-    package static func += (instant: inout Self, duration: Duration) { instant = instant + duration }
-
     /// How long after the other; negative where it is before.
     package static func - (left: Self, right: Self) -> Duration { .nanoseconds(left.nanoseconds) - .nanoseconds(right.nanoseconds) }
 

@@ -125,6 +125,9 @@ extension NodeCore {
         self.transfers.ids(.open).contains { self.transfers[$0]?.caller == call }
     }
 
+    /// Data connections, and attempts at them.
+    package var dataPathCount: Int { self.dataPaths.count }
+
     /// What memory has of what is kept.
     package var keptPeers: [StoredPeer] { self.records.values.compactMap(\.standing.stored) }
     package var keptSessions: [StoredSession] { self.records.values.compactMap(\.session.session) }

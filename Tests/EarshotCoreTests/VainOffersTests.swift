@@ -32,7 +32,7 @@ import Testing
         for _ in 0..<10_000 {
             #expect(back.isTooMuch(at: now) == false)
             back.count(at: now)
-            now += EarshotLimits.vainOfferTime
+            now = now + EarshotLimits.vainOfferTime
         }
     }
 }

@@ -26,7 +26,7 @@ import Testing
         #expect(try directory.mode(Identity.fileName) == 0o600)
         #expect(try Identity.load(from: directory.path).id == identity.id)
         #expect(identity.id == PeerID(subjectPublicKeyInfo: identity.publicKey))
-        #expect(try identity.certificate.extractPublicKey().toSPKIBytes() == identity.publicKey)
+        #expect(try identity.chain[0].extractPublicKey().toSPKIBytes() == identity.publicKey)
         #expect(try directory.names("") == [Identity.fileName])
         let other = try StateDirectory()
         #expect(try Identity.load(from: other.path).id != identity.id)

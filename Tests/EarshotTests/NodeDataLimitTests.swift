@@ -75,7 +75,7 @@ import Testing
 
     private func expectNothingLeft(_ bob: TestNode) async throws {
         try await eventually("the spool is empty") { try await bob.node.spool.heldBytes() == 0 && bob.spoolNames() == [] }
-        try await eventually("no data connection is left") { await bob.node.dataRouteCount == 0 }
+        try await eventually("no data connection is left") { await bob.node.core.dataPathCount == 0 }
     }
 
     /// The bytes come, are said to be here, and the transfer ends as any other.
@@ -253,7 +253,7 @@ import Testing
                 .dataTicket(DataTicket(transfer: TransferID(begun.id), token: DataToken())))
         }
         try await begun.raw.roundTrip()
-        #expect(await begun.bob.node.dataRouteCount == 1)
+        #expect(await begun.bob.node.core.dataPathCount == 1)
         try await self.complete(begun, over: try await begun.dial())
         await begun.end()
     }
@@ -274,7 +274,7 @@ import Testing
         default: await begun.raw.close()
         }
         while await data.next() != nil {}
-        try await eventually("no data connection is left") { await begun.bob.node.dataRouteCount == 0 }
+        try await eventually("no data connection is left") { await begun.bob.node.core.dataPathCount == 0 }
         await begun.end()
     }
 

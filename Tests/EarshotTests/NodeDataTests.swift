@@ -23,7 +23,7 @@ import Testing
 
     /// Nothing of data connections is left on a node.
     private func expectNoRoutes(_ node: TestNode) async throws {
-        try await eventually("no data connection is left") { await node.node.dataRouteCount == 0 }
+        try await eventually("no data connection is left") { await node.node.core.dataPathCount == 0 }
         #expect(await node.node.transport.tickets.count == 0)
     }
 

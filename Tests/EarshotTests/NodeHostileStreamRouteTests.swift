@@ -84,7 +84,7 @@ import Testing
         #expect(try await begun.rest() == Int(size))
         try await begun.content.finish()
         #expect(try await begun.bob.streamClosed().error == nil)
-        try await eventually("no data connection is left") { await begun.bob.node.dataRouteCount == 0 }
+        try await eventually("no data connection is left") { await begun.bob.node.core.dataPathCount == 0 }
         await begun.end()
     }
 
@@ -220,7 +220,7 @@ import Testing
         let begun = try await self.begin(knows: false)
         #expect(await begun.raw.refusal() == .protocolViolation)
         #expect(try await begun.bob.streamClosed().error == .unavailable)
-        #expect(await begun.bob.node.dataRouteCount == 0)
+        #expect(await begun.bob.node.core.dataPathCount == 0)
         await begun.end()
     }
 

@@ -66,13 +66,13 @@ import Testing
         var taken = 0
         while taken < Self.first { taken += try #require(try await content.next()).readableBytes }
         try await eventually("it has moved") { await receiver.node.core.streams[content.stream.id]?.inlet == self.reading }
-        #expect(await sender.node.dataRouteCount == 1)
+        #expect(await sender.node.core.dataPathCount == 1)
         return Moved(sender: sender, receiver: receiver, body: body, opened: opened, content: content)
     }
 
     private func expectNoRoutes(_ moved: Moved) async throws {
         for node in [moved.sender, moved.receiver] {
-            try await eventually("no data connection is left") { await node.node.dataRouteCount == 0 }
+            try await eventually("no data connection is left") { await node.node.core.dataPathCount == 0 }
             #expect(await node.node.transport.tickets.count == 0)
         }
     }

@@ -16,7 +16,7 @@ import X509
         let directory = try StateDirectory()
         let identity = try self.load(TestAuthority("ca").issue("alice", key: kind, in: directory))
         #expect(identity.keyName == kind.rawValue)
-        #expect(try identity.certificate.extractPublicKey().toSPKIBytes() == identity.publicKey)
+        #expect(try identity.chain[0].extractPublicKey().toSPKIBytes() == identity.publicKey)
         let check = ProofCheck(
             scheme: identity.scheme, publicKey: identity.publicKey, input: [1, 2, 3], signature: try identity.sign([1, 2, 3]))
         #expect(ProofVerifier.isValid(check))

@@ -61,7 +61,7 @@ import Testing
         var queue = StoreQueue()
         queue.append(.apply([]) { _ in })
         queue.append(.apply([]) { _ in })
-        queue.append(.decide({ .success(StoreWork.Decision(changes: [])) }) { _ in })
+        queue.append(.decide({ StoreWork.Decision(changes: []) }) { _ in })
         queue.append(.apply([]) { _ in })
         var found: [Int] = []
         while let batch = queue.next() {
@@ -78,7 +78,7 @@ import Testing
     @Test func lanesTakeTurns() throws {
         var queue = StoreQueue()
         for _ in 0..<3 {
-            queue.append(.decide({ .success(StoreWork.Decision(changes: [])) }) { _ in })
+            queue.append(.decide({ StoreWork.Decision(changes: []) }) { _ in })
             queue.append(.deliver(try self.delivery(EarshotLimits.deliveryBatch, of: 1)))
         }
         queue.append(.outbox(StoreWork.Keeping(id: KeepID(number: 1), changes: [])))

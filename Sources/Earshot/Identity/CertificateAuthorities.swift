@@ -13,11 +13,6 @@ package struct CertificateAuthorities: Sendable {
     /// Whether any is there.
     package var isEmpty: Bool { self.authorities.isEmpty }
 
-    /// None.
-    package init() {
-        self.authorities = [:]
-    }
-
     /// Reads PEM files of one or several certificates each.
     /// - Throws: `invalid-parameter`, in words for a person.
     package init(paths: [String]) throws(EarshotError) {

@@ -23,7 +23,6 @@ package struct Identity: Sendable {
     package let validUntil: Date
     private let key: SigningKey
 
-    package var certificate: NIOSSLCertificate { self.chain[0] }
     package var tlsPrivateKey: NIOSSLPrivateKey { self.key.tlsKey }
     /// How its proofs are signed.
     package var scheme: SignatureScheme { self.key.scheme }

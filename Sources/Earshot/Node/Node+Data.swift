@@ -32,9 +32,6 @@ extension Node {
                 transfer, .wanted(peer, link: connection.id, isInitiator: connection.isInitiator, attempt: self.dataAttempts)))
     }
 
-    /// Data connections, and attempts at them.
-    var dataRouteCount: Int { self.core.dataPathCount }
-
     /// A transfer's data connection, once it stands.
     func dataConnection(_ transfer: TransferID) -> DataConnection? {
         self.openAttempts[transfer].flatMap { self.dataHearers[$0]?.connection }

@@ -7,17 +7,6 @@ extension Node {
     /// The control connection to a peer.
     func connection(to peer: PeerID) -> Connection? { self.core.facts(of: peer)?.link.flatMap { self.links[$0] } }
 
-    /// The control connection to a peer and the session that it carries, where it does.
-    func attachment(to peer: PeerID) -> (connection: Connection, session: SessionID)? {
-        guard let facts = self.core.facts(of: peer), facts.isAttached, let session = facts.session,
-            let connection = facts.link.flatMap({ self.links[$0] })
-        else { return nil }
-        return (connection, session)
-    }
-
-    /// The name of a peer, as people know it.
-    func name(of peer: PeerID) -> String { self.core.facts(of: peer)?.name ?? peer.description }
-
     func connectionProven(_ connection: Connection) {
         let isOtherDead = self.connection(to: connection.peer.id).map { !$0.channel.isActive } ?? false
         self.links[connection.id] = connection

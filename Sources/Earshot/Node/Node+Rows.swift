@@ -19,7 +19,7 @@ extension Node {
                 // The queue's order is theirs.
                 let batch = self.rowBatches.popFirst() ?? RowBatch()
                 if self.rowBatches.isEmpty { self.isRowBatchOpen = false }
-                return .success(StoreWork.Decision(changes: batch.rows.changes, charges: batch.charges))
+                return StoreWork.Decision(changes: batch.rows.changes, charges: batch.charges)
             }) { _ in })
         self.rowBatches.append(batch)
         self.isRowBatchOpen = true

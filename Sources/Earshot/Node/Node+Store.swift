@@ -13,16 +13,6 @@ extension Node {
         self.enqueue(.apply(changes, then: then))
     }
 
-    /// The same for callers that wait.
-    func persist(_ changes: [StoreOperation]) async throws(EarshotError) {
-        // Nothing runs the queue any more once the node has stopped.
-        guard !self.isStopping else { throw Self.stopping }
-        let result = await withCheckedContinuation { continuation in
-            self.persist(changes) { continuation.resume(returning: $0) }
-        }
-        try result.get()
-    }
-
     func enqueue(_ work: StoreWork) {
         guard !self.isStoreClosed else {
             if case .outbox(let keeping) = work { self.handle(.kept([keeping.id], Self.stopping)) }
@@ -62,7 +52,7 @@ extension Node {
         }
         switch batch {
         case .apply(let batch): self.apply(batch, then: done)
-        case .decide(let decision, let then): return self.apply(decision(), then, done: done)
+        case .decide(let decision, let then): self.apply(decision(), then, done: done)
         case .deliver(let batch): return self.deliver(batch, then: done)
         case .outbox(let batch):
             self.keep(
@@ -119,21 +109,12 @@ extension Node {
     }
 
     private func apply(
-        _ decision: Result<StoreWork.Decision, EarshotError>, _ then: @escaping (Result<Void, EarshotError>) -> Void,
-        done: @escaping () -> Void
-    ) -> Bool {
-        switch decision {
-        case .success(let decision):
-            let adopting: (Result<Void, EarshotError>) -> Void = { result in
-                if case .success = result { decision.adopt() }
-                then(result)
-            }
-            self.apply([StoreWork.Transaction(changes: decision.changes, then: adopting)], then: done)
-            return true
-        case .failure(let error):
-            then(.failure(error))
-            return false
+        _ decision: StoreWork.Decision, _ then: @escaping (Result<Void, EarshotError>) -> Void, done: @escaping () -> Void
+    ) {
+        let holding: (Result<Void, EarshotError>) -> Void = { result in
+            withExtendedLifetime(decision.charges) { then(result) }
         }
+        self.apply([StoreWork.Transaction(changes: decision.changes, then: holding)], then: done)
     }
 
     /// What is left of the queue when the node stops: decisions are kept, unacknowledged messages will be sent again.

@@ -30,7 +30,6 @@ public actor Node {
 
     /// Read where it is needed: it may change while the node runs.
     var configuration: Configuration
-    let identity: Identity
     let store: Store
     let spool: Spool
     let logger: Logger
@@ -117,7 +116,6 @@ public actor Node {
         self.logger = logger
         try Self.makeDirectory(configuration.stateDirectory)
         let identity = try Identity.load(configuration)
-        self.identity = identity
         self.id = identity.id
         self.store = try Store(
             directory: configuration.stateDirectory,

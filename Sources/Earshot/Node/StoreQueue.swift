@@ -6,7 +6,7 @@ enum StoreWork {
     /// One transaction, and what is to happen after it.
     case apply([StoreOperation], then: (Result<Void, EarshotError>) -> Void)
     /// The same, but what it consists of is decided only when its turn comes.
-    case decide(() -> Result<Decision, EarshotError>, then: (Result<Void, EarshotError>) -> Void)
+    case decide(() -> Decision, then: (Result<Void, EarshotError>) -> Void)
     /// Messages for the inbox; those that wait together are committed together.
     case deliver(Delivery)
     /// Changes of the outbox; those that wait together are committed together.
@@ -21,12 +21,11 @@ enum StoreWork {
         }
     }
 
-    /// What is written, and how memory follows once that is on disk, before the next one's turn.
+    /// What is written.
     struct Decision {
         let changes: [StoreOperation]
         /// Of work that has joined this one, until that is on disk.
         var charges: [Charge] = []
-        var adopt: () -> Void = {}
     }
 
     /// Messages of one read of one connection.
@@ -60,7 +59,7 @@ struct StoreQueue {
     /// What is committed at once.
     enum Batch {
         case apply([StoreWork.Transaction])
-        case decide(() -> Result<StoreWork.Decision, EarshotError>, then: (Result<Void, EarshotError>) -> Void)
+        case decide(() -> StoreWork.Decision, then: (Result<Void, EarshotError>) -> Void)
         case deliver([StoreWork.Delivery])
         case outbox([StoreWork.Keeping])
     }

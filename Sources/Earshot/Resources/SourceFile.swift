@@ -7,9 +7,6 @@ package final class SourceFile: ResourceSource {
     package let name: String
     /// Bytes, when it was opened.
     package let size: UInt64
-    /// As it was given.
-    package let path: String
-
     package let stamp: String
 
     private let file: OpenFile
@@ -20,7 +17,6 @@ package final class SourceFile: ResourceSource {
     /// Throws `invalid-source` for what is no ordinary file that we may read, and `name-rejected` when its name could not be a file's name
     /// elsewhere.
     package init(path: String) throws(EarshotError) {
-        self.path = path
         self.name = try Self.name(path)
         self.file = try Self.open(path)
         do {

@@ -124,9 +124,6 @@ final class SpoolLedger: Sendable {
         return share.spent
     }
 
-    /// What is on the disk of a transfer for which room is set aside.
-    func spent(_ id: ResourceID) -> Spent? { self.state.withLock { $0[id]?.spent } }
-
     /// An interrupted transfer keeps what has come of it, and no room for the rest; nothing writes to it now.
     func shrink(_ id: ResourceID) {
         self.state.withLock { state in

@@ -7,8 +7,6 @@ package final class TreeSource: ResourceSource {
     package let name: String
     /// Bytes of the whole tree.
     package let size: UInt64
-    /// As it was given.
-    package let path: String
 
     package let stamp: String
 
@@ -21,7 +19,6 @@ package final class TreeSource: ResourceSource {
     /// Throws `invalid-source` for what cannot be read or is neither file, directory nor link; `name-rejected` for a link that leads out of
     /// the directory; `too-large` beyond the format's limits; `source-changed` where something is swapped meanwhile.
     package init(path: String) throws(EarshotError) {
-        self.path = path
         self.name = try SourceFile.name(path)
         do {
             let directory = try SafeDirectory(path: path)

@@ -1,9 +1,6 @@
 import EarshotWire
 
 extension NodeCore {
-    /// Data connections, and attempts at them.
-    package var dataPathCount: Int { self.dataPaths.count }
-
     mutating func dataPathChanged(_ transfer: TransferID, _ event: DataPathEvent) {
         let before = self.dataPaths.waiting(transfer)
         self.withEffects { core, effects in core.dataPaths.handle(event, of: transfer, using: &core.random, into: &effects) }

@@ -21,9 +21,6 @@ struct OutgoingMessages: Sendable {
     /// What waits in the outbox on disk.
     private(set) var queue = QueueUsage()
 
-    /// How many are known, but for unreliable ones.
-    var count: Int { self.messages.count }
-
     subscript(_ id: MessageID) -> OutgoingMessage? { self.messages[id] }
 
     /// The same, and unreliable ones too, which takes longer.

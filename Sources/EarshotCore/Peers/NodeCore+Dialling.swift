@@ -26,20 +26,11 @@ extension NodeCore {
     }
 
     /// Has a peer dialled then, and not before.
-    mutating func scheduleDial(_ id: PeerID, after pause: Duration) {
-        self.records[id]?.reach.schedule(true)
-        self.set(.redial(id), after: pause)
-    }
+    mutating func scheduleDial(_ id: PeerID, after pause: Duration) { self.set(.redial(id), after: pause) }
 
-    mutating func cancelDial(_ id: PeerID) {
-        self.records[id]?.reach.schedule(false)
-        self.deadlines.cancel(.redial(id))
-    }
+    mutating func cancelDial(_ id: PeerID) { self.deadlines.cancel(.redial(id)) }
 
-    mutating func redialDue(_ id: PeerID) {
-        self.records[id]?.reach.schedule(false)
-        self.ensureConnection(id, now: true)
-    }
+    mutating func redialDue(_ id: PeerID) { self.ensureConnection(id, now: true) }
 
     /// Whether a connection to it is being made from here: it may supersede the one that stands.
     func isDialling(_ record: PeerRecord) -> Bool {

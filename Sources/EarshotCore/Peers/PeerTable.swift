@@ -77,8 +77,6 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
 
     package init() {}
 
-    package var count: Int { self.slots.count }
-
     /// Every row, the oldest first. Costs as much as there are: for listing.
     package var values: [Row] {
         self.slots.values.sorted { $0.place < $1.place }.map(\.row)  // order does not show: no two have the same place
@@ -102,11 +100,6 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
     package func count(_ facet: Row.Facets) -> Int { self.totals[facet.rawValue] ?? 0 }
 
     package func count(of peer: PeerID, _ facet: Row.Facets) -> Int { self.groups[peer]?.members[facet.rawValue]?.count ?? 0 }
-
-    /// Peers with a row of this kind.
-    package func peers(_ facet: Row.Facets) -> Set<PeerID> {
-        Set(self.groups.filter { $0.value.members[facet.rawValue] != nil }.keys)  // order does not show: a set has none
-    }
 
     private func sorted(_ ids: [ID]) -> [ID] {
         // Each is looked up once: a thousand of them, sorted by looking two up at a time, hold the node up for milliseconds.
@@ -141,12 +134,6 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
                 self.join(id, row.peerID, facets)
             }
         }
-    }
-
-    @discardableResult
-    package mutating func removeValue(forKey id: ID) -> Row? {
-        defer { self[id] = nil }
-        return self[id]
     }
 
     // MARK: Counting

@@ -14,8 +14,6 @@ struct Reachability: Sendable {
     private(set) var attempts = 0
     /// How many dials were planned in all.
     private(set) var plans = 0
-    /// Whether another attempt has its time.
-    private(set) var isScheduled = false
     /// Why the last attempt failed.
     private(set) var lastError: EarshotError?
     /// Where a dial last succeeded: tried again when discovery has gone quiet.
@@ -76,7 +74,6 @@ struct Reachability: Sendable {
 
     mutating func forgetFailures() { self.attempts = 0 }
     mutating func note(_ error: EarshotError?) { self.lastError = error }
-    mutating func schedule(_ isScheduled: Bool) { self.isScheduled = isScheduled }
 
     mutating func add(_ peer: ConfiguredPeer) {
         if !self.configured.contains(peer) { self.configured.append(peer) }

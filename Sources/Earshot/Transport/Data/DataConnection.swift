@@ -66,9 +66,6 @@ package final class DataConnection: Sendable {
         channel.closeFuture.whenComplete { _ in self.lostWriting() }
     }
 
-    /// Done when the connection has ended, for whatever reason; not for one that was taken over.
-    package var closed: EventLoopFuture<Void> { self.channel.closeFuture }
-
     // MARK: Reading
 
     /// The next bytes; `nil` once the other side has sent all that it had to send over this connection.
