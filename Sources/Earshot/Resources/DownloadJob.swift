@@ -65,7 +65,7 @@ struct DownloadJob: Sendable {
         switch order {
         case .resume(let allowance):
             let held = try await self.spool.resume(id, size: self.row.size, allowance, listed: self.listed)
-            self.report(.held(held.map { ResourceHeld(count: $0.count, digest: $0.digest) }))
+            self.report(.held(held))
         case .begin(let allowance, let destination):
             await self.spool.abandon(id)
             try await self.spool.checkRoom(self.row, allowance, destination)

@@ -10,14 +10,6 @@ internal import NIOCore
 /// The length of a partial file is what was written to it: reserving space does not change it. Whether those bytes are the right ones
 /// the sender says, who compares their digest with that of its source.
 extension Spool {
-    /// The beginning of a resource that is here.
-    package struct Held: Sendable, Hashable {
-        /// Bytes from the start; at least 1.
-        package let count: UInt64
-        /// XXH3-128 of them.
-        package let digest: [UInt8]
-    }
-
     /// Stops a running transfer and keeps what has arrived until it is resumed or abandoned; the room for the rest is free for others. One
     /// whose content is being checked or saved stays as it is.
     package func pause(_ id: ResourceID) {
@@ -41,7 +33,7 @@ extension Spool {
     /// `no-space` where there is no room for the rest any more; then it is gone, too.
     package func resume(
         _ id: ResourceID, size: UInt64, _ allowance: Allowance, listed: (@Sendable (Int) -> Void)? = nil
-    ) async throws(EarshotError) -> Held? {
+    ) async throws(EarshotError) -> ResourceHeld? {
         guard self.transfers[id] == nil, self.paused[id] != nil else { return nil }
         do {
             guard self.paused[id] == size, let sink = try self.reopen(id, size: size, allowance, listed: listed) else {
@@ -64,7 +56,7 @@ extension Spool {
             let digest = hash.digest()
             self.transfers[id] = Transfer(content: IncomingContent(sink, id: id, size: size, written: count, hash: hash))
             self.paused[id] = nil
-            return Held(count: count, digest: digest)
+            return ResourceHeld(count: count, digest: digest)
         } catch {
             // What cannot be read is received again, and what has no room any more is not.
             self.abandon(id)

@@ -89,7 +89,7 @@ package enum TransferCommand: Sendable, Equatable {
     case discard(StoredTransfer.Source)
 }
 
-/// What is here of a resource from an earlier connection.
+/// The beginning of a resource that is here from an earlier connection.
 package struct ResourceHeld: Sendable, Hashable {
     /// Bytes from the start; at least 1.
     package let count: UInt64
