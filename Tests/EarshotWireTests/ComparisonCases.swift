@@ -9,7 +9,7 @@ struct ComparisonCases {
     private let ownNonce = [UInt8](repeating: 0x0A, count: 32)
     private let otherNonce = [UInt8](repeating: 0x0B, count: 32)
 
-    private func hex(_ frame: VerificationFrame) throws -> String { hexadecimal(try Frame.verification(frame).encoded().readableBytesView) }
+    private func hex(_ frame: VerificationFrame) throws -> String { try Frame.verification(frame).encoded().readableBytesView.hexadecimal }
     private func begin(_ id: VerificationID, _ nonce: [UInt8]) -> VerificationFrame {
         VerificationFrame(id: id, .begin(commitment: VerificationDigits.commitment(to: nonce, self.transcript)))
     }
@@ -21,7 +21,7 @@ struct ComparisonCases {
 
     private func asks(_ sends: VerificationFrame?) throws -> Vectors.Comparison.Step {
         Vectors.Comparison.Step(
-            event: "asks", attempt: self.own.description, nonce: hexadecimal(self.ownNonce), verdict: sends == nil ? "none" : "send",
+            event: "asks", attempt: self.own.description, nonce: self.ownNonce.hexadecimal, verdict: sends == nil ? "none" : "send",
             sends: try sends.map { try self.hex($0) })
     }
     private func got(

@@ -202,10 +202,6 @@ func decodeAll(_ pieces: [ByteBuffer], phase: FrameDecoder.Phase = .proven) thro
     return frames
 }
 
-func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-}
-
 func bytes(hexadecimal text: String) -> [UInt8]? {
     let digits = Array(text.utf8)
     guard digits.count.isMultiple(of: 2) else { return nil }

@@ -71,10 +71,10 @@ enum HandshakeCases {
             for frame in self.received ?? [.hello(self.bob.hello)] { try FrameEncoder.encode(frame, into: &bytes) }
             return Vectors.HandshakeCheck(
                 name: self.name, role: self.role.rawValue, transport: self.transport.rawValue,
-                certificateKey: self.transport == .tls ? hexadecimal(self.certificateKey ?? self.bob.hello.publicKey) : nil,
+                certificateKey: self.transport == .tls ? (self.certificateKey ?? self.bob.hello.publicKey).hexadecimal : nil,
                 dialled: self.dialled?.description, hasSpokenTLS: self.hasSpokenTLS,
-                privateKey: hexadecimal(self.alice.key.rawRepresentation),
-                hello: hexadecimal(try FrameEncoder.payload(of: self.alice.hello)), received: hexadecimal(bytes.readableBytesView),
+                privateKey: self.alice.key.rawRepresentation.hexadecimal,
+                hello: try FrameEncoder.payload(of: self.alice.hello).hexadecimal, received: bytes.readableBytesView.hexadecimal,
                 verdict: self.verdict, code: self.code.rawValue)
         }
     }

@@ -14,7 +14,7 @@ import Testing
         return frames[0]
     }
 
-    private func hex(_ frame: Frame) throws -> String { hexadecimal(try frame.encoded().readableBytesView) }
+    private func hex(_ frame: Frame) throws -> String { try frame.encoded().readableBytesView.hexadecimal }
 
     private func isPublished(_ value: some Encodable, as name: String) throws {
         let encoder = JSONEncoder()
@@ -202,7 +202,7 @@ import Testing
                 frame.encode(into: &buffer)
                 buffer.writeBytes(bytes)
             }
-            return hexadecimal(buffer.readableBytesView.dropLast(cut) + more)
+            return (buffer.readableBytesView.dropLast(cut) + more).hexadecimal
         }
         let hello = Array("hello".utf8)
         return [
@@ -230,7 +230,7 @@ import Testing
             let whole = try #require(bytes(hexadecimal: vector.hex))
             for split in 0...whole.count {
                 let (bytes, verdict) = self.read([Array(whole[..<split]), Array(whole[split...])])
-                #expect(hexadecimal(bytes) == vector.bytes && verdict == vector.verdict, "\(vector.name), split at \(split)")
+                #expect(bytes.hexadecimal == vector.bytes && verdict == vector.verdict, "\(vector.name), split at \(split)")
             }
         }
     }

@@ -36,8 +36,8 @@ import Testing
         return (UInt8(0)..<24).map { number in
             let (beginner, answerer) = ([UInt8](repeating: number, count: 32), [UInt8](repeating: 0xF0 ^ number, count: 32))
             return Vectors.Digits(
-                transcript: hexadecimal(transcript.hash), beginnerNonce: hexadecimal(beginner), answererNonce: hexadecimal(answerer),
-                commitment: hexadecimal(VerificationDigits.commitment(to: beginner, transcript)),
+                transcript: transcript.hash.hexadecimal, beginnerNonce: beginner.hexadecimal, answererNonce: answerer.hexadecimal,
+                commitment: VerificationDigits.commitment(to: beginner, transcript).hexadecimal,
                 digits: VerificationDigits.digits(transcript, beginner: beginner, answerer: answerer))
         }
     }
@@ -83,8 +83,8 @@ import Testing
         func add(_ name: String, _ scheme: SignatureScheme, _ key: [UInt8], _ input: [UInt8], _ signature: [UInt8], _ isValid: Bool) {
             vectors.append(
                 Vectors.Signature(
-                    name: name, scheme: scheme.rawValue, publicKey: hexadecimal(key),
-                    peerID: PeerID(subjectPublicKeyInfo: key).description, input: hexadecimal(input), signature: hexadecimal(signature),
+                    name: name, scheme: scheme.rawValue, publicKey: key.hexadecimal,
+                    peerID: PeerID(subjectPublicKeyInfo: key).description, input: input.hexadecimal, signature: signature.hexadecimal,
                     isValid: isValid))
         }
         for (name, scheme, key, signature) in keys {

@@ -64,7 +64,7 @@ struct TraceMaker {
         ]
         self.trace.sides = [("alice", self.alice), ("bob", self.bob)].map { name, peer in
             Trace.Side(
-                name: name, privateKey: hexadecimal(peer.key.rawRepresentation), publicKey: hexadecimal(peer.hello.publicKey),
+                name: name, privateKey: peer.key.rawRepresentation.hexadecimal, publicKey: peer.hello.publicKey.hexadecimal,
                 peerID: peer.id.description)
         }
     }
@@ -83,7 +83,7 @@ struct TraceMaker {
     // MARK: What both sides say
 
     private mutating func put(_ connection: String, _ from: String, _ frame: String, _ note: String, _ bytes: some Sequence<UInt8>) {
-        self.trace.steps.append(Trace.Step(connection: connection, from: from, frame: frame, note: note, hex: hexadecimal(bytes)))
+        self.trace.steps.append(Trace.Step(connection: connection, from: from, frame: frame, note: note, hex: bytes.hexadecimal))
     }
 
     private mutating func put(_ connection: String, _ from: String, _ frame: Frame, _ note: String) throws {

@@ -88,7 +88,7 @@ import Testing
         let (ours, theirs) = role == .initiator ? (vector.initiator, vector.responder) : (vector.responder, vector.initiator)
         let ourKey = try P256.Signing.PrivateKey(rawRepresentation: try #require(bytes(hexadecimal: ours.privateKey)))
         let theirKey = try #require(bytes(hexadecimal: theirs.publicKey))
-        #expect(hexadecimal(ourKey.publicKey.derRepresentation) == ours.publicKey)
+        #expect(ourKey.publicKey.derRepresentation.hexadecimal == ours.publicKey)
         #expect(PeerID(subjectPublicKeyInfo: theirKey).description == theirs.peerID)
 
         guard case .hello(let hello) = try FrameParser.parse(try self.buffer(ours.hello), of: .hello) else { return }
@@ -107,7 +107,7 @@ import Testing
             case .wait: break
             case .sign(let input): proven = try self.sign(input, with: &machine, as: ours, into: &sent) ?? proven
             case .verify(let check):
-                #expect(hexadecimal(check.input) == theirs.proofInput)
+                #expect(check.input.hexadecimal == theirs.proofInput)
                 #expect(ProofVerifier.isValid(check))
                 switch machine.verified(true) {
                 case .sign(let input): proven = try self.sign(input, with: &machine, as: ours, into: &sent)
@@ -119,7 +119,7 @@ import Testing
             case .refused, .ignore: Issue.record("ended")
             }
         }
-        #expect(hexadecimal(try #require(proven).transcript.hash) == vector.transcript)
+        #expect(try #require(proven).transcript.hash.hexadecimal == vector.transcript)
         #expect(proven?.id.description == theirs.peerID)
         if role == .initiator {
             // The hello went out at the start.
@@ -127,13 +127,13 @@ import Testing
             try FrameEncoder.encode(.hello(hello), into: &frame)
             sent.insert(contentsOf: frame.readableBytesView, at: WireLimits.preamble.count)
         }
-        #expect(hexadecimal(sent) == ours.sends)
+        #expect(sent.hexadecimal == ours.sends)
     }
 
     private func sign(
         _ input: [UInt8], with machine: inout HandshakeStateMachine, as side: Vectors.Handshake.Side, into sent: inout [UInt8]
     ) throws -> ProvenPeer? {
-        #expect(hexadecimal(input) == side.proofInput)
+        #expect(input.hexadecimal == side.proofInput)
         var frames = ByteBuffer()
         defer { sent += frames.readableBytesView }
         switch machine.signed(try #require(bytes(hexadecimal: side.signature))) {

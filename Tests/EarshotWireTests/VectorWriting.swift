@@ -26,7 +26,7 @@ import Testing
     @Test func frames() throws {
         let vectors = try Fixtures.frames().map {
             Vectors.FrameVector(
-                name: $0.name, type: $0.frame.type.rawValue, note: $0.note, hex: hexadecimal(try $0.frame.encoded().readableBytesView))
+                name: $0.name, type: $0.frame.type.rawValue, note: $0.note, hex: try $0.frame.encoded().readableBytesView.hexadecimal)
         }
         try self.write(vectors, to: "frames")
     }
@@ -38,7 +38,7 @@ import Testing
     @Test func malformed() throws {
         var vectors: [Vectors.Malformed] = []
         func add(_ name: String, _ bytes: [UInt8], _ error: String, phase: String = "proven") {
-            vectors.append(Vectors.Malformed(name: name, phase: phase, hex: hexadecimal(bytes), error: error, code: 1))
+            vectors.append(Vectors.Malformed(name: name, phase: phase, hex: bytes.hexadecimal, error: error, code: 1))
         }
         add("preamble in lower case", Array("earshot\n".utf8), "foreign-preamble", phase: "preamble")
         add("preamble cut by a line feed", Array("EARS\n".utf8), "foreign-preamble", phase: "preamble")
@@ -117,11 +117,11 @@ import Testing
         let id = PeerID(subjectPublicKeyInfo: keys[0].publicKey.derRepresentation).description
         try self.write(
             Vectors.Identifiers(
-                base32: words.map { .init(hex: hexadecimal($0.utf8), text: Base32.encode($0.utf8)) },
+                base32: words.map { .init(hex: $0.utf8.hexadecimal, text: Base32.encode($0.utf8)) },
                 invalidBase32: ["M", "MY=", "MZ", "MZXW6Y", "M1", "M8", "MÉ", "M Y"],
                 peers: keys.map {
                     let der = $0.publicKey.derRepresentation
-                    return .init(publicKey: hexadecimal(der), peerID: PeerID(subjectPublicKeyInfo: der).description)
+                    return .init(publicKey: der.hexadecimal, peerID: PeerID(subjectPublicKeyInfo: der).description)
                 },
                 invalidPeerIDs: ["", String(id.dropLast()), id + "A", id + "====", id.dropLast() + "B", "1" + id.dropFirst()],
                 uuids: [
@@ -157,13 +157,13 @@ import Testing
                 try FrameEncoder.encode(.proof(Proof(signature: signature)), into: &sends)
                 let der = side.1.publicKey.derRepresentation
                 return Vectors.Handshake.Side(
-                    privateKey: hexadecimal(side.1.rawRepresentation), publicKey: hexadecimal(der),
+                    privateKey: side.1.rawRepresentation.hexadecimal, publicKey: der.hexadecimal,
                     peerID: PeerID(subjectPublicKeyInfo: der).description, encryption: hello.0.encryption.rawValue,
-                    hello: hexadecimal(hello.1), proofInput: hexadecimal(input), signature: hexadecimal(signature),
-                    sends: hexadecimal(sends.readableBytesView))
+                    hello: hello.1.hexadecimal, proofInput: input.hexadecimal, signature: signature.hexadecimal,
+                    sends: sends.readableBytesView.hexadecimal)
             }
             return Vectors.Handshake(
-                transport: transport.rawValue, initiator: sides[0], responder: sides[1], transcript: hexadecimal(transcript.hash))
+                transport: transport.rawValue, initiator: sides[0], responder: sides[1], transcript: transcript.hash.hexadecimal)
         }
         try self.write(handshakes, to: "handshakes")
     }

@@ -30,9 +30,7 @@ package struct Identity: Sendable {
     package var keyName: String { self.key.name }
 
     /// The digest of which the peer id is made, as certificate tools write it.
-    package var fingerprint: String {
-        "SHA256:" + SHA256.hash(data: self.publicKey).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
+    package var fingerprint: String { "SHA256:" + SHA256.hash(data: self.publicKey).hexadecimal }
 
     /// Signs a proof as its scheme says.
     package func sign(_ input: [UInt8]) throws -> [UInt8] { try self.key.sign(input) }

@@ -204,7 +204,7 @@ package actor Spool {
                 throw EarshotError(.digestMismatch, "the received bytes differ from the sent ones; send it again")
             }
             try await self.settle(id, content, in: self.complete)
-            return (algorithm == .xxh3 ? "xxh3:" : "sha256:") + own.hexadecimal
+            return ResourceDigest(algorithm, own).text
         } catch {
             if self.transfers[id]?.content === transfer.content {
                 self.abandon(id)

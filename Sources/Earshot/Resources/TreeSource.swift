@@ -1,5 +1,6 @@
 internal import EarshotSafety
 internal import EarshotTree
+internal import EarshotWire
 
 /// A directory that is being sent, as the bytes of its tree: walked once, and each file held to what it was then.
 package final class TreeSource: ResourceSource {

@@ -50,11 +50,3 @@ extension XXH3 {
         return hash.digest()
     }
 }
-
-extension Sequence<UInt8> {
-    /// Two lower-case hexadecimal digits a byte.
-    var hexadecimal: String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: self.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
-}

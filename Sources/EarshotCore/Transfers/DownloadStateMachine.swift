@@ -11,13 +11,7 @@ package struct ResourceDigest: Sendable, Hashable {
     }
 
     /// `ALGORITHM:HEX`.
-    package var text: String {
-        let digits = self.bytes.map { byte in
-            let text = String(byte, radix: 16)
-            return text.count < 2 ? "0" + text : text
-        }
-        return "\(self.algorithm):" + digits.joined()
-    }
+    package var text: String { "\(self.algorithm):" + self.bytes.hexadecimal }
 }
 
 /// How an incoming resource comes to be whole on one connection: resumed or begun, received within a window or over data connections,
