@@ -14,10 +14,7 @@ extension NodeCore {
         let hold = before.hold ?? self.hold(EarshotLimits.waitCharge)
         let now = self.now.monotonic
         _ = self.transfers.change(id) { download in
-            download.link = link
-            download.hasMover = true
-            download.download = DownloadStateMachine()
-            download.unrecordedSince = now
+            download.begin(on: link, at: now)
             download.hold = hold
             download.caller = call
         }

@@ -82,12 +82,7 @@ extension NodeCore {
         for id in self.transfers.ids(of: peer, .ready).prefix(free) {
             guard let upload = self.transfers[id], let stored = upload.stored else { continue }
             let now = self.now.monotonic
-            _ = self.transfers.change(id) { upload in
-                upload.link = link
-                upload.hasMover = true
-                upload.upload = UploadStateMachine()
-                upload.unrecordedSince = now
-            }
+            _ = self.transfers.change(id) { $0.begin(on: link, at: now) }
             self.emit(.transfer(id, .open(upload.row, stored.source)))
         }
     }

@@ -100,6 +100,15 @@ struct TransferRecord: Sendable {
         return row
     }
 
+    /// It begins or goes on, on that connection, with a new mover.
+    mutating func begin(on link: LinkID, at now: MonotonicInstant) {
+        self.link = link
+        self.hasMover = true
+        self.upload = UploadStateMachine()
+        self.download = DownloadStateMachine()
+        self.unrecordedSince = now
+    }
+
     /// Bytes have moved; gives whether that is to be told, and whether it is to be kept.
     mutating func progress(to offset: UInt64, at now: MonotonicInstant) -> (isDue: Bool, isRecordDue: Bool) {
         let offset = min(offset, self.row.size)
