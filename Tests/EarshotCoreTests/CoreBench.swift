@@ -335,17 +335,6 @@ struct CoreBench {
         self.sent(on: link).compactMap { if case .inviteAnswer(let answer) = $0 { answer } else { nil } }.last
     }
 
-    /// A peer that has proven its key joins a session, as the settings or a person let it in.
-    mutating func join(on link: LinkID) throws -> SessionID {
-        let id = self.invite(on: link)
-        if self.core.invitations[id]?.invitation.state == .pending { self.call(.respond(id, .accept, always: false)) }
-        guard case .accepted(let session)? = self.inviteAnswer(on: link)?.decision else {
-            Issue.record("not let in")
-            return SessionID(high: 0, low: 0)
-        }
-        return session
-    }
-
     // MARK: What there is
 
     /// Invitations that wait, in their order.

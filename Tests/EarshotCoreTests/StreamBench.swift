@@ -14,13 +14,8 @@ struct StreamBench {
 
     /// `knows`: whether the peer says that streams may move to data connections.
     init(_ peer: PeerID = peerID(1), knows: Bool = true) throws {
-        var bench = CoreBench { $0.policy.fromUnknown = .accept }
         self.peer = peer
-        self.link = try bench.prove(peer, extensions: knows ? [.streamReroute] : [])
-        self.session = try bench.join(on: self.link)
-        bench.frame(.sessionResume(self.session), on: self.link)
-        _ = bench.sent(on: self.link)
-        self.bench = bench
+        (self.bench, self.link, self.session) = try CoreBench.inSession(with: peer, extensions: knows ? [.streamReroute] : [])
     }
 
     /// The peer's connection is lost, and there is another.
@@ -30,8 +25,7 @@ struct StreamBench {
     }
 
     mutating func connect() throws {
-        self.link = try self.bench.prove(self.peer, extensions: [.streamReroute])
-        self.bench.frame(.sessionResume(self.session), on: self.link)
+        self.link = try self.bench.resume(self.session, with: self.peer, extensions: [.streamReroute])
     }
 
     // MARK: What is asked

@@ -13,24 +13,13 @@ struct TransferBench {
     private var resources: UInt64 = 0
 
     init(_ peer: PeerID = peerID(1), change: (inout CoreSettings) -> Void = { _ in }) throws {
-        var bench = CoreBench {
-            $0.policy.fromUnknown = .accept
-            change(&$0)
-        }
         self.peer = peer
-        self.link = try bench.prove(peer)
-        self.session = try bench.join(on: self.link)
-        bench.frame(.sessionResume(self.session), on: self.link)
-        _ = bench.sent(on: self.link)
-        self.bench = bench
+        (self.bench, self.link, self.session) = try CoreBench.inSession(with: peer, change: change)
     }
 
     mutating func lose() { self.bench.lose(self.link) }
 
-    mutating func connect() throws {
-        self.link = try self.bench.prove(self.peer)
-        self.bench.frame(.sessionResume(self.session), on: self.link)
-    }
+    mutating func connect() throws { self.link = try self.bench.resume(self.session, with: self.peer) }
 
     // MARK: What is asked
 
