@@ -121,7 +121,7 @@ extension NodeCore {
     package mutating func load(_ kept: [StoredPeer], _ sessions: [StoredSession]) {
         for peer in kept {
             self.records[peer.id] = PeerRecord(peer)
-            if peer.spokenTLS { self.pins.apply(.keep, to: peer.id) }
+            if peer.isTLSPinned { self.pins.apply(.keep, to: peer.id) }
         }
         for session in sessions {
             for member in session.members where member != self.id {

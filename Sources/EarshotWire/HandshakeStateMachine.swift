@@ -112,23 +112,23 @@ package struct HandshakeStateMachine: Sendable {
     private let hello: Hello
     private let carrier: Carrier
     private let expectedPeer: PeerID?
-    private let hasSpokenTLS: @Sendable (PeerID) -> Bool
+    private let isTLSPinned: @Sendable (PeerID) -> Bool
     private var theirHello: Hello?
     private var state: State = .idle
     /// Whether this side's preamble and hello have gone out: a refusal before them needs the preamble in front of it.
     package private(set) var hasSentHello = false
 
     /// A handshake with `hello` as this side's words, fresh nonce included. `expectedPeer` is the id that was dialled, if one was;
-    /// `hasSpokenTLS` tells of a peer whether it is not taken in plaintext where this side's preference is `optional`.
+    /// `isTLSPinned` tells of a peer whether it is not taken in plaintext where this side's preference is `optional`.
     package init(
         role: HandshakeRole, hello: Hello, carrier: Carrier, expectedPeer: PeerID? = nil,
-        hasSpokenTLS: @escaping @Sendable (PeerID) -> Bool = { _ in false }
+        isTLSPinned: @escaping @Sendable (PeerID) -> Bool = { _ in false }
     ) {
         self.role = role
         self.hello = hello
         self.carrier = carrier
         self.expectedPeer = expectedPeer
-        self.hasSpokenTLS = hasSpokenTLS
+        self.isTLSPinned = isTLSPinned
     }
 
     /// Whether the other side has proven its key and this side has sent what proves its own.
@@ -249,7 +249,7 @@ package struct HandshakeStateMachine: Sendable {
         let transport = self.carrier.kind
         switch (TransportKind.agreed(ours.encryption, theirs.encryption), transport) {
         case (.tls, .tls): break
-        case (.plaintext, .plaintext): guard ours.encryption != .optional || !self.hasSpokenTLS(id) else { throw .spokenTLSBefore }
+        case (.plaintext, .plaintext): guard ours.encryption != .optional || !self.isTLSPinned(id) else { throw .tlsPinned }
         case (.tls, .plaintext): throw .downgradeDetected
         case (.plaintext, .tls), (nil, _): throw .encryptionMismatch
         }

@@ -34,7 +34,7 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
     /// middle has rewritten it, to have plaintext.
     case preferenceRewritten
     /// The peer has spoken TLS with this side before, and now comes in plaintext.
-    case spokenTLSBefore
+    case tlsPinned
     /// The two version ranges have nothing in common.
     case versionUnsupported
     /// The other side is of another service type.
@@ -50,7 +50,7 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case .unknownToken: .declined
         case .ownKey, .keyNotOfCertificate, .notTheDialled, .badProof: .identityMismatch
         case .encryptionMismatch: .encryptionMismatch
-        case .downgradeDetected, .preferenceRewritten, .spokenTLSBefore: .downgradeDetected
+        case .downgradeDetected, .preferenceRewritten, .tlsPinned: .downgradeDetected
         case .versionUnsupported: .versionUnsupported
         case .serviceMismatch: .serviceMismatch
         case .unsupportedScheme: .unsupported
@@ -79,7 +79,7 @@ package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case .encryptionMismatch: "the two encryption preferences do not allow this transport"
         case .downgradeDetected: "both sides prefer TLS but the connection is plaintext"
         case .preferenceRewritten: "an encryption preference was changed on its way"
-        case .spokenTLSBefore: "the peer has spoken TLS before, and plaintext is not accepted from it until a person allows that"
+        case .tlsPinned: "the peer has spoken TLS before, and plaintext is not accepted from it until a person allows that"
         case .versionUnsupported: "the two sides have no protocol version in common"
         case .serviceMismatch: "the two sides are of different service types"
         case .unsupportedScheme(let scheme): "the signature scheme \(scheme.rawValue) is not supported here with the key that came"

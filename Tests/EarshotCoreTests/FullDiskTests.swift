@@ -94,7 +94,7 @@ import Testing
         let second = try #require(self.commits(in: self.on(.committed(first.id, nil))).first)
         let stored = try #require(self.core.keptPeers.first)
         #expect(second.operations == [.putPeer(stored)])
-        #expect(stored.spokenTLS && stored.isProven && stored.trust == .trusted)
+        #expect(stored.isTLSPinned && stored.isProven && stored.trust == .trusted)
         #expect(self.commits(in: self.on(.committed(second.id, nil))).isEmpty)
     }
 

@@ -6,7 +6,7 @@ import Testing
 @Suite struct PolicyEngineTests {
     private func engine(
         _ trust: Trust, source: TrustSource? = nil, trustedUntil: WallTime? = nil, verified: Verified? = nil, hasSession: Bool = false,
-        isInviting: Bool = false, hasSpokenTLS: Bool = false, _ configure: (inout PolicyEngine.Settings) -> Void = { _ in }
+        isInviting: Bool = false, isTLSPinned: Bool = false, _ configure: (inout PolicyEngine.Settings) -> Void = { _ in }
     ) -> PolicyEngine {
         var settings = PolicyEngine.Settings(
             encryption: .required, fromUnknown: .ask, fromTrusted: .accept, pairedOnly: false, acceptResources: .session)
@@ -14,7 +14,7 @@ import Testing
         return PolicyEngine(
             facts: PolicyEngine.Facts(
                 trust: trust, source: source, trustedUntil: trustedUntil, verified: verified, hasSession: hasSession,
-                hasSpokenTLS: hasSpokenTLS, isInviting: isInviting), settings: settings)
+                isTLSPinned: isTLSPinned, isInviting: isInviting), settings: settings)
     }
 
     @Test func invitationsGoByTheRulesInTheirOrder() {
@@ -67,8 +67,8 @@ import Testing
     }
 
     @Test func encryptionIsExplained() {
-        func reason(_ preference: EncryptionPreference, _ hasSpokenTLS: Bool = false) -> String {
-            self.engine(.unknown, hasSpokenTLS: hasSpokenTLS) { $0.encryption = preference }.explain()[0].reason
+        func reason(_ preference: EncryptionPreference, _ isTLSPinned: Bool = false) -> String {
+            self.engine(.unknown, isTLSPinned: isTLSPinned) { $0.encryption = preference }.explain()[0].reason
         }
         #expect(reason(.required) == "over TLS only")
         #expect(reason(.optional, true).contains("has spoken TLS before"))

@@ -72,7 +72,7 @@ import Testing
             try await store.apply([
                 .putPeer(
                     StoredPeer(
-                        id: id, name: "bob", trust: .trusted, spokenTLS: false, trustedUntil: date, firstSeen: date, lastSeen: date)),
+                        id: id, name: "bob", trust: .trusted, isTLSPinned: false, trustedUntil: date, firstSeen: date, lastSeen: date)),
                 .putSession(StoredSession(id: session, members: [id], createdAt: date)),
                 .putResource(
                     Resource(

@@ -40,13 +40,13 @@ import Testing
         let key = try self.leaf.publicKey
         let good = self.validation(examiner, shows: try self.root.line(self.leaf))
         let (answers, continuation) = AsyncStream.makeStream(of: Date?.self)
-        #expect(good.ask(for: key) { continuation.yield($0) } == .asked)
+        #expect(good.ask(for: key) { continuation.yield($0) } == .pending)
         var iterator = answers.makeAsyncIterator()
         let first = await iterator.next()
         #expect(first != nil && first != .some(nil))
         #expect(good.ask(for: key) { continuation.yield($0) } == .pointless)
         let wrong = self.validation(examiner, shows: try TestHolder("root").line(self.leaf))
-        #expect(wrong.ask(for: key) { continuation.yield($0) } == .asked)
+        #expect(wrong.ask(for: key) { continuation.yield($0) } == .pending)
         #expect(await iterator.next() == .some(nil))
     }
 
@@ -65,7 +65,7 @@ import Testing
         let key = try self.leaf.publicKey
         let (answers, continuation) = AsyncStream.makeStream(of: Date?.self)
         let validations = (0..<EarshotLimits.waitingChains).map { _ in self.validation(examiner, shows: chain) }
-        for validation in validations { #expect(validation.ask(for: key) { continuation.yield($0) } == .asked) }
+        for validation in validations { #expect(validation.ask(for: key) { continuation.yield($0) } == .pending) }
         #expect(self.validation(examiner, shows: chain).ask(for: key) { continuation.yield($0) } == .refused)
         // A connection that has ended costs no work, and hears nothing.
         for validation in validations.dropFirst(2) { validation.withdraw() }
@@ -74,7 +74,7 @@ import Testing
         for _ in 0..<2 { #expect(await iterator.next() != nil) }
         let chainOfAStranger = try TestHolder("root").line(self.leaf)
         try await eventually("the queue is empty again") {
-            self.validation(examiner, shows: chainOfAStranger).ask(for: key) { continuation.yield($0) } == .asked
+            self.validation(examiner, shows: chainOfAStranger).ask(for: key) { continuation.yield($0) } == .pending
         }
         #expect(await iterator.next() == .some(nil), "none of those that were withdrawn was answered before")
     }

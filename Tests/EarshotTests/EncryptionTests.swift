@@ -324,7 +324,7 @@ import Testing
 }
 
 extension Node {
-    func transportRemembers(_ id: PeerID) -> Bool { self.transport.spokenTLS.contains(id) }
+    func transportRemembers(_ id: PeerID) -> Bool { self.transport.tlsPins.contains(id) }
     func lastDialError(of id: PeerID) -> EarshotError.Code? { self.record(id)?.reach.lastError?.code }
     func lastDialMessage(of id: PeerID) -> String? { self.record(id)?.reach.lastError?.message }
 }

@@ -52,7 +52,7 @@ final class HandlerBench {
         let responder = self.responder
         let settings = ConnectionHandler.Settings(
             role: .responder, tickets: DataTickets(), hello: try makeHello(responder, "bob"), expectedPeer: nil, dialledAddress: nil,
-            spokenTLS: TLSPins(), accounts: self.accounts,
+            tlsPins: TLSPins(), accounts: self.accounts,
             sign: { try responder.sign($0) }, emit: { [events] event in events.withLock { $0.append(event) } },
             settled: { [settled] result in
                 let word =

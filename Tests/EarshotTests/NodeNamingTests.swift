@@ -57,7 +57,7 @@ import Testing
             try await store.apply(
                 [1, 2].map {
                     .putPeer(
-                        StoredPeer(id: peerID($0), name: "bob", trust: .trusted, spokenTLS: true, firstSeen: date, lastSeen: date))
+                        StoredPeer(id: peerID($0), name: "bob", trust: .trusted, isTLSPinned: true, firstSeen: date, lastSeen: date))
                 })
         }
         let alice = try await TestNode("alice", in: state)

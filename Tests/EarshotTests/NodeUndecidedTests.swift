@@ -12,7 +12,7 @@ extension Node {
         for number in 0..<count {
             let id = PeerID(subjectPublicKeyInfo: [3, UInt8(number >> 8), UInt8(number & 0xFF)])
             let stored = StoredPeer(
-                id: id, name: "k\(number)", trust: .unknown, spokenTLS: true, firstSeen: self.now, lastSeen: self.now)
+                id: id, name: "k\(number)", trust: .unknown, isTLSPinned: true, firstSeen: self.now, lastSeen: self.now)
             self.core.load([stored], [])
             self.core.publishPeer(id)
         }
@@ -50,7 +50,7 @@ extension Node {
         await raw.close()
         try await eventually("it is gone") { await bob.node.knownCounts == [0, 0, 0, 0] }
         // It is still remembered to have spoken TLS, as a stranger is.
-        #expect(await bob.node.transport.spokenTLS.contains(raw.id))
+        #expect(await bob.node.transport.tlsPins.contains(raw.id))
         await bob.stop()
         #expect(try await self.rows(bob) == [])
     }
@@ -76,7 +76,8 @@ extension Node {
         let bob = try await TestNode("bob")
         func peer(_ number: UInt8, isDecided: Bool) -> StoredPeer {
             StoredPeer(
-                id: peerID(number), name: "p", trust: .unknown, spokenTLS: true, isDecided: isDecided, firstSeen: Date(), lastSeen: Date())
+                id: peerID(number), name: "p", trust: .unknown, isTLSPinned: true, isDecided: isDecided, firstSeen: Date(),
+                lastSeen: Date())
         }
         try await bob.node.store.apply([
             .putPeer(peer(1, isDecided: false)), .putPeer(peer(2, isDecided: true)), .putPeer(peer(3, isDecided: false)),

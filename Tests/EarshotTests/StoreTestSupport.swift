@@ -65,11 +65,11 @@ extension InboxMessage {
 extension StoredPeer {
     /// The same with times as programs know them.
     init(
-        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, isProven: Bool = true, isDecided: Bool = true, trustedUntil: Date? = nil,
+        id: PeerID, name: String, trust: Trust, isTLSPinned: Bool, isProven: Bool = true, isDecided: Bool = true, trustedUntil: Date? = nil,
         firstSeen: Date, lastSeen: Date
     ) {
         self.init(
-            id: id, name: name, trust: trust, spokenTLS: spokenTLS, isProven: isProven, isDecided: isDecided,
+            id: id, name: name, trust: trust, isTLSPinned: isTLSPinned, isProven: isProven, isDecided: isDecided,
             trustedUntil: trustedUntil.map { WallTime($0) },
             firstSeen: WallTime(firstSeen), lastSeen: WallTime(lastSeen))
     }

@@ -19,9 +19,9 @@ import Testing
     @Test func whatIsKeptComesBackAsItWas() async throws {
         let directory = try StateDirectory()
         let peer = StoredPeer(
-            id: peerID(1), name: "é\u{202E}\0", trust: .blocked, spokenTLS: true, firstSeen: Self.time, lastSeen: Self.time + 1)
+            id: peerID(1), name: "é\u{202E}\0", trust: .blocked, isTLSPinned: true, firstSeen: Self.time, lastSeen: Self.time + 1)
         let other = StoredPeer(
-            id: peerID(2), name: "", trust: .trusted, spokenTLS: false, isProven: false, firstSeen: Self.time, lastSeen: Self.time)
+            id: peerID(2), name: "", trust: .trusted, isTLSPinned: false, isProven: false, firstSeen: Self.time, lastSeen: Self.time)
         let session = StoredSession(id: SessionID(high: 1, low: .max), members: [peerID(9), peerID(1)], createdAt: Self.time)
         let largest = Self.resource(2, size: WireLimits.resourceSize)
         do {
@@ -66,7 +66,7 @@ import Testing
         let store = try Store(directory: directory.path)
         // A session with the same member twice is fine; a second row with the same place is not, and cannot be made from here: a trigger is.
         try await store.sql("CREATE TRIGGER refuse BEFORE INSERT ON resources BEGIN SELECT RAISE(ABORT, 'refused'); END")
-        let peer = StoredPeer(id: peerID(1), name: "a", trust: .trusted, spokenTLS: true, firstSeen: Self.time, lastSeen: Self.time)
+        let peer = StoredPeer(id: peerID(1), name: "a", trust: .trusted, isTLSPinned: true, firstSeen: Self.time, lastSeen: Self.time)
         let error = await #expect(throws: EarshotError.self) { try await store.apply([.putPeer(peer), .putResource(Self.resource(1))]) }
         #expect(error?.code == .storage)
         #expect(try await store.load().peers == [])
@@ -108,7 +108,7 @@ import Testing
     @Test func whoHadProvenItsKeyIsInferredOnce() async throws {
         let directory = try StateDirectory()
         func peer(_ number: UInt8, _ trust: Trust, tls: Bool) -> StoredPeer {
-            StoredPeer(id: peerID(number), name: "a", trust: trust, spokenTLS: tls, firstSeen: Self.time, lastSeen: Self.time)
+            StoredPeer(id: peerID(number), name: "a", trust: trust, isTLSPinned: tls, firstSeen: Self.time, lastSeen: Self.time)
         }
         let inSession = peer(3, .trusted, tls: false)
         let unproven = Set([peerID(1), peerID(5)])

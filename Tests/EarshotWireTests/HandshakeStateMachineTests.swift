@@ -173,14 +173,14 @@ import Testing
             for role in HandshakeRole.allCases {
                 var machine = Machine(
                     role: role, hello: dialler.hello, carrier: isTLS ? .tls(peerKey: other.hello.publicKey) : .plaintext,
-                    hasSpokenTLS: { known && $0 == other.id })
+                    isTLSPinned: { known && $0 == other.id })
                 _ = machine.start()
                 let action = machine.received(.hello(other.hello))
                 let isRefused = known && !isTLS && ours == .optional
-                #expect((action == .refuse(.spokenTLSBefore)) == isRefused)
+                #expect((action == .refuse(.tlsPinned)) == isRefused)
             }
         }
-        #expect(WireError.spokenTLSBefore.code == .downgradeDetected)
+        #expect(WireError.tlsPinned.code == .downgradeDetected)
     }
 
     /// A man in the middle of plaintext shows each side a preference that gives plaintext; each signs what it saw and said.
@@ -359,7 +359,7 @@ import Testing
             .malformed(.inviteWithdraw, field: "signature_scheme"), .tooLong(type: .max, length: .max, limit: .max), .unknownType(.max),
             .foreignPreamble, .outOfOrder(.resourceChunk, why: "it is not the next within the accepted range"), .misuse, .ownKey,
             .reflectedNonce, .keyNotOfCertificate, .notTheDialled(PeerID(subjectPublicKeyInfo: [1])), .badProof, .encryptionMismatch,
-            .downgradeDetected, .preferenceRewritten, .spokenTLSBefore, .versionUnsupported, .serviceMismatch,
+            .downgradeDetected, .preferenceRewritten, .tlsPinned, .versionUnsupported, .serviceMismatch,
             .unsupportedScheme(SignatureScheme(rawValue: .max)),
         ]
         for error in errors {

@@ -110,11 +110,11 @@ import Testing
         guard case .hello(let ours) = try FrameParser.parse(hello, of: .hello) else { return ("no hello", none) }
         let key = try Curve25519.Signing.PrivateKey(rawRepresentation: try #require(bytes(hexadecimal: vector.privateKey)))
         let certificate = try vector.certificateKey.map { try #require(bytes(hexadecimal: $0)) }
-        let hasSpokenTLS = vector.hasSpokenTLS
+        let isTLSPinned = vector.hasSpokenTLS
         var machine = HandshakeStateMachine(
             role: try #require(HandshakeRole(rawValue: vector.role)), hello: ours,
             carrier: certificate.map { .tls(peerKey: $0) } ?? .plaintext, expectedPeer: vector.dialled.flatMap { PeerID($0) },
-            hasSpokenTLS: { _ in hasSpokenTLS })
+            isTLSPinned: { _ in isTLSPinned })
         _ = machine.start()
         var decoder = FrameDecoder()
         decoder.feed(ByteBuffer(bytes: try #require(bytes(hexadecimal: vector.received))))

@@ -15,7 +15,7 @@ extension World {
         var core = NodeCore(id: own.id, settings: own.settings, hasDiscovery: true, random: random)
         core.load(peers, sessions)
         self.machines[machine].core = core
-        for peer in peers where peer.spokenTLS { self.machines[machine].pins.apply(.keep, to: peer.id) }
+        for peer in peers where peer.isTLSPinned { self.machines[machine].pins.apply(.keep, to: peer.id) }
         self.machines[machine].blocked = peers.filter { $0.trust == .blocked }.map(\.id)
         if own.run > 1 { self.checkOpinions(of: machine, afterStart: true) }
         self.hand(.outbox(self.machines[machine].mailbox.load()), to: machine)

@@ -10,13 +10,13 @@ import Testing
 /// in order, and the daemon serves on. It ended the process once: two read one connection.
 @Suite(.timeLimit(.minutes(2))) struct BodyEndTests {
     /// Who ends it.
-    enum Way: CaseIterable {
+    enum EarlyEnd: CaseIterable {
         case receiverCancels, callerDeletes, receiverLeaves, senderLeaves, receiverBlocks, stop
     }
 
     private static let size = 50_000_000
 
-    @Test(arguments: Way.allCases) func anUploadThatEndsEarly(_ way: Way) async throws {
+    @Test(arguments: EarlyEnd.allCases) func anUploadThatEndsEarly(_ kind: EarlyEnd) async throws {
         try await APIServer.pair { alice, bob in
             let api = APICaller(path: alice.path)
             #expect(try await api.call("POST", "/v1/invitations?wait=true", json: #"{"peer":"bob"}"#).status == 200)
@@ -25,11 +25,11 @@ import Testing
                 try await conversation.ask("POST", "/v1/resources?to=bob&name=big", fields)
                 try await conversation.say(String(repeating: "x", count: 1000))
                 let id = try await Self.begun(bob)
-                try await Self.end(id, way, alice, bob)
+                try await Self.end(id, kind, alice, bob)
                 let began = ContinuousClock.now
                 let answer = try await conversation.answer()
                 #expect(ContinuousClock.now - began < .seconds(5), "at once, on a machine that does other things too")
-                switch way {
+                switch kind {
                 case .receiverCancels, .callerDeletes: #expect(answer.status == 409 && answer.code == "cancelled")
                 case .receiverLeaves, .senderLeaves, .receiverBlocks: #expect(answer.status == 409 && answer.code == "not-connected")
                 case .stop: #expect(answer.status == 503 && answer.code == "unavailable")
@@ -51,8 +51,8 @@ import Testing
         throw EarshotError(.notFound, "nothing has come")
     }
 
-    private static func end(_ id: ResourceID, _ way: Way, _ alice: APIServer, _ bob: APIServer) async throws {
-        switch way {
+    private static func end(_ id: ResourceID, _ kind: EarlyEnd, _ alice: APIServer, _ bob: APIServer) async throws {
+        switch kind {
         case .receiverCancels: _ = try await bob.node.removeResource(id)
         case .callerDeletes: #expect(try await APICaller(path: alice.path).call("DELETE", "/v1/resources/\(id)").status == 200)
         case .receiverLeaves: for session in await bob.node.sessions() { try await bob.node.leave(session.id) }

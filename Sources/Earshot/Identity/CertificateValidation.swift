@@ -9,7 +9,7 @@ package final class CertificateValidation: Sendable {
         /// Nothing is shown yet, or there are no authorities to ask.
         case empty
         case shown([[UInt8]])
-        case asked([[UInt8]], key: [UInt8], answer: @Sendable (Date?) -> Void)
+        case pending([[UInt8]], key: [UInt8], answer: @Sendable (Date?) -> Void)
         case over
     }
 
@@ -18,7 +18,7 @@ package final class CertificateValidation: Sendable {
         /// There is nothing to ask: no authority speaks for this peer.
         case pointless
         /// The answer will be called.
-        case asked
+        case pending
         /// Too many others wait for an answer.
         case refused
     }
@@ -43,7 +43,7 @@ package final class CertificateValidation: Sendable {
         guard let examiner = self.examiner else { return .pointless }
         let hasChain = self.state.withLock { state in
             guard case .shown(let chain) = state else { return false }
-            state = .asked(chain, key: key, answer: answer)
+            state = .pending(chain, key: key, answer: answer)
             return true
         }
         guard hasChain else { return .pointless }
@@ -51,7 +51,7 @@ package final class CertificateValidation: Sendable {
             self.withdraw()
             return .refused
         }
-        return .asked
+        return .pending
     }
 
     /// The connection has ended: no answer is of use, and the event loop that it would go to may be gone.
@@ -62,13 +62,13 @@ package final class CertificateValidation: Sendable {
     /// On the examiner's thread.
     func examine(_ validUntil: ([[UInt8]], [UInt8]) -> Date?) {
         let question: ([[UInt8]], [UInt8])? = self.state.withLock { state in
-            guard case .asked(let chain, let key, _) = state else { return nil }
+            guard case .pending(let chain, let key, _) = state else { return nil }
             return (chain, key)
         }
         guard let question else { return }
         let date = validUntil(question.0, question.1)
         self.state.withLock { state in
-            guard case .asked(_, _, let answer) = state else { return }
+            guard case .pending(_, _, let answer) = state else { return }
             state = .over
             answer(date)
         }

@@ -76,7 +76,7 @@ extension Node {
         case .hold(let hold, let link, let bytes):
             if let account = self.links[link]?.account { self.coreShell.holds[hold] = Charge(bytes, to: account) }
         case .release(let hold): self.coreShell.holds[hold] = nil
-        case .pin(let peer, let pin): self.transport.spokenTLS.apply(pin, to: peer)
+        case .pin(let peer, let pin): self.transport.tlsPins.apply(pin, to: peer)
         case .log(let notice): self.log(notice)
         case .dataPath(let transfer, let effect): self.carryOut(effect, for: transfer)
         case .sendUnreliable(let link, let messages): self.links[link]?.sendUnreliable(messages)

@@ -164,7 +164,7 @@ public actor Node {
                 continue
             }
             peers.append(peer)
-            if peer.spokenTLS { self.transport.spokenTLS.apply(.keep, to: peer.id) }
+            if peer.isTLSPinned { self.transport.tlsPins.apply(.keep, to: peer.id) }
         }
         for session in state.sessions where !session.members.contains(self.id) {
             self.persist(session.members.map { .removeSession(with: $0) }) { _ in }

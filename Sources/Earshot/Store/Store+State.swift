@@ -45,7 +45,7 @@ extension Store {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                .blob(peer.id.bytes), .text(peer.name), .text(peer.trust.rawValue), .integer(peer.spokenTLS ? 1 : 0),
+                .blob(peer.id.bytes), .text(peer.name), .text(peer.trust.rawValue), .integer(peer.isTLSPinned ? 1 : 0),
                 .integer(peer.isProven ? 1 : 0), .integer(peer.isDecided ? 1 : 0),
                 peer.trustedUntil.map { .integer($0.milliseconds) } ?? .null,
                 Self.optional(peer.verified?.rawValue),
@@ -82,7 +82,7 @@ extension Store {
             "SELECT id, name, trust, spoken_tls, first_seen, last_seen, trusted_until, verified, proven, decided FROM peers ORDER BY id"
         ) { row throws(SQLiteError) in
             StoredPeer(
-                id: try Self.peerID(row, 0), name: row.text(1), trust: try Self.value(row, 2), spokenTLS: row.integer(3) != 0,
+                id: try Self.peerID(row, 0), name: row.text(1), trust: try Self.value(row, 2), isTLSPinned: row.integer(3) != 0,
                 isProven: row.integer(8) != 0, isDecided: row.integer(9) != 0,
                 trustedUntil: row.isNull(6) ? nil : Self.time(row.integer(6)), verified: row.isNull(7) ? nil : try Self.value(row, 7),
                 firstSeen: Self.time(row.integer(4)), lastSeen: Self.time(row.integer(5)))

@@ -31,7 +31,7 @@ extension ConnectionHandler {
         }
         switch question {
         case .pointless: return true
-        case .asked:
+        case .pending:
             self.state = .examining(peer)
             return false
         case .refused:

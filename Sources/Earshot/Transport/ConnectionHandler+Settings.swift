@@ -28,9 +28,9 @@ extension ConnectionHandler {
         package let expectedPeer: PeerID?
         package let dialledAddress: PeerAddress?
         /// Who is not taken in plaintext, and where a peer that proves itself over TLS is noted.
-        package let spokenTLS: TLSPins
+        package let tlsPins: TLSPins
         /// With whom there is a connection already.
-        package let standing: StandingPeers
+        package let connectedPeers: ConnectedPeers
         /// What peers make this machine hold.
         package let accounts: PeerAccounts
         /// Which turns the connections of the node's loop take.
@@ -42,7 +42,7 @@ extension ConnectionHandler {
 
         package init(
             role: HandshakeRole, purpose: Purpose = .control, tickets: DataTickets, hello: Hello, expectedPeer: PeerID?,
-            dialledAddress: PeerAddress?, spokenTLS: TLSPins, standing: StandingPeers = StandingPeers(),
+            dialledAddress: PeerAddress?, tlsPins: TLSPins, connectedPeers: ConnectedPeers = ConnectedPeers(),
             accounts: PeerAccounts = PeerAccounts(), turns: LoopTurns? = nil,
             sign: @escaping @Sendable ([UInt8]) throws -> [UInt8], emit: @escaping @Sendable (ConnectionEvent) -> Void,
             settled: @escaping @Sendable (Result<Void, EarshotError>) -> Void
@@ -53,8 +53,8 @@ extension ConnectionHandler {
             self.hello = hello
             self.expectedPeer = expectedPeer
             self.dialledAddress = dialledAddress
-            self.spokenTLS = spokenTLS
-            self.standing = standing
+            self.tlsPins = tlsPins
+            self.connectedPeers = connectedPeers
             self.accounts = accounts
             self.turns = turns
             self.sign = sign
@@ -70,9 +70,9 @@ extension ConnectionHandler {
 
     /// The peer that has just proven itself, where this side dialled without knowing whom, and has a connection with it: by a proof of its
     /// own it would supersede that one.
-    func standingPeer(_ outcome: Handshake.Outcome) -> PeerID? {
+    func connectedPeer(_ outcome: Handshake.Outcome) -> PeerID? {
         guard self.settings.role == .initiator, self.settings.expectedPeer == nil, case .proven(let peer, _) = outcome,
-            self.settings.standing.contains(peer.id)
+            self.settings.connectedPeers.contains(peer.id)
         else { return nil }
         return peer.id
     }

@@ -152,8 +152,9 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             case .handshaking(var handshake):
                 let outcome = handshake.received(frame)
                 self.state = .handshaking(handshake)
-                if let id = self.standingPeer(outcome) {
-                    let why = EarshotError(.conflict, "a connection with the peer stands", underlying: StandingPeers.Already(id: id))
+                if let id = self.connectedPeer(outcome) {
+                    let already = ConnectedPeers.AlreadyConnected(id: id)
+                    let why = EarshotError(.conflict, "a connection with the peer stands", underlying: already)
                     return self.fail(why, context: context)
                 }
                 self.perform(outcome, context: context)
@@ -222,7 +223,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             localID: self.localID, peerID: peer.id, reroutesStreams: self.settings.reroutesStreams(with: peer))
         self.state = .proven(connection)
         self.startHeartbeat(context: context)
-        if peer.transport == .tls { self.settings.spokenTLS.insert(peer.id) }
+        if peer.transport == .tls { self.settings.tlsPins.insert(peer.id) }
         // The node hears of the connection before its dialler does.
         self.settings.emit(.proven(connection))
         self.settings.settled(.success(()))

@@ -21,10 +21,10 @@ struct Handshake {
     private let role: HandshakeRole
 
     init(settings: ConnectionHandler.Settings, carrier: HandshakeStateMachine.Carrier) {
-        let spokenTLS = settings.spokenTLS
+        let tlsPins = settings.tlsPins
         self.machine = HandshakeStateMachine(
             role: settings.role, hello: settings.hello, carrier: carrier, expectedPeer: settings.expectedPeer,
-            hasSpokenTLS: { spokenTLS.contains($0) })
+            isTLSPinned: { tlsPins.contains($0) })
         self.sign = settings.sign
         self.role = settings.role
     }

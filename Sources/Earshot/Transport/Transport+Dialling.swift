@@ -17,7 +17,7 @@ extension Transport {
                 try await self.dial(expecting: peer, address: address) { $0.connect(to: socketAddress) }
                 return nil
             } catch {
-                if let already = error.underlying as? StandingPeers.Already { return already.id }
+                if let already = error.underlying as? ConnectedPeers.AlreadyConnected { return already.id }
                 if failure == nil || error.code != .unavailable { failure = error }
             }
         }
@@ -41,8 +41,8 @@ extension Transport {
             } catch {
                 guard error.code == .encryptionMismatch, error.underlying is PlaintextRefusal else { throw error }
             }
-            if let peer, self.spokenTLS.contains(peer) {
-                let why = WireError.spokenTLSBefore
+            if let peer, self.tlsPins.contains(peer) {
+                let why = WireError.tlsPinned
                 throw EarshotError(.downgradeDetected, why.description, underlying: why)
             }
             do throws(EarshotError) {

@@ -16,9 +16,9 @@ package final class Transport: Sendable {
     package let timers: Timers
     package let lookup: HostLookup
     /// Which peers have spoken TLS with this node.
-    let spokenTLS = TLSPins()
+    let tlsPins = TLSPins()
     /// With which peers there is a connection.
-    let standing: StandingPeers
+    let connectedPeers: ConnectedPeers
     /// What peers make this machine hold.
     let accounts: PeerAccounts
     /// Which data connections may come in.
@@ -58,10 +58,10 @@ package final class Transport: Sendable {
         let trimmer = HeapTrimmer(on: dataGroup)
         self.accounts = PeerAccounts { trimmer.trimSoon() }
         self.logger = logger
-        let standing = StandingPeers()
-        self.standing = standing
+        let connectedPeers = ConnectedPeers()
+        self.connectedPeers = connectedPeers
         self.emit = { event in
-            standing.note(event)
+            connectedPeers.note(event)
             input.yield(.connection(event))
         }
         let loops = Array(group.makeIterator()) + Array(dataGroup.makeIterator())
@@ -206,10 +206,10 @@ package final class Transport: Sendable {
         let failures = self.handshakeFailures
         return ConnectionHandler.Settings(
             role: role, purpose: purpose, tickets: self.tickets, hello: hello, expectedPeer: expected, dialledAddress: dialled,
-            spokenTLS: self.spokenTLS, standing: self.standing, accounts: self.accounts, turns: self.turns,
+            tlsPins: self.tlsPins, connectedPeers: self.connectedPeers, accounts: self.accounts, turns: self.turns,
             sign: { try identity.sign($0) }, emit: self.emit,
             settled: { result in
-                if case .failure(let error) = result, !(error.underlying is StandingPeers.Already) { failures.count(error.code) }
+                if case .failure(let error) = result, !(error.underlying is ConnectedPeers.AlreadyConnected) { failures.count(error.code) }
                 settled(result)
             })
     }

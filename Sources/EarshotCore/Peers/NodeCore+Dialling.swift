@@ -116,7 +116,7 @@ extension EarshotError {
             words = "\(name) requires encryption, and this machine has it off; set encryption = optional in [peer] here"
         case (.encryptionMismatch, .optional):
             words = "\(name) agrees to neither TLS nor plaintext; look at encryption in [peer] there"
-        case (.downgradeDetected, .optional) where self.underlying as? WireError == .spokenTLSBefore:
+        case (.downgradeDetected, .optional) where self.underlying as? WireError == .tlsPinned:
             words =
                 "\(name) has spoken TLS with this machine before, and now speaks plaintext only; "
                 + "if that is meant, run earshot distrust \(name)"

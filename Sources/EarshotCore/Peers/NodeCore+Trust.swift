@@ -7,7 +7,7 @@ extension NodeCore {
     func storedPeer(_ record: PeerRecord) -> StoredPeer {
         let stored = record.standing.stored
         return StoredPeer(
-            id: record.id, name: record.name, trust: record.standing.decided, spokenTLS: self.pins.contains(record.id),
+            id: record.id, name: record.name, trust: record.standing.decided, isTLSPinned: self.pins.contains(record.id),
             isProven: record.hasEverProven, isDecided: stored?.isDecided == true, trustedUntil: stored?.trustedUntil,
             verified: stored?.verified, firstSeen: record.presence.firstSeen, lastSeen: record.presence.lastSeen)
     }
@@ -65,7 +65,7 @@ extension NodeCore {
         var stored = self.storedPeer(record)
         change.apply(to: &stored)
         self.records[id]?.standing.keep(stored)
-        if change.forgetsTLS { self.pin(id, .forget) } else if stored.spokenTLS { self.pin(id, .keep) }
+        if change.forgetsTLS { self.pin(id, .forget) } else if stored.isTLSPinned { self.pin(id, .keep) }
         // Also one that was agreed upon while the disk was busy.
         if change.trust != .trusted { self.endSession(with: id, tellPeer: true) }
         self.scheduleTrustExpiry(id)
@@ -131,7 +131,7 @@ extension NodeCore {
             facts: PolicyEngine.Facts(
                 trust: record.trust, source: record.standing.source, trustedUntil: record.standing.stored?.trustedUntil,
                 verified: record.standing.stored?.verified, hasSession: record.sessionID != nil,
-                hasSpokenTLS: self.pins.contains(record.id), isInviting: self.isInviting(record.id)),
+                isTLSPinned: self.pins.contains(record.id), isInviting: self.isInviting(record.id)),
             settings: self.settings.policy)
     }
 
@@ -171,7 +171,7 @@ struct TrustChange: Sendable {
         stored.trust = self.trust
         stored.trustedUntil = self.until
         if self.forgetsTLS {
-            stored.spokenTLS = false
+            stored.isTLSPinned = false
             stored.verified = nil
         }
         if self.isMatch { stored.verified = .matched }

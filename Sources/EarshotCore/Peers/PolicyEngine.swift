@@ -14,12 +14,12 @@ package struct PolicyEngine: Sendable {
         package var verified: Verified?
         package var hasSession: Bool
         /// It has spoken TLS with us, which `optional` then insists upon.
-        package var hasSpokenTLS: Bool
+        package var isTLSPinned: Bool
         /// A person here has invited it and waits.
         package var isInviting: Bool
 
         package init(
-            trust: Trust, source: TrustSource?, trustedUntil: WallTime?, verified: Verified?, hasSession: Bool, hasSpokenTLS: Bool,
+            trust: Trust, source: TrustSource?, trustedUntil: WallTime?, verified: Verified?, hasSession: Bool, isTLSPinned: Bool,
             isInviting: Bool
         ) {
             self.trust = trust
@@ -27,7 +27,7 @@ package struct PolicyEngine: Sendable {
             self.trustedUntil = trustedUntil
             self.verified = verified
             self.hasSession = hasSession
-            self.hasSpokenTLS = hasSpokenTLS
+            self.isTLSPinned = isTLSPinned
             self.isInviting = isInviting
         }
     }
@@ -137,7 +137,7 @@ package struct PolicyEngine: Sendable {
         let reason =
             switch self.settings.encryption {
             case .required: "over TLS only"
-            case .optional where self.facts.hasSpokenTLS: "over TLS only, because it has spoken TLS before"
+            case .optional where self.facts.isTLSPinned: "over TLS only, because it has spoken TLS before"
             case .optional: "over TLS where it can, else in plaintext, which anyone on the network can read"
             case .none: "in plaintext only, which anyone on the network can read"
             }

@@ -5,7 +5,7 @@ struct Reachability: Sendable {
     private enum Dial: Sendable {
         case idle
         /// The shell has been asked to, and has not said whether there is anywhere to dial.
-        case asked
+        case requested
         case underWay
     }
 
@@ -25,14 +25,14 @@ struct Reachability: Sendable {
     var isDialling: Bool {
         switch self.dial {
         case .underWay: true
-        case .idle, .asked: false
+        case .idle, .requested: false
         }
     }
 
     /// Whether a dial is to be reported on.
     var isBusy: Bool {
         switch self.dial {
-        case .underWay, .asked: true
+        case .underWay, .requested: true
         case .idle: false
         }
     }
@@ -48,7 +48,7 @@ struct Reachability: Sendable {
         return DialPlan(seen: seen, lastGood: self.lastGoodAddress, needsSighting: !self.configured.isEmpty, turn: self.plans &- 1)
     }
 
-    mutating func asked() { self.dial = .asked }
+    mutating func asked() { self.dial = .requested }
     mutating func began() { self.dial = .underWay }
 
     /// There is nowhere to dial: a sighting, or the peer's own dial, will bring it back.

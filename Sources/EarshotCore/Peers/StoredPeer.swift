@@ -6,7 +6,7 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     package var name: String
     package var trust: Trust
     /// Whether it has spoken TLS with us: it is not accepted in plaintext until a person resets that.
-    package var spokenTLS: Bool
+    package var isTLSPinned: Bool
     /// Whether it has ever proven its key to this machine: one that was decided about by its full id may never have been here.
     package var isProven: Bool
     /// Whether a person has decided about it: one that only the settings let in goes with its session.
@@ -19,13 +19,13 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     package var lastSeen: WallTime
 
     package init(
-        id: PeerID, name: String, trust: Trust, spokenTLS: Bool, isProven: Bool = true, isDecided: Bool = true,
+        id: PeerID, name: String, trust: Trust, isTLSPinned: Bool, isProven: Bool = true, isDecided: Bool = true,
         trustedUntil: WallTime? = nil, verified: Verified? = nil, firstSeen: WallTime, lastSeen: WallTime
     ) {
         self.id = id
         self.name = name
         self.trust = trust
-        self.spokenTLS = spokenTLS
+        self.isTLSPinned = isTLSPinned
         self.isProven = isProven
         self.isDecided = isDecided
         self.trustedUntil = trustedUntil

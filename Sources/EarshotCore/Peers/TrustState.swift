@@ -33,7 +33,7 @@ struct TrustState: Sendable {
     /// Notes of a peer that is kept; `false` where that changes nothing.
     mutating func noteProven() -> Bool { self.change { $0.isProven = true } }
     mutating func noteName(_ name: String) -> Bool { self.change { $0.name = name } }
-    mutating func noteTLS() -> Bool { self.change { $0.spokenTLS = true } }
+    mutating func noteTLS() -> Bool { self.change { $0.isTLSPinned = true } }
     mutating func undecide() { _ = self.change { $0.isDecided = false } }
 
     private mutating func change(_ change: (inout StoredPeer) -> Void) -> Bool {

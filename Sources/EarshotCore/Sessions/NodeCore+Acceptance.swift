@@ -38,7 +38,7 @@ extension NodeCore {
         var stored = self.storedPeer(record)
         stored.note(agreement)
         self.records[peer]?.standing.keep(stored)
-        if stored.spokenTLS { self.pin(peer, .keep) }
+        if stored.isTLSPinned { self.pin(peer, .keep) }
         let session = agreement.session
         let decided = self.resolveInvitation(id, .accepted, session: session.id, answering: .accepted(session.id))
         if record.sessionID != session.id || !record.isAttached { self.takeUp(session, with: peer) }
@@ -167,7 +167,7 @@ extension NodeCore {
         stored.isDecided = true
         self.invitations.setDeciding(id, true)
         self.records[peer]?.standing.keep(stored)
-        if stored.spokenTLS { self.pin(peer, .keep) }
+        if stored.isTLSPinned { self.pin(peer, .keep) }
         self.takeUp(StoredSession(id: sessionID, members: [self.id, peer], createdAt: self.now.wall), with: peer)
         self.decide(.keep(peer, andSession: true, .joined(id, sessionID, wasDecided: wasDecided)))
     }

@@ -269,7 +269,7 @@ extension NodeCore {
         var stored = self.storedPeer(record)
         stored.noteMismatch()
         self.records[id]?.standing.keep(stored)
-        if stored.spokenTLS { self.pin(id, .keep) }
+        if stored.isTLSPinned { self.pin(id, .keep) }
         self.endSession(with: id, tellPeer: true)
         self.scheduleTrustExpiry(id)
         self.publishPeer(id)

@@ -25,8 +25,8 @@ enum HandshakeHarness: Harness {
         let peerKey = dice.block()
         let carrier: HandshakeStateMachine.Carrier = setting & 8 == 0 ? .tls(peerKey: peerKey) : .plaintext
         let expected = setting & 16 == 0 ? nil : PeerID(subjectPublicKeyInfo: peerKey)
-        let spokenTLS = setting & 32 != 0
-        var machine = HandshakeStateMachine(role: role, hello: ours, carrier: carrier, expectedPeer: expected) { _ in spokenTLS }
+        let isTLSPinned = setting & 32 != 0
+        var machine = HandshakeStateMachine(role: role, hello: ours, carrier: carrier, expectedPeer: expected) { _ in isTLSPinned }
         var story = Story()
         while !dice.isEmpty { self.step(&machine, &dice, &story, carrier: carrier, expected: expected) }
     }

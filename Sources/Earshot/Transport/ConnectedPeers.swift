@@ -1,13 +1,13 @@
 package import EarshotWire
 import Synchronization
 
-/// Whose control connections stand now.
+/// The peers with which a proven control connection stands now.
 ///
 /// Asked on the event loops by dials that do not know yet which peer answers: the newest proven connection of a pair supersedes the one
 /// before it, and every stream on that would be lost, only to find a peer that is connected already.
-package final class StandingPeers: Sendable {
+package final class ConnectedPeers: Sendable {
     /// Why a dial ended when the other side had proven itself, and before this side had.
-    struct Already: Error {
+    struct AlreadyConnected: Error {
         let id: PeerID
     }
 
