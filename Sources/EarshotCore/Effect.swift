@@ -64,7 +64,7 @@ package enum StoreOperation: Sendable, Hashable {
     case removePeer(PeerID)
     /// In the place of any other with its peer. Fails where another peer has one of that id.
     case putSession(StoredSession)
-    /// Whatever session there is with that peer, and the peer too where no person has decided about it.
+    /// The session with that peer, where there is one, and the peer too where no person has decided about it.
     case removeSession(with: PeerID)
     case putResource(Resource)
     /// With its transfer.

@@ -115,7 +115,7 @@ package enum EarshotLimits {
     package static let waitingChains = 1024
 
     // Data connections
-    /// Files with at least so many bytes to go travel over a data connection; for fewer it costs more than it brings.
+    /// Resources with at least so many bytes to go travel over a data connection; for fewer it costs more than it brings.
     package static let dataThreshold: UInt64 = 4 * 1024 * 1024
     /// Bytes that may wait between a data connection and its reader, and between its writer and the kernel.
     package static let dataInFlight = 1024 * 1024
@@ -295,7 +295,7 @@ package enum EarshotLimits {
     package static let waitingOffers = 32
     /// How long an offer waits for a person here.
     package static let offerTime: Duration = .seconds(600)
-    /// How long a file waits for its peer to be within reach, before it is offered.
+    /// How long a resource waits for its peer to be within reach, before it is offered.
     package static let resourceReachTime: Duration = .seconds(60)
     /// How long an offer waits for the other side's answer: longer than a person has there, so that its word comes first.
     package static let resourceAnswerTime: Duration = .seconds(660)
@@ -306,7 +306,7 @@ package enum EarshotLimits {
     /// slow disk adds to it.
     package static let resourceDoneTime: Duration = .seconds(600)
     package static let resourceDoneRate: UInt64 = 4 * 1024 * 1024
-    /// Received files that may lie in the spool: empty ones cost little of the quota, but are not free.
+    /// Received resources that may lie in the spool: empty ones cost little of the quota, but are not free.
     package static let spooledResources = 10_000
     /// What the unfinished transfers of one peer may hold together, in quarters of the quota: with one, three others still find room, and
     /// a peer that offers and never sends keeps no other out.

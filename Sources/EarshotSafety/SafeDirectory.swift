@@ -4,7 +4,7 @@ internal import CLinux
 
 /// A directory held by descriptor, below which everything happens by name and nothing follows a symbolic link.
 ///
-/// Whatever is planted in it while we work, an operation stays in this directory: names are `SafeName`s, files are opened with
+/// An operation stays in this directory even where something is planted in it while we work: names are `SafeName`s, files are opened with
 /// `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`, and new content is written to a file that has no name
 /// (or a random one) and then published at once under its own, by calls that replace nothing unless told to.
 package final class SafeDirectory: Sendable {

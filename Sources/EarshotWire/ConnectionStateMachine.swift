@@ -3,7 +3,7 @@ import NIOCore
 /// What two proven peers may say to each other on one control connection, and when.
 ///
 /// The owner tells it every frame that comes, before acting on it, and every frame that it is about to write, and does what the
-/// action says. The machine knows one connection only: sessions, stored messages and files outlive it and belong to the node, which
+/// action says. The machine knows one connection only: sessions, stored messages and resources outlive it and belong to the node, which
 /// starts a new machine with the next connection. Of a session it knows which transfers and streams of this connection end with it.
 ///
 /// Frames cross on the way, so that some arrive for what this side has just ended. Those are ignored, once, and only where they can be

@@ -113,7 +113,7 @@ public typealias InvitationID = WireID<InvitationKind>
 public typealias SessionID = WireID<SessionKind>
 /// Names one message of its sender, for retries.
 public typealias MessageID = WireID<MessageKind>
-/// Names one transfer, made by its sender.
+/// Names one resource, made by its sender.
 public typealias ResourceID = WireID<ResourceKindTag>
 /// Names one stream, made by the side that opens it.
 public typealias StreamID = WireID<StreamKindTag>

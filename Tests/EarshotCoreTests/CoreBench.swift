@@ -25,7 +25,7 @@ struct CoreBench {
     private(set) var unreliable: [LinkID: [UnreliableMessages]] = [:]
     private(set) var closed: [LinkID: WireErrorCode?] = [:]
     private(set) var holds: OrderedDictionary<HoldID, Int> = [:]
-    /// What whatever moves resources' bytes was told to do.
+    /// What the movers of resources were told to do.
     private(set) var orders: [ResourceID: [TransferCommand]] = [:]
 
     // The disk

@@ -111,7 +111,7 @@ import Testing
         }
         #expect(table.count(of: self.carol, .finished) == 4, "another one's rows stay")
         #expect(table.ids(of: self.bob, .finished) == Array(20_094..<20_100))
-        // Somebody new has a share too.
+        // A new peer has a share too.
         for id in 4..<9 {
             table[id] = Row(peerID: self.carol, facets: .finished)
             while let old = table.surplus(beyond: 10, endedBy: self.carol) { table[old] = nil }

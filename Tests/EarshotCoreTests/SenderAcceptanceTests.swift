@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    /// Whoever has begun it, and however much is sent meanwhile.
+    /// By either side, and however much is sent meanwhile.
     @Test(arguments: Decider.allCases) func anAcceptanceOnItsWayToTheDiskIsTheOnlyOne(decider: Decider) throws {
         var (alice, link, invitation) = try self.bench()
         alice.isDiskHeld = true

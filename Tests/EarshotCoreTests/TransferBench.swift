@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// A core in a session with a peer that is driven by hand, and what it has whatever moves the bytes of resources do.
+/// A core in a session with a peer that is driven by hand, and what it has the movers of resources do.
 struct TransferBench {
     var bench: CoreBench
     let peer: PeerID

@@ -222,7 +222,7 @@ import Testing
         #expect(throws: EarshotError.self) { try bench.row(second) }
     }
 
-    /// A body that passes by cannot be read again; whoever brings it hears how it ended.
+    /// A body that passes by cannot be read again; its caller hears how it ended.
     @Test(arguments: ["lost", "gone", "done"]) func aBody(_ how: String) throws {
         var bench = try TransferBench()
         let id = bench.send(source: .body)

@@ -34,7 +34,7 @@ import Testing
         try await group.shutdownGracefully()
     }
 
-    /// In order, from wherever it comes, and never while whoever asks is still at it.
+    /// In order, from wherever it comes, and never while the caller is still at it.
     @Test func order() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let turns = try await LoopTurns.make(on: group.next())

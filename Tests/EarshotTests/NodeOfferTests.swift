@@ -47,7 +47,7 @@ import Testing
         let offer = try await self.offered(bob)
         #expect(offer.id == sent.id && offer.state == .offered && offer.size == 5)
         #expect(try await alice.node.resource(sent.id).state == .offered)
-        #expect(try bob.spoolNames() == [], "no space is taken before somebody wants it")
+        #expect(try bob.spoolNames() == [], "no space is taken before a person wants it")
         #expect(await self.code { _ = try await alice.node.respond(to: sent.id, .accept) } == .conflict)
         #expect(await self.code { _ = try await bob.node.respond(to: .random(), .accept) } == .notFound)
         #expect(try await bob.node.respond(to: offer.id, .accept).state != .offered)

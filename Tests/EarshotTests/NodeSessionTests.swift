@@ -69,7 +69,7 @@ extension StoreSchema {
         await raw.close()
     }
 
-    /// The other way out of a session: whatever is there for that peer goes, also what memory does not know of.
+    /// The other way out of a session: all that is there for that peer goes, also what memory does not know of.
     @Test(arguments: [Trust.unknown, .blocked]) func takingTrustBackLeavesNoSession(trust: Trust) async throws {
         let bob = try await TestNode("bob")
         let raw = try await self.proven(bob)

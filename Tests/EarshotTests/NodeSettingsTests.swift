@@ -59,7 +59,7 @@ extension TestNode {
 
     @Test func aNewNameIsAdvertisedAndSaid() async throws {
         let (alice, bob) = try await pair(inSession: false)
-        // Whatever comes first runs first.
+        // The first to come runs first.
         try await alice.found(bob)
         let name = try DisplayName("anna")
         let second = try #require(

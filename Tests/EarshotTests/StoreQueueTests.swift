@@ -74,7 +74,7 @@ import Testing
         #expect(found == [2, 0, 1])
     }
 
-    /// Whatever waits in one lane, the others' next is not far.
+    /// However much waits in one lane, the others' next is not far.
     @Test func lanesTakeTurns() throws {
         var queue = StoreQueue()
         for _ in 0..<3 {

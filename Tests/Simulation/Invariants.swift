@@ -168,7 +168,7 @@ extension World {
         }
     }
 
-    /// It stops: whoever waits for an answer does not learn what has become of what they asked.
+    /// It stops: callers that wait for an answer do not learn what has become of what they asked.
     mutating func doubt(_ machine: Int) {
         guard let core = self.machines[machine].core else { return }
         for call in self.machines[machine].calls {

@@ -4,7 +4,7 @@ import EarshotWire
 import OrderedCollections
 
 /// Bytes of a resource on a disk, of which there is nothing but whose they are and how many: those of one source in one state have one stamp,
-/// and whatever is put together from several is none of them.
+/// and what is put together from several is none of them.
 struct Content: Hashable {
     static let mixed: UInt64 = 0
     var stamp: UInt64

@@ -52,7 +52,7 @@ struct DataSide {
 
     var tickets: [Ticket] = []
     var attempts: UInt64 = 0
-    /// Whoever waits, by attempts; and which attempt is a transfer's.
+    /// The movers that wait, by attempts; and which attempt is a transfer's.
     var hearers: OrderedDictionary<UInt64, Hearer> = [:]
     var open: OrderedDictionary<TransferID, UInt64> = [:]
     /// What is being reported as attached.
@@ -165,7 +165,7 @@ extension World {
         return .milliseconds(random.chance(80) ? 1 : random.number(in: 1...17_000))
     }
 
-    /// One side has no use for it: whoever uses it hears of that, now or when they come to it.
+    /// One side has no use for it: its mover hears of that, now or when it comes to it.
     mutating func refuseData(_ connection: Int) {
         self.dataConnections[connection].isClosed = true
         self.dataConnections[connection].bytes = 0

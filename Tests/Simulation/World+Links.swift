@@ -159,7 +159,7 @@ extension World {
         self.hand(.link(Wire.id(link, side), .proven(end.facts, isOtherDead: isOtherDead)), to: machine)
         guard let dial else { return }
         let own = self.dials[dial]
-        // Whoever dialled hears of it behind the node.
+        // The side that dialled hears of it behind the node.
         let delay = Duration.microseconds(self.dials[dial].random.one(of: [20, 20, 20, 300, 60_000]))
         self.clock.plan(.input(machine, run: own.run, own.input(.ended(nil))), after: delay)
     }

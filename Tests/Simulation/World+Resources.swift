@@ -61,7 +61,7 @@ extension World {
         }
     }
 
-    /// Whoever is asked for an answer takes everything.
+    /// A person who is asked for an answer takes everything.
     mutating func acceptAll(on machine: Int) {
         for row in self.machines[machine].core?.resources(at: self.clock.now(skew: .zero).monotonic) ?? []
         where row.direction == .incoming && row.state == .offered {

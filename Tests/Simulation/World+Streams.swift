@@ -239,7 +239,7 @@ extension World {
         return data.open[TransferID(id)].flatMap { data.hearers[$0]?.connection }
     }
 
-    /// A data connection of a stream's is lost, for whoever looks.
+    /// A data connection of a stream's is lost, for both sides.
     mutating func cut(_ number: Int) {
         let used = self.dataConnections.indices.filter { !self.dataConnections[$0].isClosed && !self.dataConnections[$0].users.isEmpty }
         if !used.isEmpty { self.refuseData(used[number % used.count]) }

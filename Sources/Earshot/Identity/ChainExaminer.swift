@@ -22,7 +22,7 @@ package final class ChainExaminer: Sendable {
         self.executor = try ThreadExecutor(name: "earshot-chains", isBulk: true)
     }
 
-    // Whatever is queued holds this object, so that nothing is any more.
+    // Queued work holds this object, so that none is left.
     deinit { self.executor.stop() }
 
     /// Queues the validation, which is answered from the thread; `false` where too many wait.

@@ -215,7 +215,7 @@ public final class EventLog: Sendable {
         }
     }
 
-    /// Events that follow each other without a gap; whatever is not as simple comes from `read`.
+    /// Events that follow each other without a gap; all else comes from `read`.
     private func more(after position: UInt64, start: UInt64, limit: Int) -> [NodeEvent] {
         self.state.withLock { state in
             guard limit > 0, let oldest = state.backlog.first?.event.sequence, position + 1 >= oldest, position < state.lastSequence else {

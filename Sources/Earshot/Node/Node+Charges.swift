@@ -2,7 +2,7 @@ import EarshotWire
 
 /// Charging peers for the work that they cause.
 ///
-/// While the node deals with what a peer has sent, ``Node/cause`` is that peer's account. Whatever is begun meanwhile goes through one of
+/// While the node deals with what a peer has sent, ``Node/cause`` is that peer's account. Work that begins meanwhile goes through one of
 /// three functions (`enqueue` for the disk, `spawn` for jobs, `schedule` for timers), each of which lets the work hold a ``Charge`` until it
 /// is done; what follows from decisions is charged to the same peer. A new kind of frame is charged without a line of its own.
 extension Node {

@@ -28,7 +28,7 @@ extension Node {
     /// Received messages, oldest first, those behind the place that an earlier page has named, or from the start.
     ///
     /// At most `limit` (1 to 1,000), and fewer where their bodies would be more than 8 MiB together.
-    /// Not the node's own work: a page goes from the disk to whoever asks for it and past the node's loop.
+    /// Not the node's own work: a page goes from the disk to its caller and past the node's loop.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
     public nonisolated func messagePage(
         state: Message.ReadState?, from name: String?, after place: Int64 = 0, limit: Int

@@ -106,7 +106,7 @@ extension Node {
         }
     }
 
-    /// Discovery has said goodbye. What it saw is believed for as long as a loss is forgiven: whatever comes next sees the same before that.
+    /// Discovery has said goodbye. What it saw is believed for as long as a loss is forgiven: the next discovery sees the same before that.
     func discoveryEnded() {
         self.discoveryStopper = nil
         // One that ends of its own accord has nothing to follow it: it runs once.

@@ -6,7 +6,7 @@ import OrderedCollections
 
 /// The store's queue: changes in the order in which they were decided, bursts of messages in few transactions.
 ///
-/// Whatever tells a peer or a caller that something is safe stands in a completion here.
+/// A peer or a caller is told that something is safe in a completion here, and nowhere else.
 extension Node {
     /// Queues one transaction; `then` runs on the node once it is on disk, or has failed.
     func persist(_ changes: [StoreOperation], then: @escaping (Result<Void, EarshotError>) -> Void) {
@@ -22,7 +22,7 @@ extension Node {
         self.storeQueue.append(self.charged(work))
         guard !self.isStoreBusy, !self.isStoreAsked else { return }
         self.isStoreAsked = true
-        // Not at once: whoever queues it has not finished.
+        // Not at once: the caller that queues it has not finished.
         self.eventLoop.execute {
             self.assumeIsolated { node in
                 node.isStoreAsked = false

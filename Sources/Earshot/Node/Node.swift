@@ -7,7 +7,7 @@ public import NIOCore
 import NIOPosix
 import OrderedCollections
 
-/// One peer of the local network: finds others, agrees with them on sessions, and carries messages, streams and files.
+/// One peer of the local network: finds others, agrees with them on sessions, and carries messages, streams and resources.
 ///
 /// An actor that owns all decisions and every table; bytes are the channel handlers' affair, disks the ``Store``'s and the
 /// ``Spool``'s, discovery is injected. Everything from outside arrives as a ``NodeInput`` on one queue and is dealt with in
@@ -21,7 +21,7 @@ public actor Node {
     /// Everything that happens, for any number of readers.
     public nonisolated let events: EventLog
 
-    /// What the node runs on, and its control connections: whoever calls it from there changes no threads. Nothing may hold it up for
+    /// What the node runs on, and its control connections: a caller on it changes no threads. Nothing may hold it up for
     /// longer than about a millisecond.
     public nonisolated let eventLoop: any EventLoop
 
@@ -211,7 +211,7 @@ public actor Node {
     }
 
     deinit {
-        // Not before: whoever still asks the node something is answered on its loop.
+        // Not before: a caller that still asks the node something is answered on its loop.
         let queue = DispatchQueue(label: "earshot.end")
         self.group.shutdownGracefully(queue: queue) { _ in }
         if !self.isRunning { self.dataGroup.shutdownGracefully(queue: queue) { _ in } }

@@ -52,8 +52,8 @@ enum StoreWork {
 
 /// The order in which work goes to the disk: three lanes that take turns, each in the order in which it was queued.
 ///
-/// What the lanes hold has nothing to do with each other: decisions about peers, sessions and files; messages for the inbox; the outbox.
-/// So that no peer holds others up, what waits in a lane is committed together as far as it can be, and the senders of messages
+/// What the lanes hold has nothing to do with each other: decisions about peers, sessions and transfers; messages for the inbox; the
+/// outbox. So that no peer holds others up, what waits in a lane is committed together as far as it can be, and the senders of messages
 /// take turns within theirs. How much one peer may have waiting is bounded by its ``PeerAccount``.
 struct StoreQueue {
     /// What is committed at once.

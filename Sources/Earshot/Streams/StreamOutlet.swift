@@ -21,7 +21,7 @@ package final class StreamOutlet: Sendable {
         close(self.descriptor)
     }
 
-    /// Ends whatever call waits for the reader, and the connection.
+    /// Ends the call that waits for the reader, and the connection.
     func interrupt() {
         shutdown(self.descriptor, CInt(SHUT_RDWR))
     }

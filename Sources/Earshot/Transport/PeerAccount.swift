@@ -1,8 +1,8 @@
 package import EarshotWire
 import Synchronization
 
-/// What one peer makes this machine hold: its frames until they are dealt with, messages and pieces of files until they are on disk, and
-/// what its frames have led to (store work, jobs, timers), each of which holds a ``Charge`` until it is done.
+/// What one peer makes this machine hold: its frames until they are dealt with, messages and pieces of resources until they are on disk,
+/// and what its frames have led to (store work, jobs, timers), each of which holds a ``Charge`` until it is done.
 ///
 /// An account belongs to a key and not to a connection, so that a peer that comes back on a new connection brings along what it still
 /// owes. It is what stops reading: a connection whose peer's account is full hands nothing on, and TCP slows the peer down.
@@ -133,7 +133,7 @@ package final class PeerAccounts: Sendable {
 }
 
 /// What a peer is charged for work that its frame has caused (a transaction, a timer, a task), given back with the last reference to this:
-/// whatever carries the work holds it, so that it can be neither forgotten nor given back twice.
+/// the work carries it, so that it can be neither forgotten nor given back twice.
 package final class Charge: Sendable {
     let account: PeerAccount
     private let bytes: Int

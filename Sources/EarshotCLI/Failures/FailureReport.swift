@@ -27,7 +27,7 @@ struct FailureReport {
         self.lines = failure.message.map { ["earshot: \($0)"] + (failure.hint.map { [$0] } ?? []) } ?? []
     }
 
-    /// Whatever the argument parser throws: help and version, which are no errors, and misuse.
+    /// What the argument parser throws: help and version, which are no errors, and misuse.
     private init(parsing error: any Error) {
         let code = EarshotCommand.exitCode(for: error)
         let text = EarshotCommand.fullMessage(for: error)

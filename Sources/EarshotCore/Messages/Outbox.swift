@@ -181,7 +181,7 @@ package struct Outbox: Sendable {
     /// Takes out a message that is given up; `false` where it is not there.
     package mutating func remove(_ id: MessageID) -> Bool {
         guard self.take(id) != nil else { return false }
-        // Whatever its receiver says of it, the next one begins anew.
+        // Its receiver's answer to it does not count any more: the next one is tried in its place.
         if self.state == .probing, self.inFlight == 0 { self.state = .refused }
         return true
     }

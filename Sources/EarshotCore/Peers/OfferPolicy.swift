@@ -1,4 +1,4 @@
-/// What decides on an offer of a file from a session member.
+/// What decides on an offer of a resource from a session member.
 public enum OfferPolicy: String, Sendable, Hashable, Codable, CaseIterable {
     /// Take it, within the limits.
     case session

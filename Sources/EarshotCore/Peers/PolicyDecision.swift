@@ -4,13 +4,13 @@ public struct PolicyDecision: Sendable, Hashable {
     public enum Action: String, Sendable, Hashable, CaseIterable {
         /// A connection between the two.
         case connect
-        /// What this machine sends the peer: messages, files, streams.
+        /// What this machine sends the peer: messages, resources, streams.
         case send
         /// The peer's invitation to a session.
         case invite
         /// The peer's messages.
         case message
-        /// The peer's files.
+        /// The peer's resources.
         case file
         /// The peer's streams.
         case stream

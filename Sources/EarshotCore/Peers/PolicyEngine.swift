@@ -173,7 +173,7 @@ package struct PolicyEngine: Sendable {
             return PolicyDecision(action: action, outcome: .deny, rule: "trust = blocked", reason: "it is blocked")
         }
         guard !self.facts.hasSession else { return PolicyDecision(action: action, outcome: outcome, rule: rule, reason: reason) }
-        // The peer has to invite first, and so that rule decides; a person who is asked about each file is asked all the same.
+        // The peer has to invite first, and so that rule decides; a person who is asked about each resource is asked all the same.
         let invitation = self.invitation()
         switch invitation.outcome {
         case .accept where outcome == .ask:

@@ -89,7 +89,7 @@ extension NodeCore {
 
     mutating func giveLateAnswer(_ number: UInt64) {
         guard let answer = self.lateAnswers.take(number) else { return }
-        // Whoever has gone meanwhile waits for nothing.
+        // A peer that has gone meanwhile waits for nothing.
         if self.linkPeers[answer.link] != nil {
             self.send(.inviteAnswer(InviteAnswer(id: answer.invitation, decision: .declined)), on: answer.link)
         }

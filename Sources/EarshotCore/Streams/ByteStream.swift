@@ -26,7 +26,7 @@ public struct ByteStream: Sendable, Hashable, Identifiable {
     public let name: String
     /// How it stands.
     public package(set) var state: State
-    /// Bytes that the reader took (incoming) or that were handed to the connection (outgoing). Whoever moves them counts them:
+    /// Bytes that the reader took (incoming) or that were handed to the connection (outgoing). The stream's mover counts them:
     /// 0 in the core.
     public package(set) var transferred: UInt64
     /// Over the last few seconds; 0 when nothing moves.

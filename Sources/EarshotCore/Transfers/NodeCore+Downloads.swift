@@ -183,7 +183,7 @@ extension NodeCore {
 
     mutating func placeKept(_ row: Resource, _ error: EarshotError?) {
         if let error {
-            // The file is where it belongs; the store says that it is in the spool, where the next start looks for it.
+            // The resource is where it belongs; the store says that it is in the spool, where the next start looks for it.
             self.log(Notice(.error, "cannot record where a received file is", ["id": row.id, "error": error]))
         } else if !row.inSpool {
             return self.removeContent(of: row.id, then: .placed(row))

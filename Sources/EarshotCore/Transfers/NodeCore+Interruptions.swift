@@ -4,7 +4,7 @@ import OrderedCollections
 /// Transfers over lost connections and restarts: they pause on both sides, and go on from what the receiver has when both are back.
 ///
 /// The sender offers a paused one again under its id. A receiver that holds the beginning says so, the sender compares that with its
-/// source, and both go on from there. Whatever moment a side was killed in, what counts is what lies on the receiver's disk. Of what
+/// source, and both go on from there. Even if a side is killed on the way, what counts is what lies on the receiver's disk. Of what
 /// cannot go on (a body that passed by) and of what was ended while the other side was away, the sender tells it when it is back; a
 /// receiver answers the offer that comes again.
 extension NodeCore {

@@ -5,7 +5,7 @@ import OrderedCollections
 extension NodeCore {
     // MARK: Ending
 
-    /// Gives a transfer its final state and tells everyone here; whoever calls this tells the peer.
+    /// Gives a transfer its final state and tells everyone here; its caller tells the peer.
     mutating func finishTransfer(_ id: ResourceID, _ state: Resource.State, _ error: EarshotError? = nil, isUntold: Bool = false) {
         guard let before = self.transfers[id], before.isOpen else { return }
         let now = self.now.wall

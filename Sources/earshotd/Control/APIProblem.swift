@@ -30,7 +30,7 @@ struct APIProblem: Error, Sendable {
         self.closesConnection = closesConnection
     }
 
-    /// Whatever was thrown, as a problem; an unforeseen error is a 500 without its insides.
+    /// What was thrown, as a problem; an unforeseen error is a 500 without its insides.
     init(_ error: any Error) {
         switch error {
         case let problem as APIProblem: self = problem

@@ -28,7 +28,7 @@ final class EventReaders: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Somebody reads, and nobody did before.
+    /// There is a reader, and there was none before.
     let beginnings: AsyncStream<Void>
     private let beginning: AsyncStream<Void>.Continuation
     private let now: @Sendable () -> ContinuousClock.Instant

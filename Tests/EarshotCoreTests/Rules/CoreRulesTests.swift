@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The core holds to its rules: whoever breaks one hears which, in which file and line.
+/// The core holds to its rules: a change that breaks one hears which, in which file and line.
 @Suite struct CoreRulesTests {
     private static func sources() throws -> [(name: String, text: String)] {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -27,7 +27,7 @@ package final class DataSocket: Sendable {
         close(self.descriptor)
     }
 
-    /// Ends whatever call blocks on the socket, and the connection.
+    /// Ends the call that blocks on the socket, and the connection.
     func interrupt() {
         shutdown(self.descriptor, CInt(SHUT_RDWR))
     }
