@@ -37,9 +37,9 @@ package enum Effect: Sendable, Equatable {
     case loadBodies(PeerID, [MessageID])
     /// Read which of a peer's messages were read here, as far as it has not taken note.
     case loadReceipts(PeerID)
-    /// For whatever moves a stream's bytes.
+    /// For the mover of a stream, which moves its bytes outside the core.
     case stream(StreamID, StreamCommand)
-    /// For whatever moves a resource's bytes.
+    /// For the mover of a transfer, which moves its bytes outside the core.
     case transfer(ResourceID, TransferCommand)
     /// Write these behind all that was asked for before; what comes before the disk has time for it may be written together.
     case keepTransfers([TransferChange])

@@ -29,11 +29,11 @@ package enum Input: Sendable, Equatable {
     case need(PeerID, PeerNeed)
     /// Of a transfer that needs a data connection.
     case dataPath(TransferID, DataPathEvent)
-    /// Of whatever moves a stream's bytes.
+    /// A report of a stream's mover.
     case stream(StreamID, StreamReport)
     /// A caller that waits for an answer, which may be long in coming, has gone.
     case callerGone(CallID)
-    /// Of whatever moves a resource's bytes.
+    /// A report of a transfer's mover.
     case transfer(ResourceID, TransferReport)
     /// What was on disk of transfers when this run began, the oldest first.
     case transfers([LoadedTransfer], [EndedTransfer])

@@ -52,17 +52,17 @@ package struct NodeCore: Sendable {
     var traffic: OrderedDictionary<PeerID, MessageTraffic> = [:]
     var batches = SendingBatches()
     var messageIDs = MessageIDSource()
-    /// The sender's place of the last message.
+    /// The sequence number of the last message that was sent to any peer.
     var lastSequence: UInt64 = 0
     /// The deadline that is looked at next.
     var messageExpiry: MonotonicInstant?
     var keeping = OutboxKeeping()
-    /// Which messages were read here, as far as their senders have not taken note.
+    /// Messages that were read here, and of which their senders have not yet said that they know it.
     var unnotedReads = UnnotedReads()
-    /// Of which they have, to be forgotten on disk together.
+    /// Those of which the senders have said so: gathered, to be removed from the disk in one commit.
     var notes = ReceiptNotes()
     package internal(set) var isNoting = false
-    /// Peers of whom the disk is asked which of their messages were read, and what they had taken note of by then.
+    /// Peers for which `loadReceipts` is under way, each with the notes that had not been committed when it began.
     var receiptLoads: [PeerID: ReceiptNotes] = [:]
 
     var deadlines = Deadlines<Deadline>()

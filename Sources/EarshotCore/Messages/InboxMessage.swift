@@ -9,9 +9,10 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
     package let contentType: String
     package let body: ByteBuffer
     package let sent: WallTime
-    /// Whether its sender knows of every refusal before it, so that it may be taken though an earlier one was not.
+    /// Whether it may be taken although an earlier one was refused: its sender has set `resumed`, which says that it knows of the refusals,
+    /// or it is the first one on its connection.
     package let isResumed: Bool
-    /// Whether one before it was refused without the store, which may not be overtaken.
+    /// Whether an earlier one was refused before it came to the store: this one may not overtake that.
     package let followsRefusal: Bool
 
     package init(

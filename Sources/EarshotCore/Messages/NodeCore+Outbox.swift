@@ -112,7 +112,7 @@ extension NodeCore {
     private mutating func refused(_ id: MessageID, _ peer: PeerID, _ error: EarshotError) {
         guard let entry = self.traffic[peer]?.outbox.refused(id) else { return }
         guard entry.isQueued else { return self.settle(id, peer, .failed, error) }
-        // What a caller waits for is not held up by what waits on disk, and may not overtake it.
+        // Messages that a caller waits for fail: they may not overtake the queued one that was refused, and its retry may take long.
         for waiting in self.traffic[peer]?.outbox.waitingIDs ?? [] {
             guard self.traffic[peer]?.outbox.remove(waiting) == true else { continue }
             self.settle(waiting, peer, .failed, error)

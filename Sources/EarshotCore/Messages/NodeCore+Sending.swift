@@ -152,7 +152,7 @@ extension NodeCore {
         if let outcome { self.settle(place, outcome) }
     }
 
-    // MARK: Ways
+    // MARK: By mode
 
     private mutating func sendReliable(_ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst) {
         if burst.needsInvitation { for peer in burst.addressed { self.inviteUnlessUnderWay(peer) } }
@@ -262,7 +262,7 @@ extension NodeCore {
         self.settle(place, .success(self.outgoing[id]?.result ?? message.result))
     }
 
-    // MARK: Together
+    // MARK: Bursts
 
     private mutating func insert(_ message: OutgoingMessage) {
         for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }

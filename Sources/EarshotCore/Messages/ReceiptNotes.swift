@@ -2,8 +2,9 @@ import DequeModule
 package import EarshotWire
 package import OrderedCollections
 
-/// What senders have taken note of, gathered for one commit. It counts from the moment it comes: until it is on disk, where what was read
-/// and is not known to its sender stands, it is not told again. A value without a clock, a disk or a socket.
+/// Messages that were read here, and of which their senders have said that they know it: gathered, to be removed from the disk in one
+/// commit. The disk lists them as not yet known until then; a note counts from the moment it comes, so that the sender is not told again
+/// meanwhile. A value without a clock, a disk or a socket.
 package struct ReceiptNotes: Sendable {
     /// Messages by their senders, both in the order in which they came.
     package typealias Notes = OrderedDictionary<PeerID, OrderedSet<MessageID>>

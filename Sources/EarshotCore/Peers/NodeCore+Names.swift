@@ -24,8 +24,8 @@ extension NodeCore {
         return first.id
     }
 
-    /// Another peer that goes by this one's name, where one of the two is kept: another kept peer, so that the name means neither, else a new
-    /// key, which may be an impostor's.
+    /// Another peer that goes by this one's name, where one of the two is kept (a name conflict): another kept peer, so that the name means
+    /// neither, else a stranger with another key.
     func namesake(of record: PeerRecord) -> PeerID? {
         let name = record.name.lowercased()
         let namesakes = self.names.bearers(of: name)
@@ -61,7 +61,7 @@ extension NodeCore {
             }
             return
         }
-        // The first one stays the one that is spoken of: two that take turns are not to be published again and again.
+        // Only the first stranger under a known name is published: two that take turns would be published again and again.
         guard let known = self.namesake(of: record), let theirs = self.records[known], self.namesake(of: theirs) == nil else { return }
         self.names.note(stranger: record.id, besides: known)
         self.log(

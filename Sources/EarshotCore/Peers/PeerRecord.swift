@@ -62,7 +62,8 @@ struct PeerRecord: Sendable {
         !self.isKept && self.connection == nil && (!self.presence.sightings.isEmpty || self.presence.isInGrace)
     }
 
-    /// That a peer of discovery's is away needs no words; that one is which the settings name does, and that another peer answers for it.
+    /// Why it could not be reached. Not said of a peer that only discovery knows and that is simply away, but of one that the settings
+    /// name, and where dialling again would end the same way.
     var failure: Peer.Failure? {
         guard self.connection == nil, let error = self.reach.lastError, error.isFinalForDial || !self.reach.configured.isEmpty else {
             return nil

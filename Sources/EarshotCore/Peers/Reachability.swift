@@ -98,9 +98,9 @@ package struct DialPlan: Sendable, Hashable {
         self.turn = turn
     }
 
-    /// Which of the addresses that are permitted one attempt tries: some of them, each time the next ones, and the one where it was last every
-    /// time, first where it is still seen there. So a peer that advertises many under its id delays it and no more. Empty where there is
-    /// nowhere to dial.
+    /// The addresses that this attempt tries, of those that are permitted: a few, the next few with each further attempt, and each time
+    /// also the one where the last dial succeeded, first if it is still seen there. So a forger that advertises many addresses under the
+    /// peer's id only delays reaching it. Empty where there is nowhere to dial.
     package func addresses(where isPermitted: (SightedAddress) -> Bool) -> [PeerAddress] {
         let seen = self.seen.filter(isPermitted).map(\.address)
         guard !seen.isEmpty || !self.needsSighting else { return [] }
@@ -126,7 +126,7 @@ struct ConfiguredDial: Sendable {
 
     mutating func began(at addresses: [PeerAddress]) { self.addresses = addresses }
 
-    /// Another key than before is given where that has answered there until now.
+    /// This peer has answered at the address; gives the peer that did so before, where it is another one.
     mutating func answered(by peer: PeerID) -> PeerID? {
         defer { self.peer = peer }
         return self.peer == peer ? nil : self.peer

@@ -1,8 +1,8 @@
 import DequeModule
 import EarshotWire
 
-/// Something that changes what is kept of peers and sessions. What it is exactly is said when its turn comes, by what is there then; memory
-/// follows when it is on disk.
+/// A change of what is kept of peers and sessions. What it writes is worked out only when its turn in the queue comes, from the state at
+/// that time; memory is changed once it is on disk.
 enum Decision: Sendable, Hashable {
     /// A person's decision about a peer; `answering` also says what its caller is told.
     case trust(TrustRequest, Caller)
@@ -13,8 +13,8 @@ enum Decision: Sendable, Hashable {
     case accept(InvitationID, of: PeerID, always: Bool, Acceptor)
     /// The settings accept what the peer asks.
     case acceptBySettings(PeerID)
-    /// Have a peer, and its session where asked, written as memory has them when its turn comes: for what is noted in passing, and for what
-    /// has begun or ended in memory already.
+    /// Write a peer, and its session where asked, as memory has them when its turn comes: for facts that no decision is about (a proven
+    /// key), and for sessions that have begun or ended in memory already.
     case keep(PeerID, andSession: Bool, KeepReason)
 
     /// What a caller is told of a decision about trust: the peer, or the invitation that was answered so.
@@ -31,10 +31,10 @@ enum Decision: Sendable, Hashable {
         case settings
     }
 
-    /// What depends on its being kept.
+    /// What is to be done once it is on disk.
     enum KeepReason: Sendable, Hashable {
         case none
-        /// An invitation was over when its acceptance came to disk, and what is told to have failed is undone.
+        /// The invitation had ended by the time its acceptance was on disk: it was reported as failed, so the acceptance is undone.
         case undo(Invitation, Acceptor)
         /// A peer has accepted an invitation of this side's.
         case joined(InvitationID, SessionID, wasDecided: Bool)
@@ -94,12 +94,12 @@ struct DecisionQueue: Sendable {
     }
 }
 
-/// What a decision comes to when its turn has come.
+/// How memory is changed once a decision is on disk.
 enum DecisionOutcome: Sendable {
     case trust(TrustChange)
     case leave(PeerID)
     case mismatch(PeerID)
-    /// Of the invitation, whose agreement stands with its peer.
+    /// Of this invitation; the session itself is the ``SessionState/agreement`` of its peer.
     case agreement(Invitation)
     case kept
 }

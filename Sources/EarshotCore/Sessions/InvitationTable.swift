@@ -80,7 +80,7 @@ struct InvitationTable: Sendable {
         return (entry.invitation, waiters)
     }
 
-    /// To be called when what its end leads to has been seen to: the entry may be needed until then.
+    /// Drops the oldest decided ones beyond the limit. Called only once all that follows from a decision is done, which may need the entry.
     mutating func forgetDecided() {
         while self.decided > EarshotLimits.decidedInvitations,
             let oldest = self.entries.elements.firstIndex(where: { $0.value.invitation.state != .pending })

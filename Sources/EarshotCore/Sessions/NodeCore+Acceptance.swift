@@ -22,7 +22,7 @@ extension NodeCore {
             if let session = record.session.session { session } else {
                 StoredSession(id: self.fresh(), members: [self.id, peer], createdAt: self.now.wall)
             }
-        // A person's, also where it crosses one that a person here has made.
+        // Decided by a person also where the settings accept it while a person's own invitation to that peer is pending.
         let agreement = Agreement(session: session, isDecided: isPerson || self.isInviting(peer), isAlways: always)
         self.records[peer]?.session.begin(agreement)
         var stored = self.storedPeer(record)
@@ -42,7 +42,8 @@ extension NodeCore {
         let session = agreement.session
         let decided = self.resolveInvitation(id, .accepted, session: session.id, answering: .accepted(session.id))
         if record.sessionID != session.id || !record.isAttached { self.takeUp(session, with: peer) }
-        // No answer goes to what was not asked on this connection: its inviter may have started anew, and then says that there is no session.
+        // An invitation that came on an earlier connection gets no answer on this one: the session is named instead, and an inviter that
+        // was restarted meanwhile says that it has none.
         if entry.cameOn != record.connection { self.nameSession(to: peer) }
         self.ensureConnection(peer, now: true)
         return decided
@@ -60,13 +61,14 @@ extension NodeCore {
         self.invitations.setDeciding(id, true)
     }
 
-    /// What is sent has only a trusted peer join a session, and the trust may have ended while the acceptance waited for its turn.
+    /// Sending something accepts only a trusted peer's invitation, and the trust may have ended while the acceptance waited for its turn.
     func checkSender(to peer: PeerID) throws(EarshotError) {
         guard let record = self.records[peer], record.trust != .trusted else { return }
         throw EarshotError(.notConnected, "\(record.name) is not trusted any more")
     }
 
-    /// What the peer asked is not accepted, and what was sent meanwhile ends with that; where the peer asks no more, it is invited.
+    /// The peer's invitation could not be accepted for something that is being sent to it: that fails. Where the peer has withdrawn its
+    /// invitation, and is trusted, it is invited instead.
     mutating func acceptanceFailed(with peer: PeerID, _ error: EarshotError) {
         guard self.records[peer]?.session.endAwaiting() == true, let record = self.records[peer], record.sessionID == nil,
             !self.isInviting(peer)
@@ -81,7 +83,7 @@ extension NodeCore {
 
     // MARK: By settings
 
-    /// Has the settings accept what the peer asks when its turn comes. One turn a peer waits, however often it invites and withdraws.
+    /// Queues accepting the peer's invitation by the settings. One such decision a peer is queued, however often it invites and withdraws.
     mutating func acceptBySettings(_ peer: PeerID) {
         guard self.records[peer]?.session.isAcceptanceDue == false else { return }
         self.records[peer]?.session.makeAcceptanceDue()
@@ -107,7 +109,7 @@ extension NodeCore {
         return entry.invitation
     }
 
-    /// What the settings did not accept, where it still waits: the settings may say something else meanwhile.
+    /// An invitation that the settings were to accept still waits, because accepting it failed: the settings as they are now decide on it.
     mutating func followSettings(of peer: PeerID, _ error: EarshotError) {
         guard let invitation = self.undecidedInvitation(of: peer), let record = self.records[peer] else { return }
         switch self.policy(of: record).invitation().outcome {

@@ -8,8 +8,8 @@ extension NodeCore {
         self.decisions.append(decision, hold: self.hold(EarshotLimits.storeWorkCharge))
     }
 
-    /// Has a peer, and where asked its session, written as memory has them when its turn comes. What waits already to be written so need not
-    /// be written twice.
+    /// Queues writing a peer, and where asked its session, as memory has them when the turn comes. Does nothing where the same write is
+    /// queued already.
     mutating func keepPeer(_ id: PeerID, andSession: Bool = false) {
         let decision = Decision.keep(id, andSession: andSession, .none)
         guard !self.decisions.contains(decision) else { return }
@@ -45,14 +45,14 @@ extension NodeCore {
         self.release(ended.entry.hold)
     }
 
-    /// What was noted of a peer while the disk was busy with it is to be there too: that it has proven its key, or has spoken TLS.
+    /// Queues another write where more was noted of a peer while it was being written: that it has proven its key, or has spoken TLS.
     private mutating func keepRest(since written: StoredPeer) {
         guard let stored = self.records[written.id]?.standing.stored, !stored.isSame(as: written) else { return }
         self.keepPeer(written.id)
     }
 
-    /// Memory has what could not be written: that is tried again, so that a disk that was full for a moment does not bring back at the next
-    /// start what is over.
+    /// Writes a peer again after a while, since the write failed and memory has changed already: otherwise a session that is over would be
+    /// back at the next start.
     private mutating func keepLater(_ id: PeerID) {
         if !self.isStopping { self.set(.keep(id), after: EarshotLimits.keepPause) }
     }

@@ -16,7 +16,8 @@ extension NodeCore {
             return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .accepted(session))), on: link)
         }
         if let own = self.invitations.pending(with: id, .outgoing) {
-            // Crossing: of the two the lower id's stands. Where that is this side's and it is out, the peer will answer it.
+            // Both have invited each other: the invitation of the lower peer id counts. Where that is this side's, and it was sent, the
+            // peer will answer it, and its own is passed over.
             let isSent = self.invitations[own]?.sentOn == link
             guard !(isSent && self.id < id) else { return }
         }
@@ -103,7 +104,7 @@ extension NodeCore {
     /// The same invitation on a new connection: the inviter has not heard what became of it.
     private mutating func invitationCameAgain(_ known: InvitationTable.Entry, from id: PeerID, on link: LinkID) {
         let invitation = known.invitation
-        // Another peer's: what it asks for is nothing that can be answered.
+        // The id is that of another peer's invitation, or of one of this side's: passed over.
         guard invitation.direction == .incoming, invitation.peerID == id else { return }
         var decision = InviteAnswer.Decision.declined
         switch invitation.state {

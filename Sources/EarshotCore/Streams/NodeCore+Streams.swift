@@ -169,7 +169,7 @@ extension NodeCore {
 
     // MARK: Reports
 
-    /// Something has come of what moves its bytes.
+    /// Its mover reports.
     mutating func streamReported(_ id: StreamID, _ report: StreamReport) {
         guard let record = self.streams[id], record.row.state != .closed else { return }
         switch report {

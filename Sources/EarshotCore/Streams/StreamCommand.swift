@@ -16,7 +16,8 @@ package enum StreamRequest: Sendable, Hashable {
     case remove(StreamID)
 }
 
-/// What is to be done by whatever moves a stream's bytes on this machine. It begins with ``send(to:for:)`` or ``receive(from:on:window:)``.
+/// What the mover of a stream is to do, which moves its bytes on this machine. It begins with ``send(to:for:)`` or
+/// ``receive(from:on:window:)``.
 package enum StreamCommand: Sendable, Equatable {
     /// Send a peer the bytes of the caller that has opened it, once the receiver permits some.
     case send(to: PeerID, for: CallID)
@@ -43,7 +44,7 @@ package enum StreamCommand: Sendable, Equatable {
     case forget
 }
 
-/// What is reported by whatever moves a stream's bytes.
+/// What the mover of a stream reports.
 package enum StreamReport: Sendable, Equatable {
     /// So much has gone out that a data connection is worth its while.
     case isLarge

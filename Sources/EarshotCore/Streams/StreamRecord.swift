@@ -5,7 +5,7 @@ struct StreamRecord: Sendable {
     /// Where the bytes of a stream that is sent go.
     enum Outlet: Sendable, Hashable {
         case control
-        /// A data connection is worth it; others come first.
+        /// It has sent enough for a data connection, and waits for its turn to open one.
         case wanted
         /// Both sides open one.
         case opening
@@ -44,7 +44,7 @@ extension StreamRecord: PeerTableRow {
         static let openOutgoing = Facets(rawValue: 1 << 2)
         /// Waits to be accepted on this side.
         static let waiting = Facets(rawValue: 1 << 3)
-        /// A data connection is worth it; others come first.
+        /// It has sent enough for a data connection, and waits for its turn to open one.
         static let wantsData = Facets(rawValue: 1 << 4)
         /// Both sides open one.
         static let opensData = Facets(rawValue: 1 << 5)

@@ -79,7 +79,7 @@ struct StreamTable: Sendable {
 
     mutating func wait(_ acceptor: StreamAcceptor) { self.acceptors.append(acceptor) }
 
-    /// Who has waited longest for one like this, and waits no more.
+    /// Takes out the acceptor that has waited longest for a stream of this name and peer.
     mutating func popAcceptor(of stream: ByteStream) -> StreamAcceptor? {
         self.acceptors.firstIndex { $0.takes(stream) }.map { self.acceptors.remove(at: $0) }
     }

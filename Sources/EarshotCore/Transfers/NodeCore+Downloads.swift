@@ -191,7 +191,7 @@ extension NodeCore {
         self.placed(row)
     }
 
-    /// Before anybody hears of what comes then.
+    /// Removes its content from the spool first, and does `removal` (completes or fails it) only once that is reported.
     private mutating func removeContent(of id: ResourceID, then removal: TransferRecord.Removal) {
         _ = self.transfers.change(id) { $0.removal = removal }
         self.emit(.transfer(id, .removeContent(for: nil)))
@@ -214,7 +214,7 @@ extension NodeCore {
         if !row.inSpool { self.publish(.resourceFinished(row)) }
     }
 
-    /// It is here, and where it belongs: that is on disk, and its sender may know.
+    /// It is received, put in place and committed: it is completed, and its sender is told.
     private mutating func complete(_ row: Resource) {
         guard let download = self.transfers[row.id], download.isOpen else { return }
         let link = download.link

@@ -75,11 +75,11 @@ extension NodeCore {
         for end in ended where self.records[end.peerID]?.sessionID != nil { self.transfers.remember(end) }
         for entry in loaded {
             var record = TransferRecord(row: entry.row, stored: entry.stored)
-            // Whether it was is not known any more.
+            // Whether the peer knows of it was not kept: it may.
             record.isOffered = entry.row.direction == .outgoing
             if record.isOpen { self.takeUp(&record, held: entry.held) }
             if let place = entry.place {
-                // Killed between putting it there and saying so.
+                // The earlier run was killed after it had put the content in place, and before that was committed.
                 record.row.path = place
                 record.row.inSpool = false
                 record.row.error = nil

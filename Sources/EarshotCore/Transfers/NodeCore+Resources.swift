@@ -137,7 +137,7 @@ extension NodeCore {
 
     // MARK: Reports
 
-    /// Something has come of what moves its bytes.
+    /// Its mover reports.
     mutating func transferReported(_ id: ResourceID, _ report: TransferReport) {
         switch report {
         case .stopped: return self.moverStopped(id)

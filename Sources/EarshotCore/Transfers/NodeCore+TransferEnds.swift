@@ -69,7 +69,8 @@ extension NodeCore {
                 // Without a session, nothing of it is left there.
                 return peer.sessionID == nil
             }
-            // On a connection on which it was offered, the second offer is dropped; on another one it says what the cancel is about.
+            // Offered first, so that the receiver knows the id: a cancel is about an offer of the same connection. Where it was offered on
+            // this one already, the repeated offer is not sent.
             self.emit(.send(link, [.resourceOffer(transfer.offer(in: session)), .resourceCancel(end)]))
             return true
         }

@@ -47,7 +47,8 @@ package struct ResourceDraft: Sendable, Hashable {
     }
 }
 
-/// What is to be done by whatever moves a resource's bytes on this machine: one thing after the other. What fails is reported as failed.
+/// What the mover of a transfer is to do, which moves its bytes on this machine: one thing after the other. What fails is reported as
+/// failed.
 package enum TransferCommand: Sendable, Equatable {
     // Of an upload
     /// Open its source, as it is now; report it as opened.
@@ -113,7 +114,7 @@ package struct OpenedSource: Sendable, Hashable {
     }
 }
 
-/// What is reported by whatever moves a resource's bytes.
+/// What the mover of a transfer reports.
 package enum TransferReport: Sendable, Equatable {
     /// As it is now; `nil` for a body that passes by.
     case opened(OpenedSource?)

@@ -5,7 +5,7 @@ import EarshotWire
 /// A mover of an upload works while its peer is attached, one of a download from the offer on. When the connection is lost the mover is told
 /// to stop, and the next one begins once that one has.
 struct TransferRecord: Sendable {
-    /// What may take only so long.
+    /// What a transfer waits for, each for a limited time.
     enum Limit: Sendable, Hashable {
         /// That the peer of an outgoing one is within reach.
         case reach
@@ -125,7 +125,8 @@ struct TransferRecord: Sendable {
         self.row.state = .transferring
         let isDue = self.lastProgress.map { now - $0 >= EarshotLimits.progressInterval } ?? true
         if isDue { self.lastProgress = now }
-        // What is killed on the way was under way, and the next start is to say so; what is small is done before that is worth a write.
+        // Recorded as moving, so that the next start knows it for interrupted if the process is killed. A small transfer is over before
+        // that is worth a write.
         let isLarge = left >= EarshotLimits.dataThreshold
         let isRecordDue = self.unrecordedSince.map { isLarge || now - $0 >= EarshotLimits.resourceRecordTime } ?? false
         if isRecordDue { self.unrecordedSince = nil }

@@ -25,7 +25,8 @@ struct UploadStateMachine: Sendable, Hashable {
         var limit: UInt64
         /// Up to where it is to be sent, by what was asked of the mover last.
         var asked: UInt64
-        /// Where what was asked of the mover and is not done ends: of one order while the next one waits, so that it never stands still.
+        /// The ends of the mover's orders that are not done, at most two: the next one is there before the first is done, so that the mover
+        /// never stands still.
         var orders: [UInt64] = []
 
         /// The next order, if there is room for one.
