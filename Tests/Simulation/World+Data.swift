@@ -159,8 +159,9 @@ extension World {
             after: self.dataLatency(2))
     }
 
-    /// Mostly a moment; now and then so long that the time of an attempt is over.
+    /// Mostly a moment; now and then so long that the time of an attempt is over, until the faults stop.
     private func dataLatency(_ purpose: UInt64) -> Duration {
+        guard !self.isCalm else { return .milliseconds(1) }
         var random = SplitMix64(seed: self.schedule.seed, 10, purpose, UInt64(self.dataConnections.count), UInt64(self.transfers.count))
         return .milliseconds(random.chance(80) ? 1 : random.number(in: 1...17_000))
     }
