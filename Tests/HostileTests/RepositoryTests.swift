@@ -33,4 +33,16 @@ import Testing
         try #require(Set(["Earshot", "EarshotCLI", "CSQLite", "HostileTests"]).isSubset(of: modules))
         #expect(Self.alike(modules) == [])
     }
+
+    /// From the first such sleep on, libdispatch wakes the process up every second: an idle daemon would never sleep.
+    @Test(arguments: ["Earshot", "EarshotDiscovery", "earshotd"]) func theDaemonSleepsByItsOwnTimers(_ module: String) throws {
+        let sources = "\(Self.root)/Sources/\(module)"
+        let names = FileManager.default.enumerator(atPath: sources)?.compactMap { $0 as? String } ?? []
+        try #require(names.filter { $0.hasSuffix(".swift") }.count > 5)
+        let sleeps = [/Task\.sleep/, /(?:Continuous|Suspending)Clock\(\)\.sleep/]
+        for name in names where name.hasSuffix(".swift") {
+            let text = try String(contentsOfFile: "\(sources)/\(name)", encoding: .utf8)
+            #expect(!sleeps.contains { text.contains($0) }, "\(module)/\(name)")
+        }
+    }
 }

@@ -45,8 +45,7 @@ struct ControlServer: Service {
         try await withThrowingTaskGroup(of: Void.self) { group in
             let readers = self.api.readers
             let events = self.api.node.events
-            group.addTask { try await Self.repeatedly(every: EventReaders.sweepInterval) { readers.dropStalled() } }
-            group.addTask { try await Self.repeatedly(every: EventReaders.heartbeatInterval) { events.wakeReaders() } }
+            group.addTask { await Self.watch(readers, of: events) }
             defer { group.cancelAll() }
             try await withGracefulShutdownHandler {
                 try await server.run()
@@ -71,10 +70,18 @@ struct ControlServer: Service {
         }
     }
 
-    private static func repeatedly(every interval: Duration, _ work: @Sendable () -> Void) async throws {
-        while true {
-            try await Task.sleep(for: interval)
-            work()
+    /// Drops readers that have stalled and sends the others signs of life, for as long as there are any: an idle daemon sleeps.
+    private static func watch(_ readers: EventReaders, of events: EventLog) async {
+        for await _ in readers.beginnings {
+            var sinceHeartbeat = Duration.zero
+            while readers.counts.readers > 0 {
+                guard (try? await TimerClock().sleep(for: EventReaders.sweepInterval)) != nil else { return }
+                readers.dropStalled()
+                sinceHeartbeat += EventReaders.sweepInterval
+                guard sinceHeartbeat >= EventReaders.heartbeatInterval else { continue }
+                sinceHeartbeat = .zero
+                events.wakeReaders()
+            }
         }
     }
 }
