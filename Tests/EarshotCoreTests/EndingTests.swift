@@ -10,7 +10,7 @@ import Testing
         let ends: [Ending: Row] = [
             .connection: [.dataConnections, .comparison, .streams],
             .session: [.messages, .queuedMessages, .dataConnections, .transfers, .queuedTransfers, .openingStreams, .streams],
-            .trust: [.messages, .queuedMessages, .transfers, .queuedTransfers],
+            .trust: [.messages, .queuedMessages, .transfers, .queuedTransfers, .openingStreams],
             .declinedInvitation: [.messages, .queuedMessages, .transfers, .queuedTransfers, .openingStreams, .streams],
             .invitation: [.messages, .transfers, .openingStreams, .streams],
         ]

@@ -57,6 +57,18 @@ import Testing
         #expect(bench.answers[call]?.error == .declined)
     }
 
+    /// It waits for a session, and for nothing else that would end it when its peer is blocked.
+    @Test(arguments: [Trust.blocked, .unknown]) func theTrustInItsPeerEndsFirst(_ trust: Trust) throws {
+        var bench = CoreBench()
+        let bob = peerID(1)
+        bench.call(.setTrust(.trusted, bob.description, until: nil))
+        bench.call(.stream(.open(to: bob.description, name: "x")))
+        let call = bench.lastCall
+        bench.call(.setTrust(trust, bob.description, until: nil))
+        #expect(bench.answers[call]?.error == .notConnected)
+        #expect(bench.core.allStreams.map(\.state) == [.closed])
+    }
+
     // MARK: Accepting
 
     @Test func firstComeFirstServed() throws {

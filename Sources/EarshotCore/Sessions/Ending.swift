@@ -57,8 +57,9 @@ package enum Ending: Sendable, Hashable, CaseIterable {
             (.session, .queuedTransfers), (.session, .openingStreams), (.session, .streams):
             .ends
         // Nothing else is there without a session.
-        case (.trust, .dataConnections), (.trust, .comparison), (.trust, .openingStreams), (.trust, .streams): .stays
-        case (.trust, .messages), (.trust, .queuedMessages), (.trust, .transfers), (.trust, .queuedTransfers): .ends
+        case (.trust, .dataConnections), (.trust, .comparison), (.trust, .streams): .stays
+        case (.trust, .messages), (.trust, .queuedMessages), (.trust, .transfers), (.trust, .queuedTransfers), (.trust, .openingStreams):
+            .ends
         case (.declinedInvitation, .dataConnections), (.declinedInvitation, .comparison): .stays
         case (.declinedInvitation, .messages), (.declinedInvitation, .queuedMessages), (.declinedInvitation, .transfers),
             (.declinedInvitation, .queuedTransfers), (.declinedInvitation, .openingStreams), (.declinedInvitation, .streams):
