@@ -223,7 +223,7 @@ let package = Package(
         .testTarget(
             name: "earshotdTests",
             dependencies: [
-                "earshotd", "Earshot", "EarshotControl", "EarshotDiscovery", "EarshotWire", "APIDocument",
+                "earshotd", "Earshot", "EarshotCore", "EarshotControl", "EarshotDiscovery", "EarshotWire", "APIDocument",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),

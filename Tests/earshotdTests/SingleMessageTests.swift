@@ -10,6 +10,7 @@ import Synchronization
 import Testing
 
 @testable import Earshot
+@testable import EarshotCore
 @testable import earshotd
 
 /// Requests that are answered without a route, beside those that are not.
@@ -90,6 +91,24 @@ import Testing
         for (index, (isTaken, change)) in changes.enumerated() {
             var machine = SingleMessageStateMachine()
             #expect(machine.received(.head(Self.head(change))) == (isTaken ? .keep : .forward), "\(index)")
+        }
+    }
+
+    /// What is written without the encoder is what that writes.
+    @Test func receipts() throws {
+        func peer(_ byte: UInt8) throws -> PeerID { try #require(PeerID(bytes: [UInt8](repeating: byte, count: 32))) }
+        var writer = MessageReceiptWriter()
+        let failed = EarshotError.Code.inboxFull
+        for errors in [[nil], [nil, nil], [nil, failed]] {
+            let recipients = try errors.enumerated().map { index, error in
+                Message.Recipient(
+                    peerID: try peer(UInt8(index)), status: error == nil ? .delivered : .failed, error: error,
+                    errorMessage: error.map { _ in "full" })
+            }
+            let sent = SentMessage(id: .random(), recipients: recipients)
+            let receipt = ControlAPI.MessageReceipt(
+                messageID: sent.id.description, recipients: recipients.map(ControlAPI.Recipient.init))
+            #expect(try writer.write(sent) == ByteBuffer(bytes: try ControlJSON.encode(receipt)))
         }
     }
 

@@ -32,6 +32,7 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
     private let logger: Logger
     private var machine = SingleMessageStateMachine()
     private var reader = MessageRequestReader()
+    private var receipts = MessageReceiptWriter()
     /// At most what one read of the socket brings.
     private var arrivals = CircularBuffer<Arrival>()
     private var wantsRead = false
@@ -138,10 +139,7 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
 
     private func response(to outcome: Result<SentMessage, APIProblem>, status: HTTPResponse.Status) -> (HTTPResponse, ByteBuffer) {
         do {
-            let sent = try outcome.get()
-            let receipt = ControlAPI.MessageReceipt(
-                messageID: sent.id.description, recipients: sent.recipients.map(ControlAPI.Recipient.init))
-            let body = ByteBuffer(bytes: try ControlJSON.encode(receipt))
+            let body = try self.receipts.write(try outcome.get())
             var head = HTTPResponse(status: status)
             head.headerFields[.contentType] = "application/json"
             head.headerFields[.contentLength] = String(body.readableBytes)

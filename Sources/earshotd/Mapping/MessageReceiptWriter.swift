@@ -1,0 +1,53 @@
+internal import Earshot
+internal import EarshotControl
+internal import EarshotWire
+internal import NIOCore
+
+/// Writes what became of a message without an encoder, in the form in which that writes it: for the many that are sent. What has an error is
+/// left to the encoder.
+struct MessageReceiptWriter {
+    /// How many peers' written forms are kept.
+    private static let peersKept = 64
+    /// The written form of the peers that were met.
+    private var peers: [PeerID: String] = [:]
+
+    /// The receipt of one message, a `ControlAPI.MessageReceipt`.
+    mutating func write(_ sent: SentMessage) throws -> ByteBuffer {
+        guard Self.isPlain(sent) else {
+            let recipients = sent.recipients.map(ControlAPI.Recipient.init)
+            let receipt = ControlAPI.MessageReceipt(messageID: sent.id.description, recipients: recipients)
+            return ByteBuffer(bytes: try ControlJSON.encode(receipt))
+        }
+        var buffer = ByteBuffer()
+        buffer.writeStaticString("{")
+        self.writeFields(of: sent, into: &buffer)
+        buffer.writeStaticString("}")
+        return buffer
+    }
+
+    /// Whether no recipient has an error.
+    static func isPlain(_ sent: SentMessage) -> Bool { sent.recipients.allSatisfy { $0.error == nil } }
+
+    /// The fields `message_id` and `recipients` of a plain one.
+    mutating func writeFields(of sent: SentMessage, into buffer: inout ByteBuffer) {
+        buffer.writeStaticString("\"message_id\":\"")
+        buffer.writeString(sent.id.description)
+        buffer.writeStaticString("\",\"recipients\":[")
+        for (index, recipient) in sent.recipients.enumerated() {
+            buffer.writeStaticString(index == 0 ? "{\"peer_id\":\"" : ",{\"peer_id\":\"")
+            buffer.writeString(self.text(recipient.peerID))
+            buffer.writeStaticString("\",\"status\":\"")
+            buffer.writeString(recipient.status.rawValue)
+            buffer.writeStaticString("\"}")
+        }
+        buffer.writeStaticString("]")
+    }
+
+    private mutating func text(_ peer: PeerID) -> String {
+        if let known = self.peers[peer] { return known }
+        let text = peer.description
+        if self.peers.count == Self.peersKept { self.peers = [:] }
+        self.peers[peer] = text
+        return text
+    }
+}
