@@ -28,7 +28,7 @@ package enum EarshotLimits {
     package static let idleConnections = 128
     /// Pauses between attempts to reach a peer again: short enough to be back within 10 s of the path's return.
     package static let redialDelays: [Duration] = [.zero, .seconds(1), .seconds(2), .seconds(4), .seconds(5)]
-    /// How long it is until something that was noted of a peer, and that the disk did not take, is written again.
+    /// How long it is until something that was noted of a peer or of a queued message, and that the disk did not take, is written again.
     package static let keepPause: Duration = .seconds(5)
     /// How often a configured peer that is connected (or blocked) is looked at: a lost connection is noticed at once anyway.
     package static let configuredCheck: Duration = .seconds(5)

@@ -57,6 +57,8 @@ package struct NodeCore: Sendable {
     /// The deadline that is looked at next.
     var messageExpiry: MonotonicInstant?
     var keeping = OutboxKeeping()
+    /// Where it is known what has become of a queued message, and the disk has refused that.
+    var unsettled: OrderedSet<Unsettled> = []
     /// Messages that were read here, and of which their senders have not yet said that they know it.
     var unnotedReads = UnnotedReads()
     /// Those of which the senders have said so: gathered, to be removed from the disk in one commit.
@@ -115,6 +117,8 @@ package struct NodeCore: Sendable {
         case receipts(PeerID)
         /// Notes of receipts are written together.
         case notes
+        /// What has become of queued messages, and could not be written, is written again.
+        case unsettled
         /// Trusted peers are invited for what waits for them.
         case queueInvitations
     }
@@ -182,6 +186,7 @@ package struct NodeCore: Sendable {
         case .stop:
             self.isStopping = true
             self.keepNotes()
+            self.settleAgain()
         case .stopped: self.dismissCallers()
         case .deadline: break
         }
@@ -209,6 +214,7 @@ package struct NodeCore: Sendable {
         case .outboxRetry(let peer): self.retryOutbox(peer)
         case .receipts(let peer): if self.records[peer]?.isAttached == true { self.sendReceipts(to: peer) }
         case .notes: self.keepNotes()
+        case .unsettled: self.settleAgain()
         case .queueInvitations: self.offerReach()
         }
     }

@@ -83,6 +83,36 @@ import Testing
         #expect(alice.messages(on: link).map(\.id) == [sent.id])
     }
 
+    /// A restart would find it as it was: with the clock set back it would be sent after those that came behind it.
+    @Test func whatCouldNotBeSettledIsWrittenAgain() throws {
+        let full = EarshotError(.noSpace, "full")
+        var (alice, link, _) = try self.bench()
+        let sent = try #require(try alice.send(to: self.bob, queue: true)?.get())
+        alice.diskError = full
+        alice.receipt(sent.id, .delivered, on: link)
+        #expect(alice.core.outgoingMessages.first?.recipients.first?.status == .delivered, "it is told all the same")
+        alice.diskError = full
+        alice.advance(EarshotLimits.keepPause)
+        alice.advance(EarshotLimits.keepPause - .milliseconds(1))
+        #expect(alice.statusesOnDisk[sent.id] == nil)
+        alice.advance(.milliseconds(1))
+        #expect(alice.statusesOnDisk[sent.id]?.map(\.status) == [.delivered])
+        alice.advance(.seconds(60))
+        #expect(alice.statusesOnDisk[sent.id]?.count == 1 && alice.core.unsettled.isEmpty)
+    }
+
+    /// As it stands then, and not as it stood.
+    @Test func whatWasReadMeanwhileIsNotUndone() throws {
+        var (alice, link, _) = try self.bench()
+        let sent = try #require(try alice.send(to: self.bob, queue: true)?.get())
+        alice.diskError = EarshotError(.noSpace, "full")
+        alice.receipt(sent.id, .delivered, on: link)
+        alice.receipt(sent.id, .read, on: link)
+        alice.handle(.stop)
+        #expect(alice.statusesOnDisk[sent.id]?.last?.status == .read, "written before the end")
+        #expect(alice.core.unsettled.isEmpty)
+    }
+
     @Test func whatCouldNotBeKeptIsNotQueued() throws {
         var (alice, link, _) = try self.bench()
         alice.diskError = EarshotError(.noSpace, "full")

@@ -96,7 +96,15 @@ extension World {
                 ids.append(id)
                 all += changes
             }
-            if error == nil { own.mailbox.change(all) } else { own.hasFailedToKeep = true }
+            if error == nil {
+                own.mailbox.change(all)
+            } else {
+                own.hasFailedToKeep = true
+                // A restart before that is written finds the message as it was, which is sent again then where its time is not over.
+                for case .settle(let id, _) in all {
+                    if let number = own.mailbox.body(of: id).flatMap(Self.number) { own.repeated.insert(number) }
+                }
+            }
             input = .kept(ids, error)
         case .deliver(let peer, let messages):
             var outcomes: [DeliveryOutcome]?

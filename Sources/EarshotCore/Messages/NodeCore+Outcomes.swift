@@ -11,7 +11,8 @@ extension NodeCore {
         let recipient = Message.Recipient(peerID: peer, status: status, error: error?.code, errorMessage: error?.message)
         guard message.isQueued else { return self.decide([MessageStatus(id: id, recipient: recipient)]) }
         self.outgoing.update(id) { $0.settling.insert(peer) }
-        // Where the disk has no room for it, it stands all the same: sent again after a restart it would be known for a repeat.
+        // Where the disk has no room for it, it stands all the same, and is written when there is: a restart before that finds the message as
+        // it was.
         self.keep([.settle(id, recipient)], then: .settled(id, recipient))
     }
 
@@ -43,6 +44,7 @@ extension NodeCore {
             guard let then = self.keeping.end(id) else { continue }
             if case .settled(let id, let recipient) = then {
                 settled.append(MessageStatus(id: id, recipient: recipient))
+                if error != nil { self.settleLater(Unsettled(id: id, peer: recipient.peerID)) }
                 continue
             }
             self.decide(settled)
@@ -55,10 +57,27 @@ extension NodeCore {
                 self.decide([MessageStatus(id: id, recipient: Message.Recipient(peerID: peer, status: .read))])
                 if error == nil { self.note([id], to: peer) }
             case .again(let id, let draft, let place): self.lookAgain(id, draft, place, error)
+            case .settledAgain(let all): if error != nil { for one in all { self.settleLater(one) } }
             case .noted: self.notes.settled()
             }
         }
         self.decide(settled)
+    }
+
+    private mutating func settleLater(_ one: Unsettled) {
+        if self.unsettled.isEmpty { self.set(.unsettled, after: EarshotLimits.keepPause) }
+        self.unsettled.append(one)
+    }
+
+    /// Writes what could not be written, as it stands now.
+    mutating func settleAgain() {
+        self.deadlines.cancel(.unsettled)
+        let all = Array(self.unsettled)
+        self.unsettled = []
+        let changes = all.compactMap { one in
+            self.outgoing[one.id]?.recipients.first { $0.peerID == one.peer }.map { OutboxChange.settle(one.id, $0) }
+        }
+        if !changes.isEmpty { self.keep(changes, then: .settledAgain(all)) }
     }
 
     // MARK: Time

@@ -15,12 +15,20 @@ enum AfterKeeping: Sendable {
     case queued(MessageID, ByteBuffer, MessagePlace)
     /// What became of a message at one recipient is known.
     case settled(MessageID, Message.Recipient)
+    /// The same, where the disk has refused that before.
+    case settledAgain([Unsettled])
     /// It was read there, and the peer is told that this is known.
     case read(MessageID, PeerID)
     /// A message that was sent before, and may have been on its way to the disk, is looked for once more.
     case again(MessageID, MessageDraft, MessagePlace)
     /// Senders have taken note.
     case noted
+}
+
+/// A recipient of a queued message.
+struct Unsettled: Sendable, Hashable {
+    let id: MessageID
+    let peer: PeerID
 }
 
 /// Changes of the outbox that are under way: their outcomes come in their order, several together.
