@@ -54,6 +54,8 @@ extension World {
 
     private mutating func checkDataPaths(of machine: Int) {
         for (attempt, hearer) in self.machines[machine].data.hearers {
+            // A hostile peer may have had one begin just now.
+            if !hearer.isTold, self.clock.now - hearer.began <= EarshotLimits.dataDialTime + .seconds(1) { continue }
             guard hearer.isTold else { return self.fail(.dataPaths, "\(machine) is never told what has become of \(attempt)") }
             guard let connection = hearer.connection, hearer.stream == nil, hearer.resource == nil else { continue }
             let users = self.dataConnections[connection].users

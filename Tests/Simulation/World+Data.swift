@@ -46,6 +46,7 @@ struct DataSide {
         /// Of a stream its core decides what becomes of it.
         let stream: StreamID?
         let resource: ResourceID?
+        let began: Instant
         var isTold = false
         var connection: Int?
     }
@@ -97,7 +98,8 @@ extension World {
         self.machines[machine].data.attempts += 1
         let attempt = self.machines[machine].data.attempts
         self.machines[machine].data.open[transfer] = attempt
-        self.machines[machine].data.hearers[attempt] = DataSide.Hearer(transfer: transfer, stream: stream, resource: resource)
+        self.machines[machine].data.hearers[attempt] = DataSide.Hearer(
+            transfer: transfer, stream: stream, resource: resource, began: self.clock.now)
         let event = DataPathEvent.wanted(
             self.links[link].ends[side].facts.peer.id, link: Wire.id(link, side), isInitiator: side == 0, attempt: attempt)
         self.hand(.dataPath(transfer, event), to: machine)
