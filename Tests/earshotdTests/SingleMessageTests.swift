@@ -225,8 +225,38 @@ import Testing
         #expect(try bench.answer() == 404)
         #expect(bench.errors.events == 1 && bench.pending.all.withLock { $0.isEmpty })
         let other = try Bench()
+        try other.channel.writeInbound(HTTPRequestPart.head(Self.head()))
         other.channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
         #expect(other.errors.events == 1, "nothing was being answered")
+        #expect(try other.channel.readInbound(as: HTTPRequestPart.self) == .head(Self.head()), "the routes wait for its body")
+    }
+
+    /// Nothing is sent in the name of a client that has gone.
+    @Test func whatWaitsGoesWithItsConnection() throws {
+        let bench = try Bench()
+        for _ in 0..<3 { try bench.ask(Self.head(), Self.text) }
+        _ = try bench.channel.finish(acceptAlreadyClosed: true)
+        bench.settle()
+        #expect(bench.pending.all.withLock { $0.isEmpty })
+    }
+
+    /// Nor for one that does not read the answers; a route that answers while it reads is read for all the same.
+    @Test func answersThatAreNotRead() throws {
+        let bench = try Bench()
+        for _ in 0..<3 { try bench.ask(Self.head(), Self.text) }
+        bench.channel.isWritable = false
+        bench.settle()
+        #expect(bench.pending.all.withLock { $0.isEmpty })
+        bench.channel.isWritable = true
+        bench.channel.pipeline.fireChannelWritabilityChanged()
+        #expect(bench.pending.all.withLock { $0.count } == 1)
+        bench.settle()
+        bench.settle()
+        try bench.channel.writeInbound(HTTPRequestPart.head(Self.status))
+        let count = bench.reads.count
+        bench.channel.isWritable = false
+        bench.channel.read()
+        #expect(bench.reads.count == count + 1)
     }
 
     @Test func aClientThatSendsOnIsNotReadFrom() throws {
@@ -240,6 +270,8 @@ import Testing
         #expect(bench.reads.count == count + 1)
         bench.settle()
         #expect(bench.reads.count == count + 2)
+        // The route has answered.
+        try bench.channel.writeOutbound(HTTPResponsePart.end(nil))
         bench.channel.isWritable = false
         bench.channel.read()
         #expect(bench.reads.count == count + 2)

@@ -54,13 +54,26 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
         guard event is ChannelShouldQuiesceEvent else { return self.arrived(.event(event), context: context) }
         // The message that is being answered is the last.
         self.isStopping = true
-        if !self.machine.isAnswering { context.fireUserInboundEventTriggered(event) }
+        guard !self.machine.isAnswering else { return }
+        // One whose body is still coming is answered by a route.
+        self.giveUp(context: context)
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        // Nothing is sent any more for a client that has gone.
+        self.arrivals.removeAll()
+        context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { self.arrived(.error(error), context: context) }
 
     private func arrived(_ arrival: Arrival, context: ChannelHandlerContext) {
-        guard !self.machine.isAnswering else { return self.arrivals.append(arrival) }
+        guard !self.machine.isAnswering, self.arrivals.isEmpty else { return self.arrivals.append(arrival) }
+        self.take(arrival, context: context)
+    }
+
+    private func take(_ arrival: Arrival, context: ChannelHandlerContext) {
         switch arrival {
         case .part(let part):
             switch self.machine.received(part) {
@@ -84,9 +97,10 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
         context.fireChannelReadComplete()
     }
 
-    /// A client that sends on is not read from while there is something of it to keep, nor one that does not read its answers.
+    /// A client that sends on is not read from while there is something of it to keep, nor one that does not read answers from here: a route has
+    /// its own measure of that.
     func read(context: ChannelHandlerContext) {
-        guard self.arrivals.isEmpty, context.channel.isWritable else {
+        guard self.arrivals.isEmpty, self.machine.isRouteAtWork || context.channel.isWritable else {
             self.wantsRead = true
             return
         }
@@ -94,7 +108,7 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        self.readIfWanted(context: context)
+        if context.channel.isWritable, !self.machine.isAnswering { self.goOn(context: context) }
         context.fireChannelWritabilityChanged()
     }
 
@@ -121,7 +135,7 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
             eventLoop.execute {
                 let (this, context) = loopBound.value
                 this.answer(outcome.mapError(APIProblem.init), status: status, context: context)
-                this.goOn(context: context)
+                this.answered(context: context)
             }
         }
     }
@@ -155,15 +169,20 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
         }
     }
 
+    private func answered(context: ChannelHandlerContext) {
+        guard self.isStopping else { return self.goOn(context: context) }
+        self.arrivals.removeAll()
+        context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+    }
+
     /// What has arrived meanwhile has its turn.
     private func goOn(context: ChannelHandlerContext) {
-        if self.isStopping {
-            self.arrivals.removeAll()
-            context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
-            return
-        }
+        guard context.channel.isActive else { return }
         let hadArrivals = !self.arrivals.isEmpty
-        while !self.machine.isAnswering, let arrival = self.arrivals.popFirst() { self.arrived(arrival, context: context) }
+        // For as long as the answers are read.
+        while !self.machine.isAnswering, context.channel.isWritable, let arrival = self.arrivals.popFirst() {
+            self.take(arrival, context: context)
+        }
         if hadArrivals { context.fireChannelReadComplete() }
         self.readIfWanted(context: context)
     }

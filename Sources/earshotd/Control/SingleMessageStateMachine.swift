@@ -25,6 +25,15 @@ struct SingleMessageStateMachine {
 
     var isAnswering: Bool { if case .answering = self.state { true } else { false } }
 
+    /// Whether a route is reading a request, or answering one.
+    var isRouteAtWork: Bool {
+        switch self.state {
+        case .forwarding(let unanswered, let isReading): unanswered > 0 || isReading
+        case .forwardingTheRest: true
+        case .collecting, .answering: false
+        }
+    }
+
     enum PartAction: Equatable {
         case forward
         case keep

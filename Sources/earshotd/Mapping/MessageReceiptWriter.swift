@@ -7,7 +7,7 @@ internal import NIOCore
 /// left to the encoder.
 struct MessageReceiptWriter {
     /// How many peers' written forms are kept.
-    private static let peersKept = 64
+    private static let peersKept = EarshotLimits.recipients
     /// The written form of the peers that were met.
     private var peers: [PeerID: String] = [:]
 
