@@ -113,6 +113,18 @@ import Testing
         #expect(alice.core.unsettled.isEmpty)
     }
 
+    @Test func whatIsBeingReadIsNotUndone() throws {
+        var (alice, link, _) = try self.bench()
+        let sent = try #require(try alice.send(to: self.bob, queue: true)?.get())
+        alice.diskError = EarshotError(.noSpace, "full")
+        alice.receipt(sent.id, .delivered, on: link)
+        alice.isDiskHeld = true
+        alice.receipt(sent.id, .read, on: link)
+        alice.advance(EarshotLimits.keepPause)
+        alice.releaseDisk()
+        #expect(alice.statusesOnDisk[sent.id]?.map(\.status) == [.read])
+    }
+
     @Test func whatCouldNotBeKeptIsNotQueued() throws {
         var (alice, link, _) = try self.bench()
         alice.diskError = EarshotError(.noSpace, "full")

@@ -74,8 +74,19 @@ extension NodeCore {
         self.deadlines.cancel(.unsettled)
         let all = Array(self.unsettled)
         self.unsettled = []
-        let changes = all.compactMap { one in
-            self.outgoing[one.id]?.recipients.first { $0.peerID == one.peer }.map { OutboxChange.settle(one.id, $0) }
+        var changes: [OutboxChange] = []
+        for one in all {
+            // It was forgotten meanwhile, which the disk may have refused as well.
+            guard let message = self.outgoing[one.id] else {
+                changes.append(.remove(one.id))
+                continue
+            }
+            // That it was read is on its way to the disk, and is not to be undone behind that.
+            if message.reading.contains(one.peer) {
+                self.settleLater(one)
+            } else if let recipient = message.recipients.first(where: { $0.peerID == one.peer }) {
+                changes.append(.settle(one.id, recipient))
+            }
         }
         if !changes.isEmpty { self.keep(changes, then: .settledAgain(all)) }
     }
