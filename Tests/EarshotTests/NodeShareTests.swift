@@ -238,8 +238,11 @@ extension Frame {
         // The first one ends; the second waits for its answer once more as long.
         try await raw.send(.resourceRefuse(ResourceRefuse(id: ids[0], refusal: Refusal(code: .declined))))
         try await eventually("the first is over") { try await bob.node.resource(ids[0]).state.isFinal }
-        await loop.advanceTime(by: TimeAmount(EarshotLimits.resourceAnswerTime))
-        try await eventually("the second is, too") { try await bob.node.resource(ids[1]).error == .timedOut }
+        // Its time begins when the first has been taken away, of which nothing tells.
+        try await eventually("the second is, too") {
+            await loop.advanceTime(by: TimeAmount(EarshotLimits.resourceAnswerTime))
+            return try await bob.node.resource(ids[1]).error == .timedOut
+        }
         await raw.close()
         await bob.stop()
     }
