@@ -206,7 +206,7 @@ import Testing
         names.set("bob.test", bob.port)
         // The clock goes on to the next dial and no further: how long that takes is the machine's affair, not the invitation's.
         try await eventually("bob is dialled") {
-            await loop.advanceTime(by: .milliseconds(1))
+            await loop.advanceTime(by: .milliseconds(20))
             return names.resolved.value > 0
         }
         try await eventually("bob is asked") { await !bob.node.invitations(all: false).isEmpty }
