@@ -125,6 +125,22 @@ import Testing
         #expect(alice.statusesOnDisk[sent.id]?.map(\.status) == [.read])
     }
 
+    /// Nor what has become of it since it was sent again under its id, and is on its way to the disk.
+    @Test func whatWasSentAgainMeanwhileIsNotUndone() throws {
+        var (alice, link, _) = try self.bench()
+        let id = MessageID(high: 0, low: 7)
+        alice.send("x", to: self.bob, id: id, queue: true, timeout: .seconds(1))
+        alice.diskError = EarshotError(.noSpace, "full")
+        alice.advance(.seconds(1))
+        #expect(alice.core.outgoingMessages.first?.recipients.first?.status == .unconfirmed && alice.core.unsettled.count == 1)
+        alice.send("x", to: self.bob, id: id, queue: true)
+        alice.isDiskHeld = true
+        alice.receipt(id, .delivered, on: link)
+        alice.advance(EarshotLimits.keepPause)
+        alice.releaseDisk()
+        #expect(alice.statusesOnDisk[id]?.map(\.status) == [.delivered])
+    }
+
     @Test func whatCouldNotBeKeptIsNotQueued() throws {
         var (alice, link, _) = try self.bench()
         alice.diskError = EarshotError(.noSpace, "full")

@@ -84,7 +84,8 @@ extension NodeCore {
             // That it was read is on its way to the disk, and is not to be undone behind that.
             if message.reading.contains(one.peer) {
                 self.settleLater(one)
-            } else if let recipient = message.recipients.first(where: { $0.peerID == one.peer }) {
+            } else if let recipient = message.recipients.first(where: { $0.peerID == one.peer && $0.status.isFinal }) {
+                // One that was sent anew under its id is decided again, and that is written when it is.
                 changes.append(.settle(one.id, recipient))
             }
         }
