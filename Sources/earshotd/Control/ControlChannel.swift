@@ -8,7 +8,13 @@ internal import NIOHTTPTypes
 
 /// One connection to the control socket: who is there is asked once, then every request is answered on its behalf.
 struct ControlChannel: ServerChildChannel {
-    typealias Value = HTTP1Channel.Value
+    struct Value: ServerChildChannelValue {
+        let http: HTTP1Channel.Value
+        /// `nil` where it went before the kernel could be asked who it was.
+        let caller: Caller?
+
+        var channel: any Channel { self.http.channel }
+    }
 
     /// What a request's head may take: far above curl's or any library's, far below what would hurt.
     private static let headLimits = HTTP1Channel.Configuration.DecoderConfiguration(
@@ -37,9 +43,10 @@ struct ControlChannel: ServerChildChannel {
         let allocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 8192, maximum: 256 * 1024)
         return channel.setOption(.recvAllocator, value: allocator).flatMap {
             HTTP1Channel(responder: { _, _, _ in }, configuration: self.configuration).setup(channel: channel, logger: logger)
-        }.flatMapThrowing { [node, policy, requests] value in
+        }.flatMapThrowing { [node, policy, requests] http in
+            let value = Value(http: http, caller: try? Caller.of(channel))
             // A caller that is refused hears so from the routes' side.
-            guard let caller = try? Caller.of(channel), policy.admits(caller) else { return value }
+            guard let caller = value.caller, policy.admits(caller) else { return value }
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(
                 SingleMessageHandler(requests: requests, logger: logger) { node.submit($0, then: $1) },
@@ -49,11 +56,7 @@ struct ControlChannel: ServerChildChannel {
     }
 
     func handle(value: Value, logger: Logger) async {
-        let caller: Caller
-        do {
-            caller = try await value.channel.eventLoop.submit { try Caller.of(value.channel) }.get()
-        } catch {
-            // It went before the kernel could be asked who it was.
+        guard let caller = value.caller else {
             try? await value.channel.close()
             return
         }
@@ -66,7 +69,7 @@ struct ControlChannel: ServerChildChannel {
                 let context = APIContext(source: .init(channel: channel, caller: caller, isHead: request.method == .head, logger: logger))
                 try await self.respond(to: request, context, isAdmitted: isAdmitted, writer)
             }, configuration: self.configuration)
-        await channel.handle(value: value, logger: logger)
+        await channel.handle(value: value.http, logger: logger)
     }
 
     @concurrent private func respond(
