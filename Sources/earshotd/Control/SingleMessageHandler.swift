@@ -127,8 +127,7 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
         } catch {
             return self.answer(.failure(APIProblem(error)), status: .ok, context: context)
         }
-        // What waits in the outbox is accepted, and no more is known yet (RFC 9110 section 15.3.3).
-        let status: HTTPResponse.Status = draft.queue ? .accepted : .ok
+        let status = draft.successStatus
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let eventLoop = context.eventLoop
         self.submit(draft) { outcome in

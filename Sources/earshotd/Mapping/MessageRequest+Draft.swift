@@ -1,9 +1,13 @@
 internal import Earshot
 internal import EarshotControl
 internal import EarshotWire
+internal import HTTPTypes
 internal import NIOCore
 
 extension MessageDraft {
+    /// What waits in the outbox is accepted, and no more is known yet (RFC 9110 section 15.3.3).
+    var successStatus: HTTPResponse.Status { self.queue ? .accepted : .ok }
+
     /// What a caller wants to send.
     /// - Throws: `invalid-parameter` for what no node would be asked.
     init(_ request: ControlAPI.MessageRequest) throws(APIProblem) {

@@ -52,11 +52,10 @@ struct MessagesRoutes: Sendable {
         guard let outcome = await self.api.node.submit([draft]).outcomes().first else {
             throw APIProblem(.unavailable, "the daemon is stopping; try again once it runs")
         }
-        let sent = try outcome.get()
-        // What waits in the outbox is accepted, and no more is known yet (RFC 9110 section 15.3.3).
-        return try .json(
-            ControlAPI.MessageReceipt(messageID: sent.id.description, recipients: sent.recipients.map(ControlAPI.Recipient.init)),
-            status: draft.queue ? .accepted : .ok)
+        var receipts = MessageReceiptWriter()
+        let receipt = try receipts.write(try outcome.get())
+        return Response(
+            status: draft.successStatus, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: receipt))
     }
 
     /// What a caller would rather have (RFC 7240).
