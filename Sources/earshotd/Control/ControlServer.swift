@@ -42,18 +42,16 @@ struct ControlServer: Service {
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             logger: quietLogger)
         defer { self.socket.remove() }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            let readers = self.api.readers
-            let events = self.api.node.events
-            group.addTask { await Self.watch(readers, of: events) }
-            defer { group.cancelAll() }
-            try await withGracefulShutdownHandler {
-                try await server.run()
-            } onGracefulShutdown: {
-                readers.stop()
-                events.wakeReaders()
-                self.api.node.endStreams()
-            }
+        let readers = self.api.readers
+        let events = self.api.node.events
+        // Until the server has ended.
+        async let _: Void = Self.watch(readers, of: events)
+        try await withGracefulShutdownHandler {
+            try await server.run()
+        } onGracefulShutdown: {
+            readers.stop()
+            events.wakeReaders()
+            self.api.node.endStreams()
         }
     }
 

@@ -23,7 +23,7 @@ enum ProcessSetup {
         self.raiseDescriptorLimit()
     }
 
-    /// After the process is confined, and before it does anything at once. The control API's requests that move bulk share one event loop.
+    /// After the process is confined, and before it does anything at once. The control API's connections share one event loop.
     static func makeThreads() {
         NIOSingletons.groupLoopCountSuggestion = 1
         earshot_run_tasks(CInt(clamping: max(2, System.coreCount)))
