@@ -1,19 +1,14 @@
 /* A client of the control API, to be measured beside clients of rivals that are written in C.
  *   benchmark-client SOCKET TO COUNT SIZE   sends COUNT messages to the peer TO over one connection, each once the one before is on its
  *                                           receiver's disk, and prints what each took in microseconds, a line each */
+#include "clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 static void fail(const char *what, const char *detail) {
     fprintf(stderr, "benchmark-client: %s: %s\n", what, detail);

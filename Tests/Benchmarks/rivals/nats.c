@@ -2,17 +2,12 @@
  *   benchmark-nats HOST PORT COUNT SIZE   publishes COUNT messages one after the other, each once the server has acknowledged the one before,
  *                                         and prints what each took in microseconds, a line each
  * The stream is in files. Whether the server syncs each before it answers is the server's setting. */
+#include "../clock.h"
+
 #include <nats/nats.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 static void check(natsStatus status, const char *what) {
     if (status == NATS_OK) return;

@@ -3,17 +3,12 @@
  *   benchmark-zmq push HOST PORT COUNT SIZE
  *   benchmark-zmq echo PORT COUNT          answers COUNT requests
  *   benchmark-zmq ask HOST PORT COUNT SIZE prints the round trips' median and 99th percentile in microseconds */
+#include "../clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <zmq.h>
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 static void fail(const char *what) {
     fprintf(stderr, "benchmark-zmq: %s: %s\n", what, zmq_strerror(zmq_errno()));
