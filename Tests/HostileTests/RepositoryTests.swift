@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// No two names may differ in letter case alone: a file system that takes such names for one, as a Mac's does, keeps one of the two.
+/// What holds of the files of the repository.
 @Suite struct RepositoryTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().path
@@ -20,6 +20,7 @@ import Testing
         Dictionary(grouping: names) { $0.lowercased() }.values.filter { $0.count > 1 }
     }
 
+    /// A file system that takes such names for one, as a Mac's does, keeps one of the two.
     @Test func noPathsDifferInLetterCaseAlone() throws {
         let paths = try Self.paths()
         try #require(paths.contains("Tests/HostileTests/RepositoryTests.swift"))
