@@ -3,7 +3,8 @@ extension ConnectionStateMachine {
     ///
     /// When both sides have invited, only the invitation of the lower peer id stands, whichever was sent first: the lower side ignores the
     /// other's, the higher side drops its own. What is over is remembered for a while, because an answer or a withdrawal of it
-    /// may be on its way; an acceptance that comes too late made a session on the other side, so that is ended.
+    /// may be on its way; an acceptance that comes too late made a session on the other side, so that is ended, unless this side has asked
+    /// for one again: the answer to that is the same session.
     struct InvitationTable: Sendable {
         /// How many ended invitations of each direction are remembered.
         static let remembered = 32
@@ -54,7 +55,8 @@ extension ConnectionStateMachine {
                 return .violation(.outOfOrder(.inviteAnswer, why: "it answers no invitation"))
             }
             switch answer.decision {
-            case .accepted(let session): return .reply(.sessionEnd(session))
+            // Ended now, the session would be over there and not here, where the answer that follows begins it.
+            case .accepted(let session): return self.outgoing == nil ? .reply(.sessionEnd(session)) : .ignore
             case .declined, .busy: return .ignore
             }
         }

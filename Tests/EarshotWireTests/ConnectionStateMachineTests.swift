@@ -238,6 +238,15 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
         #expect(machine.sent(Self.invite(2)) == .send)
     }
 
+    @Test func aLateAcceptanceStandsWhereAnotherInvitationIsOut() {
+        var machine = self.machine
+        _ = machine.sent(Self.invite(1))
+        _ = machine.sent(Self.withdraw(1))
+        _ = machine.sent(Self.invite(2))
+        #expect(machine.received(Self.answer(1, .accepted(Fixtures.session))) == .ignore)
+        #expect(machine.received(Self.answer(2, .accepted(Fixtures.session))) == .deliver)
+    }
+
     @Test func ofCrossingInvitationsTheLowersStands() {
         var low = self.machine
         var high = ConnectionStateMachine(localID: max(one, other), peerID: min(one, other))
