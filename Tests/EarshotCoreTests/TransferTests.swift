@@ -206,6 +206,46 @@ import Testing
         #expect(bench.orders(id).last == .send(from: 0, upTo: 5, on: bench.link))
     }
 
+    /// Nothing of another source is sent before the row tells of it: a restart would take what has arrived for what the source was before.
+    @Test(arguments: [nil, EarshotError(.storage, "no")]) func anotherSourceIsOnDiskFirst(error: EarshotError?) throws {
+        var bench = try TransferBench()
+        let id = bench.send()
+        bench.lose()
+        bench.report(id, .stopped)
+        try bench.connect()
+        bench.report(id, .opened(OpenedSource(size: 5, stamp: "2")))
+        let before = bench.orders(id)
+        bench.bench.isDiskHeld = true
+        for limit in [3, 5] as [UInt64] { bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: limit))) }
+        #expect(try bench.orders(id) == before && bench.row(id).size == 10)
+        bench.bench.diskError = error
+        bench.bench.releaseDisk()
+        guard error == nil else {
+            #expect(try bench.row(id).error == .storage && bench.row(id).size == 10)
+            return #expect(bench.orders(id).contains(.stop(isKept: false)))
+        }
+        #expect(try bench.orders(id) == before + [.send(from: 0, upTo: 5, on: bench.link)] && bench.row(id).size == 5)
+        let sizes = bench.bench.transferOperations.compactMap { if case .putResource(let row) = $0 { row.size } else { nil } }
+        #expect(sizes == [5], "once")
+    }
+
+    /// The connection was lost before that was on disk: it begins anew with the next one, by what its source is then.
+    @Test func anotherSourceIsOnDiskTooLate() throws {
+        var bench = try TransferBench()
+        let id = bench.send()
+        for _ in 0..<2 {
+            bench.lose()
+            bench.report(id, .stopped)
+            try bench.connect()
+            bench.report(id, .opened(OpenedSource(size: 5, stamp: "2")))
+            bench.bench.isDiskHeld = true
+            bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 5)))
+        }
+        let before = bench.orders(id)
+        bench.bench.releaseDisk()
+        #expect(bench.orders(id) == before + [.send(from: 0, upTo: 5, on: bench.link)])
+    }
+
     /// A queued one is on disk before its caller hears of it, and nothing of it is left where it cannot be.
     @Test func queued() throws {
         var bench = try TransferBench()

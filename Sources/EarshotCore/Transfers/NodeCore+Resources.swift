@@ -107,6 +107,7 @@ extension NodeCore {
                 return true
             }
             self.answer(call, .resources(records.map { self.beginUpload($0) }))
+        case .adopted(let id, let link): self.sourceAdopted(id, on: link, error)
         case .received(let row): self.downloadKept(row, error)
         case .placed(let row): self.placeKept(row, error)
         case .dropped(let id, let call):

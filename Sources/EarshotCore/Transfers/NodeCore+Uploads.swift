@@ -22,10 +22,7 @@ extension NodeCore {
             for record in records { self.keepTransfer(record, isNew: true) }
             return self.answer(call, .resources(records.map { self.beginUpload($0) }))
         }
-        let operations = records.flatMap { record in
-            [StoreOperation.putResource(record.row)] + (record.stored.map { [.putTransfer($0)] } ?? [])
-        }
-        self.commit(.queued(records, call), operations)
+        self.commit(.queued(records, call), records.flatMap(\.operations))
     }
 
     /// The caller brings the bytes, and hears how it ended.
@@ -106,16 +103,26 @@ extension NodeCore {
         self.limit(id, to: .answer)
     }
 
-    /// The receiver takes the source as it is now.
-    private mutating func adoptSource(of id: ResourceID) {
-        guard let source = self.transfers[id]?.opened else { return }
-        _ = self.transfers.change(id) { upload in
-            upload.stored?.stamp = source.stamp
-            upload.row.size = source.size
-            upload.row.transferred = 0
-            upload.opened = nil
+    /// The receiver takes the source as it is now. Nothing of that is sent before the disk has it: what the receiver says to have after a
+    /// restart is what the row tells of.
+    private mutating func adoptSource(of id: ResourceID, for accept: ResourceAccept, on link: LinkID) {
+        let isAsked = self.transfers[id]?.accepted != nil
+        guard let adopted = self.transfers.change(id, { $0.adopts(accept) }), !isAsked else { return }
+        self.commit(.adopted(id, on: link), adopted.operations)
+    }
+
+    /// The row tells of the source as it is now, or could not be written.
+    mutating func sourceAdopted(_ id: ResourceID, on link: LinkID, _ error: EarshotError?) {
+        // Where the connection was lost meanwhile, nothing was sent, and the row has been written as it was behind this.
+        guard !self.isStopping, let upload = self.transfers[id], upload.isMoving, upload.link == link, let accept = upload.accepted else {
+            return
         }
-        if let upload = self.transfers[id] { self.keepTransfer(upload) }
+        if let error {
+            let told = Refusal(error.code, "its sender's disk does not take it")
+            return self.endTransfer(id, error.code, "its source has changed, which cannot be recorded: \(error.message)", told: told)
+        }
+        _ = self.transfers.change(id) { $0.adopt() }
+        self.goOn(by: accept, isFirst: true)
     }
 
     // MARK: Moving
@@ -128,8 +135,12 @@ extension NodeCore {
         let isFirst = upload.upload.awaitsAcceptance
         // The wire has looked at that too; nothing here is to depend on it.
         guard accept.limit <= (isFirst ? upload.opened?.size : nil) ?? upload.row.size else { return }
+        if isFirst, upload.opened != nil, let link = upload.link { return self.adoptSource(of: accept.id, for: accept, on: link) }
+        self.goOn(by: accept, isFirst: isFirst)
+    }
+
+    private mutating func goOn(by accept: ResourceAccept, isFirst: Bool) {
         if isFirst {
-            self.adoptSource(of: accept.id)
             self.limit(accept.id, to: .movement(beyond: accept.offset))
             self.progressed(accept.id, to: accept.offset)
         }

@@ -53,6 +53,8 @@ struct TransferRecord: Sendable {
     var isOffered = false
     /// Its source as it is offered, where that is another one than the receiver has taken.
     var opened: OpenedSource?
+    /// What the receiver takes of that, until the disk has it.
+    var accepted: ResourceAccept?
     /// What its deadline is for.
     var limit: Limit?
     /// The other side has ended it: it need not be told, now or when it is back.
@@ -76,6 +78,9 @@ struct TransferRecord: Sendable {
         self.row = row
         self.stored = stored
     }
+
+    /// What has the disk know it as it is.
+    var operations: [StoreOperation] { [.putResource(self.row)] + (self.stored.map { [.putTransfer($0)] } ?? []) }
 
     /// It may be interrupted.
     var isOpen: Bool { !self.row.state.isFinal }
@@ -106,7 +111,25 @@ struct TransferRecord: Sendable {
         self.hasMover = true
         self.upload = UploadStateMachine()
         self.download = DownloadStateMachine()
+        self.accepted = nil
         self.unrecordedSince = now
+    }
+
+    /// The receiver takes so much of the source as it is now; gives what it is then.
+    mutating func adopts(_ accept: ResourceAccept) -> Self {
+        self.accepted = accept
+        var adopted = self
+        adopted.adopt()
+        return adopted
+    }
+
+    /// Its source is what it is now, from the beginning.
+    mutating func adopt() {
+        self.accepted = nil
+        guard let source = self.opened.take() else { return }
+        self.stored?.stamp = source.stamp
+        self.row.size = source.size
+        self.row.transferred = 0
     }
 
     /// Bytes have moved; gives whether that is to be told, and whether it is to be kept.

@@ -74,6 +74,8 @@ struct TransferTable: Sendable {
 enum TransferCommit: Sendable {
     /// These are queued.
     case queued([TransferRecord], CallID)
+    /// The receiver takes its source as it is now.
+    case adopted(ResourceID, on: LinkID)
     /// It is whole, and may be put where it belongs; its row as it will be then.
     case received(Resource)
     /// Where it is now.
