@@ -131,7 +131,7 @@ enum Happening {
     case commits(Int, run: Int)
     /// What was asked for messages is done, or something of it.
     case works(Int, run: Int)
-    case starts(Int)
+    case starts(Int, run: Int)
     case resumes(Int)
     case drains(Int, run: Int)
     /// The next address of a dial is tried, or has answered.

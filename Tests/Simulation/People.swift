@@ -177,7 +177,7 @@ extension World {
         case .restart:
             guard self.machines[machine].core != nil, self.machines[machine].suspendedUntil == nil else { return }
             self.stop(machine)
-            self.clock.plan(.starts(machine), after: .milliseconds(8_000 + action[1]))
+            self.clock.plan(.starts(machine, run: self.machines[machine].run), after: .milliseconds(8_000 + action[1]))
         case .suspend: self.suspend(machine, for: .milliseconds(action[1]))
         case .jump: self.machines[machine].skew += .seconds(action[1])
         case .disk:

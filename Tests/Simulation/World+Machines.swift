@@ -35,7 +35,7 @@ extension World {
             for side in 0..<2 where self.links[link].ends[side].machine == machine { self.vanish(link, side) }
         }
         self.machines[machine].powerOff()
-        self.clock.plan(.starts(machine), after: pause)
+        self.clock.plan(.starts(machine, run: self.machines[machine].run), after: pause)
     }
 
     /// In order, as `Node.stop` does it.

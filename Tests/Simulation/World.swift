@@ -115,7 +115,7 @@ package struct World {
             self.hand(.deadline, to: machine)
         case .commits(let machine, let run): if self.isRunning(machine, run) { self.commit(on: machine) }
         case .works(let machine, let run): if self.isRunning(machine, run) { self.work(on: machine) }
-        case .starts(let machine): self.start(machine)
+        case .starts(let machine, let run): if self.machines[machine].run == run { self.start(machine) }
         case .resumes(let machine): self.resume(machine)
         case .drains(let machine, let run): if self.isRunning(machine, run) { self.drain(machine) }
         case .dials(let dial): self.dialNext(dial)
