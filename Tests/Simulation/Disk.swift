@@ -20,12 +20,17 @@ struct Disk: Sendable {
     /// Of whom memory may have what could not be written, until that is tried again: the core notes some things in passing.
     private(set) var unkeptPeers: OrderedSet<PeerID> = []
     private(set) var unkeptSessions: OrderedSet<PeerID> = []
+    /// Sessions that transactions have ended of which the machine has not heard yet.
+    private(set) var ended: OrderedDictionary<CommitID, [SessionID]> = [:]
 
     func session(with peer: PeerID) -> StoredSession? { self.sessions.first { $0.members.dropFirst().contains(peer) } }
 
     /// All of them, or none and why.
-    mutating func commit(_ operations: [StoreOperation]) -> EarshotError? {
+    mutating func commit(_ operations: [StoreOperation], as commit: CommitID?) -> EarshotError? {
+        let sessions = self.sessions.map(\.id)
         let error = self.apply(operations)
+        let left = self.sessions.map(\.id)
+        if let commit { self.ended[commit] = sessions.filter { !left.contains($0) } }
         for operation in operations {
             switch operation {
             case .putPeer(let peer): self.unkeptPeers.note(peer.id, error)
@@ -37,6 +42,9 @@ struct Disk: Sendable {
         }
         return error
     }
+
+    /// The machine has heard of it.
+    mutating func told(of commit: CommitID) { self.ended.removeValue(forKey: commit) }
 
     private mutating func apply(_ operations: [StoreOperation]) -> EarshotError? {
         switch self.mode {
@@ -74,6 +82,7 @@ struct Disk: Sendable {
         self.pending = []
         self.unkeptPeers = []
         self.unkeptSessions = []
+        self.ended = [:]
         let sessions = self.sessions.sorted { ($0.createdAt, $0.id.high) < ($1.createdAt, $1.id.high) }
         return (self.peers.values.sorted { $0.id < $1.id }, sessions)
     }

@@ -82,9 +82,11 @@ extension World {
         }
     }
 
-    /// A session that this side has made is on disk before the peer hears of it; one that the peer has named is its own.
+    /// A session that this side has made is on disk before the peer hears of it; one that the peer has named is its own. One that is over on
+    /// disk is named until the machine has heard that, and tells the peer: by then the disk might as well have refused it.
     private mutating func checkTold(_ session: SessionID, to peer: PeerID, of machine: Int, _ words: String) {
         if self.machines[machine].disk.session(with: peer)?.id == session { return }
+        if self.machines[machine].disk.ended.values.contains(where: { $0.contains(session) }) { return }
         if self.machines[machine].named[peer]?.contains(session) == true { return }
         self.fail(.committed, "\(machine) tells \(peer) that \(session) is \(words), which is not on disk")
     }

@@ -49,6 +49,7 @@ extension World {
     mutating func checkRest(of machine: Int, at now: Now, _ input: Input) {
         guard self.violation == nil, let core = self.machines[machine].core else { return }
         self.machines[machine].latestWall = max(self.machines[machine].latestWall, now.wall)
+        if case .committed(let commit, _) = input { self.machines[machine].disk.told(of: commit) }
         self.checkLimits(of: machine, core)
         switch input {
         case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .read, .call(_, .send), .stream,

@@ -96,7 +96,7 @@ extension World {
         guard let (commit, operations) = self.machines[machine].disk.pending.first else { return }
         self.machines[machine].disk.pending.removeFirst()
         if self.machines[machine].disk.modeEnd <= self.clock.now { self.machines[machine].disk.mode = nil }
-        let error = self.machines[machine].disk.commit(operations)
+        let error = self.machines[machine].disk.commit(operations, as: commit)
         if error == nil {
             for case .removeSession(let peer) in operations { self.machines[machine].mailbox.drop(receiptsOf: peer) }
             for operation in operations { self.machines[machine].shelf.apply(operation) }
