@@ -25,6 +25,19 @@ struct Disk: Sendable {
 
     func session(with peer: PeerID) -> StoredSession? { self.sessions.first { $0.members.dropFirst().contains(peer) } }
 
+    /// Peers whose sessions end with these, also where another one takes its place: what belongs to a session goes with it.
+    func sessionsLeft(by operations: [StoreOperation]) -> [PeerID] {
+        operations.compactMap { operation in
+            switch operation {
+            case .removeSession(let peer): return peer
+            case .putSession(let session):
+                guard let peer = session.members.last, let there = self.session(with: peer), there.id != session.id else { return nil }
+                return peer
+            case .putPeer, .removePeer, .putResource, .removeResource, .putTransfer, .removeTransfer, .putEndedTransfer: return nil
+            }
+        }
+    }
+
     /// All of them, or none and why.
     mutating func commit(_ operations: [StoreOperation], as commit: CommitID?) -> EarshotError? {
         let sessions = self.sessions.map(\.id)

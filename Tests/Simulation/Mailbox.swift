@@ -108,5 +108,8 @@ struct Mailbox: Sendable {
     }
 
     /// The session with a peer has ended: it is told nothing more.
-    mutating func drop(receiptsOf peer: PeerID) { self.receipts[peer] = nil }
+    mutating func endSession(with peer: PeerID) {
+        self.receipts[peer] = nil
+        self.refusing[peer] = nil
+    }
 }

@@ -86,10 +86,11 @@ struct Shelf {
         case .putTransfer(let stored): if self.rows[stored.id] != nil { self.going[stored.id] = stored }
         case .removeTransfer(let id): self.going.removeValue(forKey: id)
         case .putEndedTransfer(let end): self.ended.append(end)
-        case .removeSession(let peer): self.ended.removeAll { $0.peerID == peer }
-        case .putPeer, .removePeer, .putSession: break
+        case .putPeer, .removePeer, .putSession, .removeSession: break
         }
     }
+
+    mutating func endSession(with peer: PeerID) { self.ended.removeAll { $0.peerID == peer } }
 
     /// What a machine starts from. Whole content of which nothing was recorded counts as unfinished.
     mutating func load() -> [LoadedTransfer] {

@@ -96,9 +96,13 @@ extension World {
         guard let (commit, operations) = self.machines[machine].disk.pending.first else { return }
         self.machines[machine].disk.pending.removeFirst()
         if self.machines[machine].disk.modeEnd <= self.clock.now { self.machines[machine].disk.mode = nil }
+        let left = self.machines[machine].disk.sessionsLeft(by: operations)
         let error = self.machines[machine].disk.commit(operations, as: commit)
         if error == nil {
-            for case .removeSession(let peer) in operations { self.machines[machine].mailbox.drop(receiptsOf: peer) }
+            for peer in left {
+                self.machines[machine].mailbox.endSession(with: peer)
+                self.machines[machine].shelf.endSession(with: peer)
+            }
             for operation in operations { self.machines[machine].shelf.apply(operation) }
         }
         self.counts[error == nil ? .commits : .failedCommits] += 1
