@@ -235,9 +235,18 @@ extension World {
             }
         }
         self.run(until: self.clock.now + .seconds(20))
+        // What has come due in the last moment, such as the end of somebody's trust, is on its way to the disk.
+        for _ in 0..<10 where self.isWriting { self.run(until: self.clock.now + .milliseconds(100)) }
         self.checkEnd()
         for machine in 0..<self.schedule.honest { self.stop(machine) }
         self.run(until: self.clock.now + .seconds(10))
         if let machine = self.machines.first(where: { $0.core != nil }) { self.fail(.answers, "\(machine.index) does not stop") }
+    }
+
+    /// Whether a machine has something under way to its disk.
+    private var isWriting: Bool {
+        self.machines.contains { machine in
+            (machine.core?.undecidedCount ?? 0) > 0 || !machine.disk.pending.isEmpty || !machine.mailbox.pending.isEmpty
+        }
     }
 }
