@@ -35,6 +35,8 @@ package enum Command: Sendable, Hashable {
     case stream(StreamRequest)
     /// Something about resources.
     case resource(ResourceRequest)
+    /// Something about groups.
+    case group(GroupRequest)
 }
 
 /// What has become of a ``Command``.
@@ -48,5 +50,7 @@ package enum Answer: Sendable, Equatable {
     case stream(ByteStream)
     case resource(Resource)
     case resources([Resource])
+    case group(Group)
+    case invitations([Invitation])
     case failure(EarshotError)
 }

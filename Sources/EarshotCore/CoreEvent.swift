@@ -1,3 +1,5 @@
+package import EarshotWire
+
 /// What readers of events hear of peers and sessions.
 package enum CoreEvent: Sendable, Equatable {
     case peerFound(Peer)
@@ -20,4 +22,7 @@ package enum CoreEvent: Sendable, Equatable {
     case resourceOffered(Resource)
     case resourceProgress(Resource)
     case resourceFinished(Resource)
+    /// Made, joined, or changed in its name or its members; their states too.
+    case groupChanged(Group)
+    case groupLeft(GroupID, GroupEnd)
 }

@@ -1,4 +1,4 @@
-import EarshotWire
+package import EarshotWire
 
 /// The settings that decisions go by.
 package struct CoreSettings: Sendable, Hashable {
@@ -14,13 +14,20 @@ package struct CoreSettings: Sendable, Hashable {
     package var receipts: Bool
     /// The longest resource that is taken from a peer, in bytes; any where `nil`.
     package var maximumResourceSize: UInt64?
+    /// What is done about invitations to groups; `accept` is for those of trusted peers, and the others' wait for a person then.
+    package var groupInvitations: InvitationPolicy
+    /// What this machine is called: it joins groups by that name.
+    package var name: DisplayName?
     /// Whether received files are put into a directory, and do not stay in the spool.
     package var putsInPlace: Bool
 
     package init(
         policy: PolicyEngine.Settings, invitationTimeout: Duration, configuredPeers: [ConfiguredPeer],
-        outboxAge: Duration = .seconds(604_800), receipts: Bool = true, maximumResourceSize: UInt64? = nil, putsInPlace: Bool = false
+        outboxAge: Duration = .seconds(604_800), receipts: Bool = true, maximumResourceSize: UInt64? = nil, putsInPlace: Bool = false,
+        groupInvitations: InvitationPolicy = .ask, name: DisplayName? = nil
     ) {
+        self.groupInvitations = groupInvitations
+        self.name = name
         self.maximumResourceSize = maximumResourceSize
         self.putsInPlace = putsInPlace
         self.outboxAge = outboxAge

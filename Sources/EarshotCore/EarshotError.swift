@@ -17,6 +17,10 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
         case notFound = "not-found"
         case conflict
         case forbidden
+        // Groups
+        case unknownGroup = "unknown-group"
+        case ambiguousGroup = "ambiguous-group"
+        case notMember = "not-member"
         // Agreement
         case declined
         case busy

@@ -27,14 +27,14 @@ package enum Effect: Sendable, Equatable {
     /// Write unreliable messages on a control connection, at once.
     case sendUnreliable(LinkID, UnreliableMessages)
     /// Report `.flush` once what callers have asked for by now has come in, so that it goes out together.
-    case flushSoon(PeerID)
+    case flushSoon(Conversation)
     /// Change the outbox on disk, in one transaction, behind all changes that were asked for before; report it as kept.
     case keep(KeepID, [OutboxChange])
     /// Put messages of a control connection's peer into the inbox, in their order, and charge the peer for them until that is done; report
     /// them as delivered.
     case deliver(LinkID, [InboxMessage])
-    /// Read bodies of the outbox.
-    case loadBodies(PeerID, [MessageID])
+    /// Read bodies of the outbox, of messages of one conversation.
+    case loadBodies(Conversation, [MessageID])
     /// Read which of a peer's messages were read here, as far as it has not taken note.
     case loadReceipts(PeerID)
     /// For the mover of a stream, which moves its bytes outside the core.
@@ -43,6 +43,10 @@ package enum Effect: Sendable, Equatable {
     case transfer(ResourceID, TransferCommand)
     /// Write these behind all that was asked for before; what comes before the disk has time for it may be written together.
     case keepTransfers([TransferChange])
+    /// Sign each of these with this machine's key, and report them as signed.
+    case sign(SignatureID, [[UInt8]])
+    /// Check all signatures of each of these, and report for each whether they are valid.
+    case check(SignatureID, [[ProofCheck]])
     /// Put these into the directory of received files, which an earlier run could not, once what that has left there half made is gone; report
     /// each as placed.
     case placeLeft([Resource])
@@ -73,6 +77,13 @@ package enum StoreOperation: Sendable, Hashable {
     case putTransfer(StoredTransfer)
     case removeTransfer(ResourceID)
     case putEndedTransfer(EndedTransfer)
+    /// With its records; what was put of it before stays.
+    case putGroup(StoredGroup)
+    /// With all its records.
+    case removeGroup(GroupID)
+    /// Of a group that was put before.
+    case putGroupRecord(GroupRecord, of: GroupID)
+    case removeGroupRecord(GroupRecordHash, of: GroupID)
 }
 
 /// Whether a peer that has spoken TLS is let in without it.

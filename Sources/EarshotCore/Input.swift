@@ -18,13 +18,13 @@ package enum Input: Sendable, Equatable {
     /// What has become of messages for the inbox; those of one transaction together.
     case delivered([DeliveryReport])
     /// Bodies of messages of the outbox, of as many as are there.
-    case bodies(PeerID, [MessageID], Result<[LoadedBody], EarshotError>)
+    case bodies(Conversation, [MessageID], Result<[LoadedBody], EarshotError>)
     /// The messages of a peer that were read here and of which it has not taken note, by the disk; `nil` where that could not be read.
     case receipts(PeerID, [MessageID]?)
     /// Messages of a peer were read here, and that it is to hear that is on disk.
     case read([MessageID], of: PeerID)
-    /// What else was to be sent to a peer with the last message has come.
-    case flush(PeerID)
+    /// What else was to be sent in a conversation with the last message has come.
+    case flush(Conversation)
     /// A session with a peer is needed, or a connection for the one that there is.
     case need(PeerID, PeerNeed)
     /// Of a transfer that needs a data connection.
@@ -35,6 +35,10 @@ package enum Input: Sendable, Equatable {
     case callerGone(CallID)
     /// A report of a transfer's mover.
     case transfer(ResourceID, TransferReport)
+    /// The signatures that were asked for, in their order.
+    case signed(SignatureID, Result<[[UInt8]], EarshotError>)
+    /// Whether what was to be checked is valid, in its order.
+    case checked(SignatureID, [Bool])
     /// What was on disk of transfers when this run began, the oldest first.
     case transfers([LoadedTransfer], [EndedTransfer])
     /// This machine's peer is about to end: no stream begins any more, and those that there are end; so do transfers whose callers bring their

@@ -18,6 +18,7 @@ extension NodeCore {
         case .endVerification(let name, let mismatch): self.endVerification(name, mismatch: mismatch, call)
         case .stream(let request): self.take(request, call)
         case .resource(let request): self.take(request, call)
+        case .group(let request): self.take(request, call)
         }
     }
 
@@ -45,6 +46,7 @@ extension NodeCore {
     /// Nothing is decided any more: calls that wait for an invitation hear how it stands.
     mutating func dismissCallers() {
         self.dismissSenders()
+        for call in self.groups.signatures.dismiss() + self.groups.all.flatMap(\.joiners) { self.answer(call, .failure(.stopping)) }
         for (call, invitation) in self.invitations.dismissWaiters() { self.answer(call, .invitation(invitation)) }
     }
 
@@ -118,8 +120,8 @@ extension NodeCore {
     // MARK: Beginning
 
     /// Takes up what was kept, before anything else.
-    package mutating func load(_ kept: [StoredPeer], _ sessions: [StoredSession]) {
-        for peer in kept {
+    package mutating func load(_ peers: [StoredPeer], _ sessions: [StoredSession], _ groups: [StoredGroup] = []) {
+        for peer in peers {
             self.records[peer.id] = PeerRecord(peer)
             if peer.isTLSPinned { self.pins.apply(.keep, to: peer.id) }
         }
@@ -130,11 +132,17 @@ extension NodeCore {
                 self.records[member]?.presence.announce()
             }
         }
+        for group in groups {
+            guard let records = GroupRecords(group) else { continue }
+            self.groups.load(HeldGroup(records: records, stage: group.isOver ? .over : .joined))
+            if !group.isOver { self.loadTies(records) }
+        }
         for record in self.records.values where record.standing.stored != nil { _ = self.names.add(record.id, named: record.name) }
     }
 
     mutating func start() {
         self.useConfiguredPeers(self.settings.configuredPeers)
+        for group in self.groups.all where group.isJoined { self.resumeGroup(group.id) }
         for id in self.records.keys {
             self.expireTrust(id)
             self.ensureConnection(id)

@@ -28,8 +28,9 @@ extension NodeCore {
         package var configured = 0
         package var deadlines = 0
         package var dataPaths = 0
-        /// Peers to or from whom there were messages.
+        /// Conversations in which there were messages, of how many.
         package var outboxes = 0
+        package var conversations = 0
         /// Calls that wait for what becomes of messages.
         package var sending = 0
         /// Changes of the outbox that are said to be under way.
@@ -80,6 +81,7 @@ extension NodeCore {
         figures.transferCommits = self.transfers.commitCount
         figures.chargedTransfers = self.transfers.ids(.open).count { self.transfers[$0]?.hold != nil }
         for record in self.records.values {
+            figures.conversations += 1 + record.groups.shared.count
             figures.sightings += record.presence.sightings.count
             figures.mostSightings = max(figures.mostSightings, record.presence.sightings.count)
             figures.waitingStreams = max(figures.waitingStreams, self.streams.count(of: record.id, .waiting))
@@ -94,14 +96,17 @@ extension NodeCore {
         }
         for invitation in self.invitations.list(all: true) {
             if invitation.state != .pending { figures.decidedInvitations += 1 }
-            if self.invitations[invitation.id]?.isDeciding == true { figures.decidingInvitations += 1 }
+            // One to a group waits for its inviter's word, and not for the disk.
+            if invitation.group == nil, self.invitations[invitation.id]?.isDeciding == true { figures.decidingInvitations += 1 }
         }
         return figures
     }
 
     /// Messages that wait or have been sent, but for unreliable ones.
     package var outgoingMessages: [OutgoingMessage] { self.outgoing.all }
-    package func outbox(of peer: PeerID) -> Outbox? { self.traffic[peer]?.outbox }
+    package func outbox(of peer: PeerID) -> Outbox? { self.traffic[Conversation(with: peer)]?.outbox }
+    package func outbox(in conversation: Conversation) -> Outbox? { self.traffic[conversation]?.outbox }
+    package func isAttached(_ conversation: Conversation) -> Bool { self.carrier(of: conversation) != nil }
     package var queueUsage: QueueUsage { self.outgoing.queue }
     /// Receipts of which senders have taken note, and that are not on their way to the disk; and those of which they have not.
     package var gatheringNotes: Int { self.notes.count }
@@ -125,6 +130,9 @@ extension NodeCore {
         self.transfers.ids(.open).contains { self.transfers[$0]?.caller == call }
     }
 
+    /// Whether a call waits to be let into a group.
+    package func isAwaitingGroup(_ call: CallID) -> Bool { self.groups.all.contains { $0.joiners.contains(call) } }
+
     /// Data connections, and attempts at them.
     package var dataPathCount: Int { self.dataPaths.count }
 
@@ -132,13 +140,29 @@ extension NodeCore {
     package var keptPeers: [StoredPeer] { self.records.values.compactMap(\.standing.stored) }
     package var keptSessions: [StoredSession] { self.records.values.compactMap(\.session.session) }
 
+    /// What memory has of a group that is kept, and who is in it by that.
+    package struct KeptGroup: Sendable {
+        package let stored: StoredGroup
+        package let members: [PeerID]
+    }
+
+    package var keptGroups: [KeptGroup] { self.groups.all.filter { $0.invitation == nil }.map(self.kept) }
+
+    /// One that this machine is in.
+    package func keptGroup(_ id: GroupID) -> KeptGroup? { self.groups[id].flatMap { $0.isJoined ? self.kept($0) : nil } }
+
+    private func kept(_ held: HeldGroup) -> KeptGroup {
+        KeptGroup(stored: held.stored(held.records.all), members: held.records.membership.members.map(\.peer))
+    }
+
     /// Whether nobody who asks would be told anything else by the other: of peers, sessions, streams, invitations, comparisons
     /// and what is kept.
     package func showsSame(as other: NodeCore) -> Bool {
         let (own, others) = (self.peers, other.peers)
         guard own.count == others.count, zip(own, others).allSatisfy({ $0.id == $1.id && $0.showsSame(as: $1) }) else { return false }
         return self.sessions == other.sessions && self.invitations(all: true) == other.invitations(all: true)
-            && self.allStreams == other.allStreams && self.keptPeers == other.keptPeers && self.keptSessions == other.keptSessions
+            && self.allStreams == other.allStreams && self.groupList == other.groupList && self.keptPeers == other.keptPeers
+            && self.keptSessions == other.keptSessions
             && own.allSatisfy { self.verification(of: $0.id) == other.verification(of: $0.id) }
     }
 }

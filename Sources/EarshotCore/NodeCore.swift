@@ -11,6 +11,8 @@ import OrderedCollections
 package struct NodeCore: Sendable {
     /// Which peer this machine is.
     package let id: PeerID
+    /// The key that it proves itself by, where it has one to sign with.
+    let key: OwnKey?
     var settings: CoreSettings
 
     // Peers
@@ -35,6 +37,7 @@ package struct NodeCore: Sendable {
 
     // Agreement
     var invitations = InvitationTable()
+    var groups = GroupTable()
     /// What strangers wait for a person here to decide.
     var strangers = Strangers()
     var decisions = DecisionQueue()
@@ -48,8 +51,8 @@ package struct NodeCore: Sendable {
 
     // Messages
     var outgoing = OutgoingMessages()
-    /// What is remembered of the messages to and from each peer.
-    var traffic: OrderedDictionary<PeerID, MessageTraffic> = [:]
+    /// What is remembered of the messages of each conversation.
+    var traffic: OrderedDictionary<Conversation, MessageTraffic> = [:]
     var batches = SendingBatches()
     var messageIDs = MessageIDSource()
     /// The sequence number of the last message that was sent to any peer.
@@ -112,22 +115,31 @@ package struct NodeCore: Sendable {
         /// The first message to be given up is looked at.
         case messages
         /// What a peer has refused is tried again.
-        case outboxRetry(PeerID)
+        case outboxRetry(Conversation)
         /// Which of a peer's messages were read in earlier runs, is asked again.
         case receipts(PeerID)
         /// Notes of receipts are written together.
         case notes
         /// What has become of queued messages, and could not be written, is written again.
         case unsettled
+        /// A group has not changed for a while.
+        case groupQuiet(GroupID)
+        /// What could not be written of a group is written again.
+        case keepGroup(GroupID)
+        /// Changes of members' states are published together.
+        case groupNews
+        /// More records of a peer may be checked.
+        case groupRecords(PeerID)
         /// Trusted peers are invited for what waits for them.
         case queueInvitations
     }
 
     /// `random` makes what no other may guess: the system's generator, where nothing is simulated. `discovery` says whether there is any.
     package init(
-        id: PeerID, settings: CoreSettings, hasDiscovery: Bool, random: any RandomNumberGenerator & Sendable
+        id: PeerID, key: OwnKey? = nil, settings: CoreSettings, hasDiscovery: Bool, random: any RandomNumberGenerator & Sendable
     ) {
         self.id = id
+        self.key = key
         self.settings = settings
         self.discoveryStatus = DiscoveryStatus(backend: .none, state: hasDiscovery ? .starting : .off)
         self.random = random
@@ -168,8 +180,8 @@ package struct NodeCore: Sendable {
         case .configuredDial(let peer, let event): self.configuredDialReported(peer, event)
         case .committed(let commit, let error): self.committed(commit, error)
         case .outbox(let rows): self.loadOutbox(rows)
-        case .flush(let peer): self.flushOutbox(peer)
-        case .bodies(let peer, let ids, let bodies): self.bodiesLoaded(ids, for: peer, bodies)
+        case .flush(let conversation): self.flushOutbox(conversation)
+        case .bodies(let conversation, let ids, let bodies): self.bodiesLoaded(ids, for: conversation, bodies)
         case .kept(let ids, let error): self.kept(ids, error)
         case .delivered(let reports): self.delivered(reports)
         case .receipts(let peer, let ids): self.receiptsLoaded(ids, of: peer)
@@ -179,6 +191,8 @@ package struct NodeCore: Sendable {
         case .stream(let stream, let report): self.streamReported(stream, report)
         case .callerGone(let call): self.callerGone(call)
         case .transfer(let resource, let report): self.transferReported(resource, report)
+        case .signed(let id, let signatures): self.signed(id, signatures)
+        case .checked(let id, let areValid): self.checked(id, areValid)
         case .transfers(let loaded, let ended): self.loadTransfers(loaded, ended)
         case .streamsOver: self.endAllStreams()
         case .settings(let settings): self.use(settings)
@@ -211,10 +225,14 @@ package struct NodeCore: Sendable {
         case .trust(let peer): self.expireTrust(peer)
         case .keep(let peer): self.keepPeer(peer, andSession: true)
         case .messages: self.expireMessages()
-        case .outboxRetry(let peer): self.retryOutbox(peer)
-        case .receipts(let peer): if self.records[peer]?.isAttached == true { self.sendReceipts(to: peer) }
+        case .outboxRetry(let conversation): self.retryOutbox(conversation)
+        case .receipts(let peer): if self.isTalking(with: peer) { self.sendReceipts(to: peer) }
         case .notes: self.keepNotes()
         case .unsettled: self.settleAgain()
+        case .groupQuiet(let group): self.groupIsQuiet(group)
+        case .keepGroup(let group): self.keepGroup(group)
+        case .groupNews: self.publishGroupNews()
+        case .groupRecords(let peer): self.checkRecords(of: peer)
         case .queueInvitations: self.offerReach()
         }
     }

@@ -56,7 +56,9 @@ extension WireErrorCode {
             case .versionUnsupported: .versionUnsupported
             case .serviceMismatch: .serviceMismatch
             case .protocolViolation, .invalidParameter: .protocolViolation
-            case .unavailable, .storage, .unknownPeer, .ambiguousPeer, .notFound, .invalidSource: .unavailable
+            case .unavailable, .storage, .unknownPeer, .ambiguousPeer, .unknownGroup, .ambiguousGroup, .notMember, .notFound,
+                .invalidSource:
+                .unavailable
             }
     }
 }

@@ -39,17 +39,22 @@ package struct ConnectionStateMachine: Sendable {
 
     private var state: State = .open
     private var pings: [UInt64] = []
-    private var lastSequence: UInt64?
+    private var order = MessageOrder()
     private var invitations: InvitationTable
+    private var groupInvitations = GroupInvitationTable()
     private var transfers = TransferTable()
     private var streams = StreamTable()
     /// Whether both hellos say that streams may move to data connections.
     private let reroutesStreams: Bool
+    /// Whether both hellos say that groups are known.
+    private let knowsGroups: Bool
 
-    /// A machine for one connection. `reroutesStreams`: whether both hellos carry ``HelloExtension/streamReroute``.
-    package init(localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true) {
+    /// A machine for one connection. `reroutesStreams`: whether both hellos carry ``HelloExtension/streamReroute``; `knowsGroups`: whether both
+    /// carry ``HelloExtension/groups``.
+    package init(localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true, knowsGroups: Bool = true) {
         self.invitations = InvitationTable(isLower: localID < peerID)
         self.reroutesStreams = reroutesStreams
+        self.knowsGroups = knowsGroups
     }
 
     /// How many transfers of each direction are open.
@@ -101,6 +106,9 @@ package struct ConnectionStateMachine: Sendable {
         case .sessionEnd(let session):
             self.end(session)
             return .deliver
+        case .group(let group):
+            guard self.knowsGroups else { return .violation(.outOfOrder(frame.type, why: "the two hellos do not both know groups")) }
+            return self.groupInvitations.received(group)
         case .message(let message): return self.received(message)
         case .resourceOffer(let offer): return self.transfers.received(offer)
         case .resourceAccept(let accept): return self.transfers.received(accept)
@@ -139,13 +147,13 @@ package struct ConnectionStateMachine: Sendable {
         switch message.mode {
         case .unreliable: return .deliver
         case .resumed:
-            self.lastSequence = message.sequence
+            self.order.note(message.sequence, in: message.session)
             return .deliver
         case .reliable:
-            if let lastSequence, message.sequence <= lastSequence {
+            if let last = self.order.last(in: message.session), message.sequence <= last {
                 return .violation(.outOfOrder(.message, why: "the sequence of reliable messages only rises"))
             }
-            self.lastSequence = message.sequence
+            self.order.note(message.sequence, in: message.session)
             return .deliver
         }
     }
@@ -194,6 +202,7 @@ package struct ConnectionStateMachine: Sendable {
         case .sessionEnd(let session):
             self.end(session)
             return .send
+        case .group(let group): return self.knowsGroups ? self.groupInvitations.sent(group) : .drop
         case .resourceOffer(let offer): return self.transfers.sent(offer)
         case .resourceAccept(let accept): return self.transfers.sent(accept)
         case .resourceRefuse(let refuse): return self.transfers.sent(refuse: refuse.id)

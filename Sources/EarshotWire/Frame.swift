@@ -28,6 +28,9 @@ package enum Frame: Sendable, Hashable {
     /// The session does not exist (any more) on this side.
     case sessionEnd(SessionID)
 
+    // Groups
+    case group(GroupFrame)
+
     // Messages
     case message(MessageFrame)
     case messageReceipts([MessageReceipt])
@@ -106,6 +109,8 @@ package struct HelloExtension: Sendable, Hashable {
     package static let dataConnection = HelloExtension(type: 1, data: [])
     /// In either side's hello: it knows the frames by which a stream moves to a data connection. Its data is empty, and ignored.
     package static let streamReroute = HelloExtension(type: 2, data: [])
+    /// In either side's hello: it knows the frames of groups. Its data is empty, and ignored.
+    package static let groups = HelloExtension(type: 3, data: [])
 }
 
 /// How a proof is signed, by TLS's numbers (RFC 8446 section 4.2.3).

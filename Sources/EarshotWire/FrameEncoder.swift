@@ -55,6 +55,7 @@ package enum FrameEncoder {
             writer.identifier(invite.id)
             try writer.integer("timeout", invite.timeoutMilliseconds, in: 1...WireLimits.invitationTimeoutMilliseconds)
             try writer.bytes("context", invite.context, in: 0...WireLimits.invitationContext)
+        case .group(let frame): try frame.write(into: &writer)
         case .inviteAnswer(let answer): self.inviteAnswer(answer, into: &writer)
         case .inviteWithdraw(let withdraw):
             writer.identifier(withdraw.id)

@@ -13,6 +13,12 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
     case inviteWithdraw = 0x22
     case sessionResume = 0x28
     case sessionEnd = 0x29
+    case groupInvite = 0x2A
+    case groupAnswer = 0x2B
+    case groupRecord = 0x2C
+    case groupWithdraw = 0x2D
+    case groupNames = 0x2E
+    case groupIndex = 0x2F
     case message = 0x30
     case messageReceipts = 0x31
     case resourceOffer = 0x40
@@ -60,6 +66,13 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .inviteWithdraw: identifier + 1
         case .sessionResume, .sessionEnd, .resourceDone, .streamDone: identifier
         case .message: 2 * identifier + 1 + 8 + 8 + 1 + WireLimits.contentType + 4 + WireLimits.messageBody
+        case .groupInvite:
+            identifier + 4 + WireLimits.groupCharter + WireLimits.groupTerms + 1 + 4 + 4 + 2 + WireLimits.invitationContext
+        case .groupAnswer: identifier + 1 + WireLimits.groupSeat
+        case .groupWithdraw: identifier + 1
+        case .groupRecord: identifier + WireLimits.groupRecord
+        case .groupNames: 1 + WireLimits.groupsPerFrame * 2 * identifier
+        case .groupIndex: identifier + 2 + WireLimits.groupIndex * identifier
         case .messageReceipts: 2 + WireLimits.receiptsPerFrame * (identifier + 1)
         case .resourceOffer: 2 * identifier + 1 + 8 + 2 + WireLimits.resourceName
         case .resourceAccept: identifier + 8 + 8
@@ -96,6 +109,7 @@ extension Frame {
         case .sessionResume: .sessionResume
         case .sessionEnd: .sessionEnd
         case .message: .message
+        case .group(let frame): frame.type
         case .messageReceipts: .messageReceipts
         case .resourceOffer: .resourceOffer
         case .resourceAccept: .resourceAccept

@@ -5,7 +5,7 @@ struct PayloadWriter {
     private let type: FrameType
     private(set) var buffer: ByteBuffer
 
-    init(_ type: FrameType, into buffer: ByteBuffer) {
+    init(_ type: FrameType, into buffer: ByteBuffer = ByteBuffer()) {
         self.type = type
         self.buffer = buffer
     }

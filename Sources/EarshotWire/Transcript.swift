@@ -28,14 +28,9 @@ package struct Transcript: Sendable, Hashable {
 
     /// T over the two hellos' payloads, without frame headers, and the transport's name.
     package init(initiatorHello: [UInt8], responderHello: [UInt8], transport: TransportKind) {
-        var digest = SHA256()
-        for part in [Array(Self.label.utf8), initiatorHello, responderHello, Array(transport.rawValue.utf8)] {
-            // Both hellos were held to `WireLimits.helloPayload`, so that the length always fits.
-            let length = UInt32(clamping: part.count)
-            digest.update(data: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: length >> $0) })
-            digest.update(data: part)
-        }
-        self.hash = Array(digest.finalize())
+        // Both hellos were held to `WireLimits.helloPayload`, so that the lengths always fit.
+        self.hash = Array(
+            SHA256.ofParts([Array(Self.label.utf8), initiatorHello, responderHello, Array(transport.rawValue.utf8)]))
     }
 
     /// What the side of the given role signs.

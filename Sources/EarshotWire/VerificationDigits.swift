@@ -12,25 +12,14 @@ package enum VerificationDigits {
 
     /// What the side that begins sends before its nonce.
     package static func commitment(to nonce: [UInt8], _ transcript: Transcript) -> [UInt8] {
-        Self.digest([Array(Self.commitmentLabel.utf8), transcript.hash, nonce])
+        Array(SHA256.ofParts([Array(Self.commitmentLabel.utf8), transcript.hash, nonce]))
     }
 
     /// The digits: the first eight bytes of the hash as a number, modulo a million, with leading zeros.
     package static func digits(_ transcript: Transcript, beginner: [UInt8], answerer: [UInt8]) -> String {
-        let hash = Self.digest([Array(Self.digitsLabel.utf8), transcript.hash, beginner, answerer])
+        let hash = SHA256.ofParts([Array(Self.digitsLabel.utf8), transcript.hash, beginner, answerer])
         let number = hash.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % 1_000_000
         let text = String(number)
         return String(repeating: "0", count: Self.count - text.utf8.count) + text
-    }
-
-    /// SHA-256 over the parts, each preceded by its length as u32.
-    private static func digest(_ parts: [[UInt8]]) -> [UInt8] {
-        var digest = SHA256()
-        for part in parts {
-            let length = UInt32(clamping: part.count)
-            digest.update(data: [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: length >> $0) })
-            digest.update(data: part)
-        }
-        return Array(digest.finalize())
     }
 }

@@ -1,3 +1,5 @@
+internal import Crypto
+
 /// A random 128-bit identifier of one kind of thing; the kinds do not mix.
 ///
 /// Written as a UUID is (RFC 9562 section 4), in lower case; read with or without hyphens, in either case.
@@ -14,6 +16,26 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
     public init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
+    }
+
+    /// An identifier from its 16 bytes in network order; `nil` where they are more or fewer.
+    package init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == Self.byteCount else { return nil }
+        var halves: (high: UInt64, low: UInt64) = (0, 0)
+        for byte in bytes { halves = (halves.high << 8 | halves.low >> 56, halves.low << 8 | UInt64(byte)) }
+        self.init(high: halves.high, low: halves.low)
+    }
+
+    /// The first 16 bytes of a digest.
+    init(startOf digest: SHA256Digest) {
+        var halves: (high: UInt64, low: UInt64) = (0, 0)
+        for byte in digest.prefix(Self.byteCount) { halves = (halves.high << 8 | halves.low >> 56, halves.low << 8 | UInt64(byte)) }
+        self.init(high: halves.high, low: halves.low)
+    }
+
+    /// The 16 bytes in network order.
+    package var bytes: [UInt8] {
+        [self.high, self.low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
     }
 
     /// A fresh identifier from the given source of randomness.

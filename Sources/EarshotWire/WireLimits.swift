@@ -54,6 +54,16 @@ package enum WireLimits {
     package static let digest = 64
     /// The digest of a resource's beginning, XXH3-128, in bytes.
     package static let prefixDigest = 16
+    /// What makes a group's charter its own, in bytes.
+    package static let groupNonce = 16
+    /// The most members of a group.
+    package static let groupMembers: UInt8 = 64
+    /// The most groups that one frame names: a peer is in no more.
+    package static let groupsPerFrame = 64
+    /// The most records of each kind that a side holds of a group.
+    package static let groupRecords = 256
+    /// The most hashes in one index: seats, leaves, removals, and the terms.
+    package static let groupIndex = 3 * groupRecords + 1
     /// The longest explanation in words, in bytes.
     package static let explanation = 512
     /// The largest resource, in bytes: offsets stay representable as a file offset.

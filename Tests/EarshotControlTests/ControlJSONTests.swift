@@ -72,6 +72,7 @@ struct ControlJSONTests {
         #expect(
             Set(try self.object(Self.invitation).keys) == [
                 "id", "direction", "peer_id", "peer_name", "context", "state", "error", "created_at", "expires_at", "session_id",
+                "group",
             ])
         #expect(
             Set(try self.object(Self.resource).keys) == [
@@ -81,6 +82,7 @@ struct ControlJSONTests {
         #expect(
             Set(try self.object(Self.message([65], "text/plain")).keys) == [
                 "id", "direction", "from", "body", "content_type", "size", "mode", "sent_at", "received_at", "state",
+                "group",
             ])
         #expect(Set(try self.object(ControlAPI.MessageReceipt(messageID: "m", recipients: [])).keys) == ["message_id", "recipients"])
     }
@@ -88,6 +90,7 @@ struct ControlJSONTests {
     @Test func whatTheDesignWritesAsNullIsNullAndTheRestIsAbsent() throws {
         #expect(try self.object(Self.peer)["protection"] is NSNull)
         #expect(try self.object(Self.resource)["digest"] is NSNull)
+        #expect(try self.object(Self.message([65], "text/plain"))["group"] is NSNull)
         #expect(try self.object(Self.resource)["path"] == nil)
     }
 

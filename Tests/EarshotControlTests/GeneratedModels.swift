@@ -136,7 +136,27 @@ struct GeneratedModels {
         .init(
             id: self.id(), direction: self.word(ControlAPI.Direction.self), peerID: self.peerID(), peerName: self.text(),
             context: Base64Bytes(self.bytes()), state: self.word(ControlAPI.Invitation.State.self), error: self.optional { $0.failure() },
-            createdAt: self.time(), expiresAt: self.time(), sessionID: self.optional { $0.id() })
+            createdAt: self.time(), expiresAt: self.time(), sessionID: self.optional { $0.id() },
+            group: self.optional { $0.groupLabel(isInvitation: true) })
+    }
+
+    mutating func group() -> ControlAPI.Group {
+        .init(
+            id: self.id(), name: self.text(), creator: self.peerID(), closed: self.flag(), unprotected: self.flag(),
+            state: self.word(ControlAPI.Group.State.self), role: self.word(ControlAPI.Group.Role.self),
+            members: self.list { $0.groupMember() }, createdAt: self.time())
+    }
+
+    mutating func groupMember() -> ControlAPI.GroupMember {
+        .init(
+            peerID: self.peerID(), name: self.text(), state: self.word(ControlAPI.GroupMember.State.self),
+            error: self.optional { $0.failure() }, joinedAt: self.time(), invitedBy: self.peerID())
+    }
+
+    mutating func groupLabel(isInvitation: Bool = false) -> ControlAPI.GroupLabel {
+        .init(
+            id: self.id(), name: self.text(), creator: isInvitation ? self.peerID() : nil,
+            members: isInvitation ? Int(self.number(below: 65)) : nil)
     }
 
     mutating func session() -> ControlAPI.Session {
@@ -156,7 +176,8 @@ struct GeneratedModels {
             to: self.optional { $0.list(1...3) { $0.peerID() } }, body: isText ? Array(self.text().utf8) : self.bytes(),
             contentType: isText ? self.element(["text/plain", "TEXT/html; charset=utf-8"]) : "application/x",
             mode: self.word(ControlAPI.Message.Mode.self), sentAt: self.time(), receivedAt: self.optional { $0.time() },
-            state: self.word(ControlAPI.Message.State.self), recipients: self.optional { $0.list(1...3) { $0.recipient() } })
+            state: self.word(ControlAPI.Message.State.self), recipients: self.optional { $0.list(1...3) { $0.recipient() } },
+            group: self.optional { $0.groupLabel() })
     }
 
     mutating func recipient() -> ControlAPI.Recipient {
@@ -187,10 +208,18 @@ struct GeneratedModels {
             openedAt: self.time(), closedAt: self.optional { $0.time() }, error: self.optional { $0.failure() })
     }
 
+    private mutating func recipients() -> ControlAPI.MessageRequest.Recipients {
+        switch self.number(below: 3) {
+        case 0: .all
+        case 1: .group(self.text())
+        default: .peers(self.list(1...3) { $0.text() })
+        }
+    }
+
     mutating func messageRequest() -> ControlAPI.MessageRequest {
         let isText = self.flag()
         return .init(
-            to: self.flag() ? .all : .peers(self.list(1...3) { $0.text() }), body: isText ? Array(self.text().utf8) : self.bytes(),
+            to: self.recipients(), body: isText ? Array(self.text().utf8) : self.bytes(),
             contentType: isText ? "text/plain" : "application/x", mode: self.element([.reliable, .unreliable]),
             messageID: self.optional { $0.id() }, queue: self.optional { $0.flag() },
             timeoutSeconds: self.optional { Double(1 + $0.number(below: 86_400)) })
@@ -204,13 +233,14 @@ struct GeneratedModels {
             verification: ControlAPI.Verification? = nil, session: ControlAPI.Session? = nil,
             ended: Bool? = nil, message: ControlAPI.Message? = nil, messageID: String? = nil, recipient: ControlAPI.Recipient? = nil,
             resource: ControlAPI.Resource? = nil, stream: ControlAPI.Stream? = nil, discovery: ControlAPI.Discovery? = nil,
-            changed: [String]? = nil, needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
+            group: ControlAPI.Group? = nil, groupID: String? = nil, reason: String? = nil, changed: [String]? = nil,
+            needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
         ) -> ControlAPI.Event {
             .init(
                 epoch: start.epoch, seq: start.seq, time: start.time, type: .known(kind), peer: peer, invitation: invitation,
                 peerID: peerID, verification: verification, session: session, ended: ended, message: message, messageID: messageID,
-                recipient: recipient, resource: resource, stream: stream, discovery: discovery, changed: changed,
-                needsRestart: needsRestart, from: from, to: to)
+                recipient: recipient, resource: resource, stream: stream, discovery: discovery, group: group, groupID: groupID,
+                reason: reason, changed: changed, needsRestart: needsRestart, from: from, to: to)
         }
         switch kind {
         case .peerFound, .peerChanged, .peerLost: return event(peer: self.peer())
@@ -224,6 +254,8 @@ struct GeneratedModels {
         case .resourceOffered, .resourceProgress, .resourceFinished: return event(resource: self.resource())
         case .streamOpened, .streamClosed: return event(stream: self.stream())
         case .discoveryChanged: return event(discovery: self.discovery())
+        case .groupChanged: return event(group: self.group())
+        case .groupLeft: return event(groupID: self.id(), reason: self.element(["left", "removed", "dissolved"]))
         case .settingsReloaded: return event(changed: self.list { $0.text() }, needsRestart: self.list { $0.text() })
         case .gap: return event(from: 1 + self.number(below: 1 << 62), to: 1 + self.number(below: 1 << 62))
         }

@@ -35,8 +35,26 @@ struct MessageRequestReaderTests {
             #"{"to":["bob"],"body_base64":"AP8="}"#, #"{"to":["bob"],"body":"x","body_base64":"AP8="}"#,
             #"{"to":["bob"],"body":"x","new":{"a":[1]}}"#, #"{"to":["bob"],"body":"x","content_type":"","message_id":""}"#,
             #"{"to":["bob"],"body":"x","content_type":"text/html","message_id":"nonsense"}"#, #"{"to":[1],"body":"x"}"#,
-            #"{"to":["b\"ob"],"body":"x"}"#, #"{"to":["bob"],"body":"x"} {"#,
+            #"{"to":["b\"ob"],"body":"x"}"#, #"{"to":["bob"],"body":"x"} {"#, #"{"group":"team","body":"x"}"#,
+            #"{"body":"x","queue":true,"group":"a\"b"}"#, #"{"group":"","body":"x"}"#, #"{"group":"te\u0061m","body":"x"}"#,
+            #"{"group":"team","to":["bob"],"body":"x"}"#, #"{"to":"all","group":"team","body":"x"}"#, #"{"group":["team"],"body":"x"}"#,
+            #"{"group":"a","group":"b","body":"x"}"#, #"{"group":null,"to":["bob"],"body":"x"}"#,
+            #"{"group":"team","to":null,"body":"x"}"#, #"{"group":null,"body":"x"}"#, #"{"group":"team"}"#,
         ])
+    }
+
+    /// One of the two says whom a message is for; null is neither.
+    @Test func aMessageIsForPeersOrForAGroup() throws {
+        var reader = MessageRequestReader()
+        func to(_ members: String) throws -> ControlAPI.MessageRequest.Recipients {
+            try reader.read(ByteBuffer(string: #"{\#(members),"body":"x"}"#)).to
+        }
+        #expect(try to(#""group":"team""#) == .group("team"))
+        #expect(try to(#""group":"team","to":null"#) == .group("team"))
+        #expect(try to(#""group":null,"to":["bob"]"#) == .peers(["bob"]))
+        for both in [#""group":"team","to":["bob"]"#, #""to":"all","group":"team""#, #""group":null"#] {
+            #expect(throws: ControlJSONError.self, "\(both)") { try to(both) }
+        }
     }
 
     @Test func brokenUTF8IsRefused() {

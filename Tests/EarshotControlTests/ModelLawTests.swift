@@ -46,6 +46,18 @@ import Testing
             return ControlAPI.InvitationResponse(decision: decision, always: $0.optional { $0.flag() && decision == .accept })
         },
         Model("Session") { $0.session() }, Model("SessionList") { ControlAPI.SessionList(sessions: $0.list { $0.session() }) },
+        Model("Group") { $0.group() }, Model("GroupList") { ControlAPI.GroupList(groups: $0.list { $0.group() }) },
+        Model("GroupMember") { $0.groupMember() }, Model("GroupLabel") { $0.groupLabel(isInvitation: $0.flag()) },
+        Model("GroupRequest") {
+            ControlAPI.GroupRequest(
+                name: $0.element(["team", "née ☎️"]), closed: $0.optional { $0.flag() }, unprotected: $0.optional { $0.flag() })
+        },
+        Model("GroupChange") { ControlAPI.GroupChange(name: $0.element(["team", "née ☎️"])) },
+        Model("GroupInvitationRequest") {
+            ControlAPI.GroupInvitationRequest(
+                peers: $0.list(1...3) { $0.text() }, context: $0.optional { Base64Bytes($0.bytes()) },
+                timeoutSeconds: $0.optional { Double($0.count()) })
+        },
         Model("Member") { $0.session().members.first ?? .init(peerID: $0.peerID(), name: "x", state: .known(.connected)) },
         Model("Message") { $0.message() }, Model("Sender") { $0.message().sender },
         Model("MessageList") { ControlAPI.MessageList(messages: $0.list { $0.message() }, next: $0.optional { "\($0.count())" }) },
@@ -187,7 +199,9 @@ struct ModelLaw<Value: Codable & Hashable> {
 
     /// What a client does without although the daemon always writes it.
     private func mayBeAbsent(_ place: APIDocument.Place, _ key: String) -> Bool {
-        if place.schema["properties"]?[key]?["type"]?.elements.contains(.string("null")) == true { return true }
+        let property = place.schema["properties"]?[key]
+        if property?["type"]?.elements.contains(.string("null")) == true { return true }
+        if property?["oneOf"]?.elements.contains(where: { $0["type"] == .string("null") }) == true { return true }
         switch self.name {
         case "Problem": return ["type", "detail"].contains(key)
         // Which of the parts are there depends on the type, and a client meets types that it does not know.

@@ -33,6 +33,7 @@ struct CoreBench {
     /// What the next transaction comes to.
     var diskError: EarshotError?
     private(set) var peersOnDisk: OrderedDictionary<PeerID, StoredPeer> = [:]
+    private(set) var groupsOnDisk: OrderedDictionary<GroupID, StoredGroup> = [:]
     private(set) var sessionsOnDisk: OrderedDictionary<PeerID, StoredSession> = [:]
     /// What waits there for peers, and the messages of peers.
     private(set) var outboxOnDisk: OrderedDictionary<MessageID, QueuedMessage> = [:]
@@ -46,13 +47,19 @@ struct CoreBench {
     /// What becomes of the next messages for the inbox.
     var refusal: DeliveryOutcome.Refusal?
     private var heldWork: [Work] = []
+    /// Whether signing and checking take their time.
+    var areSignaturesHeld = false
+    private var later: [Input] = []
+    private var depth = 0
+    /// How many records were checked.
+    private(set) var checks = 0
     private var heldCommits: [(id: CommitID, operations: [StoreOperation])] = []
 
     private var links: UInt64 = 0
     private var calls: UInt64 = 0
 
-    init(_ id: PeerID = peerID(100), seed: UInt64 = 1, change: (inout CoreSettings) -> Void = { _ in }) {
-        self.core = .bench(id, seed: seed, change: change)
+    init(_ id: PeerID = peerID(100), key: OwnKey? = nil, seed: UInt64 = 1, change: (inout CoreSettings) -> Void = { _ in }) {
+        self.core = .bench(id, key: key, seed: seed, change: change)
         self.handle(.start)
     }
 
@@ -65,7 +72,11 @@ struct CoreBench {
         var effects: [Effect] = []
         self.core.handle(input, at: self.now, into: &effects)
         self.effects += effects
+        self.depth += 1
         for effect in effects { self.carryOut(effect) }
+        self.depth -= 1
+        // What takes a while elsewhere, and comes back once all else is done.
+        while self.depth == 0, !self.areSignaturesHeld, !self.later.isEmpty { self.handle(self.later.removeFirst()) }
         return effects
     }
 
@@ -78,6 +89,12 @@ struct CoreBench {
             let addresses = plan.addresses { _ in true }
             self.handle(.dial(peer, addresses.isEmpty ? .nowhere : .began(addresses)))
         case .dialConfigured, .pin, .dataPath, .stream, .placeLeft: break
+        case .sign(let id, let inputs):
+            let key = self.core.key?.publicKey ?? []
+            self.later.append(.signed(id, .success(inputs.map { ToySignature.sign($0, by: key) })))
+        case .check(let id, let checks):
+            self.checks += checks.count
+            self.later.append(.checked(id, checks.map { $0.allSatisfy(ToySignature.isValid) }))
         case .transfer(let id, let command): self.orders[id, default: []].append(command)
         case .keepTransfers(let changes): self.keptTransfers += changes
         case .commit(let id, let operations):
@@ -91,10 +108,10 @@ struct CoreBench {
         case .release(let hold): #expect(self.holds.removeValue(forKey: hold) != nil, "given back once")
         case .log(let notice): self.notices.append(notice)
         case .sendUnreliable(let link, let messages): self.unreliable[link, default: []].append(messages)
-        case .flushSoon(let peer): self.handle(.flush(peer))
+        case .flushSoon(let conversation): self.handle(.flush(conversation))
         case .keep(let id, let changes): self.work(.keep(id, changes))
         case .deliver(let link, let messages): self.work(.deliver(link, messages))
-        case .loadBodies(let peer, let ids): self.work(.bodies(peer, ids))
+        case .loadBodies(let conversation, let ids): self.work(.bodies(conversation, ids))
         case .loadReceipts(let peer): self.work(.receipts(peer))
         }
     }
@@ -103,7 +120,7 @@ struct CoreBench {
     private enum Work {
         case keep(KeepID, [OutboxChange])
         case deliver(LinkID, [InboxMessage])
-        case bodies(PeerID, [MessageID])
+        case bodies(Conversation, [MessageID])
         case receipts(PeerID)
     }
 
@@ -129,14 +146,14 @@ struct CoreBench {
                     Message(
                         id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
                         contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent, received: self.now.wall,
-                        readState: .unread, recipients: []))
+                        readState: .unread, recipients: [], group: message.group))
             }
             self.handle(.delivered([DeliveryReport(of: sender, messages.map(\.id), outcomes)]))
-        case .bodies(let peer, let ids):
+        case .bodies(let conversation, let ids):
             let error = self.diskError
             self.diskError = nil
             let bodies = ids.compactMap { id in self.outboxOnDisk[id].map { LoadedBody(id: id, body: $0.body) } }
-            self.handle(.bodies(peer, ids, error.map { .failure($0) } ?? .success(bodies)))
+            self.handle(.bodies(conversation, ids, error.map { .failure($0) } ?? .success(bodies)))
         case .receipts(let peer): self.handle(.receipts(peer, []))
         }
     }
@@ -161,6 +178,15 @@ struct CoreBench {
 
     /// The call that was handed in last.
     var lastCall: CallID { CallID(number: self.calls) }
+
+    /// The first of what was to be signed or checked is.
+    mutating func releaseSignature() { if !self.later.isEmpty { self.handle(self.later.removeFirst()) } }
+
+    /// What was to be signed and checked is.
+    mutating func releaseSignatures() {
+        self.areSignaturesHeld = false
+        while !self.later.isEmpty { self.handle(self.later.removeFirst()) }
+    }
 
     /// Moves time, and has what comes due meanwhile dealt with at its moment.
     mutating func advance(_ duration: Duration) {
@@ -205,6 +231,12 @@ struct CoreBench {
             self.sessionsOnDisk[peer] = nil
             if self.peersOnDisk[peer]?.isDecided == false { self.peersOnDisk[peer] = nil }
         case .putResource, .removeResource, .putTransfer, .removeTransfer, .putEndedTransfer: self.transferOperations.append(operation)
+        case .putGroup(let group):
+            let old = self.groupsOnDisk[group.id]?.records ?? []
+            self.groupsOnDisk[group.id] = StoredGroup(charter: group.charter, records: old + group.records, isOver: group.isOver)
+        case .removeGroup(let id): self.groupsOnDisk[id] = nil
+        case .putGroupRecord(let record, let id): self.groupsOnDisk[id]?.records.append(record)
+        case .removeGroupRecord(let hash, let id): self.groupsOnDisk[id]?.records.removeAll { $0.hash(in: id) == hash }
         }
     }
 
@@ -215,10 +247,12 @@ struct CoreBench {
         again.wallAhead = self.wallAhead
         again.peersOnDisk = self.peersOnDisk
         again.sessionsOnDisk = self.sessionsOnDisk
+        again.groupsOnDisk = self.groupsOnDisk
         var settings = CoreSettings.defaults
         change(&settings)
-        again.core = NodeCore(id: self.core.id, settings: settings, hasDiscovery: true, random: SplitMix64(seed: 3))
-        again.core.load(Array(self.peersOnDisk.values), Array(self.sessionsOnDisk.values))
+        again.core = NodeCore(
+            id: self.core.id, key: self.core.key, settings: settings, hasDiscovery: true, random: SplitMix64(seed: 3))
+        again.core.load(Array(self.peersOnDisk.values), Array(self.sessionsOnDisk.values), Array(self.groupsOnDisk.values))
         again.outboxOnDisk = self.outboxOnDisk
         again.inbox = self.inbox
         again.statusesOnDisk = self.statusesOnDisk
@@ -234,7 +268,7 @@ struct CoreBench {
         }
         return QueuedMessageRow(
             id: message.id, contentType: message.contentType, size: message.body.readableBytes, fingerprint: message.fingerprint,
-            sent: message.sent, deadline: message.deadline, recipients: recipients)
+            sent: message.sent, deadline: message.deadline, recipients: recipients, group: message.group)
     }
 
     // MARK: Messages
@@ -358,10 +392,12 @@ extension Answer {
 
 extension NodeCore {
     /// A core with the settings' defaults but for `change`.
-    static func bench(_ id: PeerID = peerID(100), seed: UInt64 = 1, change: (inout CoreSettings) -> Void = { _ in }) -> NodeCore {
+    static func bench(_ id: PeerID = peerID(100), key: OwnKey? = nil, seed: UInt64 = 1, change: (inout CoreSettings) -> Void = { _ in })
+        -> NodeCore
+    {
         var settings = CoreSettings.defaults
         change(&settings)
-        return NodeCore(id: id, settings: settings, hasDiscovery: true, random: SplitMix64(seed: seed))
+        return NodeCore(id: id, key: key, settings: settings, hasDiscovery: true, random: SplitMix64(seed: seed))
     }
 }
 

@@ -39,13 +39,22 @@ import Testing
         for trust in Trust.allCases {
             for hasSession in [false, true] {
                 let decisions = self.engine(trust, hasSession: hasSession).explain()
-                #expect(decisions.map(\.action) == PolicyDecision.Action.allCases)
+                #expect(decisions.map(\.action) == PolicyDecision.Action.allCases.filter { $0 != .group })
                 #expect(decisions.allSatisfy { !$0.rule.isEmpty && !$0.reason.isEmpty && !$0.reason.hasSuffix(".") })
                 if trust == .blocked { #expect(decisions.allSatisfy { $0.outcome == .deny && $0.rule == "trust = blocked" }) }
             }
         }
         let outcomes = self.engine(.unknown, hasSession: true) { $0.acceptResources = .ask }.explain().map(\.outcome)
         #expect(outcomes == [.allow, .allow, .ask, .allow, .ask, .allow])
+    }
+
+    @Test func aGroupIsARuleOfItsOwn() {
+        let decisions = self.engine(.unknown).explain(in: ["team", "ops"])
+        #expect(decisions.dropLast(2) == self.engine(.unknown).explain()[...], "it changes nothing else")
+        #expect(decisions.suffix(2).map(\.rule) == ["group = team", "group = ops"])
+        #expect(decisions.suffix(2).allSatisfy { $0.action == .group && $0.outcome == .allow })
+        let blocked = self.engine(.blocked).explain(in: ["team"]).last
+        #expect(blocked?.action == .group && blocked?.outcome == .deny && blocked?.rule == "trust = blocked")
     }
 
     /// What `earshot send` does to whom, and what becomes of what a peer sends that has to invite first.

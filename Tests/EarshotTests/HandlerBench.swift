@@ -41,7 +41,8 @@ final class HandlerBench {
     var decoder = FrameDecoder()
     var preamble = PreambleDecoder()
 
-    init(isPlaintext: Bool = false) throws {
+    /// `extensions`: of the responder's hello.
+    init(isPlaintext: Bool = false, extensions: [HelloExtension] = []) throws {
         self.directory = try StateDirectory()
         for name in ["a", "b"] {
             try FileManager.default.createDirectory(atPath: "\(self.directory.path)/\(name)", withIntermediateDirectories: false)
@@ -50,9 +51,11 @@ final class HandlerBench {
         self.responder = try Identity.load(from: self.directory.path + "/b")
         let key = self.initiator.publicKey
         let responder = self.responder
+        var hello = try makeHello(responder, "bob")
+        hello.extensions = extensions
         let settings = ConnectionHandler.Settings(
-            role: .responder, tickets: DataTickets(), hello: try makeHello(responder, "bob"), expectedPeer: nil, dialledAddress: nil,
-            tlsPins: TLSPins(), accounts: self.accounts,
+            role: .responder, tickets: DataTickets(), hello: hello, expectedPeer: nil, dialledAddress: nil, tlsPins: TLSPins(),
+            accounts: self.accounts,
             sign: { try responder.sign($0) }, emit: { [events] event in events.withLock { $0.append(event) } },
             settled: { [settled] result in
                 let word =
@@ -89,8 +92,10 @@ final class HandlerBench {
         return frames
     }
 
-    func prove() throws {
-        let hello = try makeHello(self.initiator, "alice")
+    /// `extensions`: of the initiator's hello.
+    func prove(extensions: [HelloExtension] = []) throws {
+        var hello = try makeHello(self.initiator, "alice")
+        hello.extensions = extensions
         try self.send([.hello(hello)], preamble: true)
         let answer = try self.received()
         guard answer.count == 2, case .hello(let theirs) = answer[0] else {

@@ -7,8 +7,12 @@ import Testing
 @testable import EarshotCore
 
 extension StoreSchema {
-    /// Takes back what made one session a peer, and peers decided about, a matter of the layout.
-    static let undoingSessionsByPeer = "DROP INDEX members_by_peer; ALTER TABLE peers DROP COLUMN decided; "
+    /// Takes back groups.
+    static let undoingGroups =
+        "DROP TABLE group_records; DROP TABLE groups; ALTER TABLE messages DROP COLUMN group_id; "
+        + "ALTER TABLE messages DROP COLUMN group_name; ALTER TABLE outbox DROP COLUMN group_id; "
+    /// Takes back what came since one session a peer, and peers decided about, are a matter of the layout.
+    static let undoingSessionsByPeer = undoingGroups + "DROP INDEX members_by_peer; ALTER TABLE peers DROP COLUMN decided; "
 }
 
 /// A peer has one session, in memory and on disk.

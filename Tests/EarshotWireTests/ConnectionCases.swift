@@ -21,12 +21,15 @@ struct ConnectionCase {
     var name: String
     var isLower = true
     var reroutesStreams = true
+    /// Of those that are about groups.
+    var knowsGroups: Bool?
     let steps: [Step]
 
-    init(_ name: String, isLower: Bool = true, reroutesStreams: Bool = true, _ steps: [Step]) {
+    init(_ name: String, isLower: Bool = true, reroutesStreams: Bool = true, knowsGroups: Bool? = nil, _ steps: [Step]) {
         self.name = name
         self.isLower = isLower
         self.reroutesStreams = reroutesStreams
+        self.knowsGroups = knowsGroups
         self.steps = steps
     }
 
@@ -37,7 +40,7 @@ struct ConnectionCase {
         return try Self.of("life", Self.life()) + Self.of("invitation", Self.invitations())
             + Self.of("session", Self.sessions() + Self.ends())
             + Self.of("message", Self.messages()) + Self.of("resource", resources) + Self.of("stream", streams)
-            + Self.of("limit", Self.limits())
+            + Self.of("limit", Self.limits()) + Self.of("group", Self.groups())
     }
 
     private static func of(_ what: String, _ cases: [ConnectionCase]) -> [ConnectionCase] {

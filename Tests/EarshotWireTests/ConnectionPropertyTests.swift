@@ -5,6 +5,17 @@ import Testing
 /// Two machines over two queues, driven at random: what one side's machine lets it send, the other's never calls a violation,
 /// however the frames cross.
 @Suite struct ConnectionPropertyTests {
+    /// Made once: it is signed.
+    private let groupInvite: GroupInvite
+
+    init() throws { self.groupInvite = try GroupFixtures().invite() }
+
+    private func invite(_ id: InvitationID) -> GroupInvite {
+        var invite = self.groupInvite
+        invite.id = id
+        return invite
+    }
+
     private struct Side {
         var machine: ConnectionStateMachine
         /// Frames under way to this side.
@@ -15,6 +26,7 @@ import Testing
     /// How many of each there are; the next has that number plus one.
     private struct Names {
         var invitations: UInt64 = 0
+        var groupInvitations: UInt64 = 0
         var resources: UInt64 = 0
         var streams: UInt64 = 0
     }
@@ -48,6 +60,7 @@ import Testing
                 if sides[me].machine.sent(frame) == .send {
                     switch frame.type {
                     case .invite: names.invitations += 1
+                    case .groupInvite: names.groupInvitations += 1
                     case .resourceOffer: names.resources += 1
                     case .streamOpen: names.streams += 1
                     default: break
@@ -62,6 +75,7 @@ import Testing
             .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom,
             .streamOpen, .streamAccept, .streamRefuse, .streamData, .streamEnd, .streamDone,
             .streamAbort, .streamReroute, .streamRerouted, .sessionEnd,
+            .groupInvite, .groupAnswer, .groupWithdraw,
         ]
         for kind in kinds {
             #expect(delivered[kind, default: 0] > 0, "seed \(seed) never delivered \(kind)")
@@ -86,6 +100,15 @@ import Testing
         }
     }
 
+    private func randomGroupFrame(named names: Names, using generator: inout SeededGenerator) throws -> Frame {
+        let id = InvitationID(high: 0, low: names.groupInvitations - min(names.groupInvitations, generator.next() % 2))
+        switch generator.next() % 3 {
+        case 0: return .group(.invite(self.invite(InvitationID(high: 0, low: names.groupInvitations + 1))))
+        case 1: return .group(.inviteAnswer(GroupInviteAnswer(id: id, decision: .declined)))
+        default: return .group(.inviteWithdraw(InviteWithdraw(id: id, reason: .withdrawn)))
+        }
+    }
+
     /// Any frame, mostly about something recent; the sender's machine drops what would be out of order.
     private func randomFrame(of side: inout Side, named names: Names, using generator: inout SeededGenerator) throws -> Frame {
         let invitation = InvitationID(high: 0, low: names.invitations - min(names.invitations, generator.next() % 2))
@@ -94,6 +117,7 @@ import Testing
         let number = generator.next() % 5
         // With all that is open, however it stands.
         if generator.next() % 1000 == 0 { return .sessionEnd(Fixtures.session) }
+        if generator.next() % 16 == 0 { return try self.randomGroupFrame(named: names, using: &generator) }
         if generator.next() % 2 == 0 { return try self.randomStreamFrame(named: names, number, using: &generator) }
         switch generator.next() % 54 {
         case 0: return .ping(generator.next())

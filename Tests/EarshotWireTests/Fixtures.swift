@@ -123,7 +123,7 @@ enum Fixtures {
                 frame: .dataTicket(DataTicket(transfer: TransferID(self.resource), token: try self.token))),
             NamedFrame(name: "data unavailable", note: "the resource", frame: .dataUnavailable(TransferID(self.resource))),
             NamedFrame(name: "data attach", note: "token 00..1f", frame: .dataAttach(try self.token)),
-        ] + (try self.streamFrames()) + (try self.extendedHellos())
+        ] + (try self.streamFrames()) + (try self.extendedHellos()) + (try GroupFixtures().frames())
     }
 
     /// Later than the others, so that they stand where they always stood.
@@ -137,8 +137,11 @@ enum Fixtures {
                 name: "hello of a data connection", note: "versions 1-1, extension 0001:empty",
                 frame: .hello(try self.hello(extensions: [.dataConnection]))),
             NamedFrame(
-                name: "hello with an extension twice", note: "extensions 0002:0102, 0002:empty and 0003:03, which is unknown",
+                name: "hello with an extension twice", note: "extensions 0002:0102, 0002:empty and 0003:03, whose data is ignored",
                 frame: .hello(try self.hello(extensions: odd))),
+            NamedFrame(
+                name: "hello that knows groups", note: "versions 1-1, extensions 0002:empty and 0003:empty",
+                frame: .hello(try self.hello(extensions: [.streamReroute, .groups]))),
         ]
     }
 

@@ -8,9 +8,17 @@ struct Edge: Sendable, CustomTestStringConvertible {
     let field: String
     /// The least and the greatest that are accepted.
     let range: ClosedRange<UInt64>
+    /// Which of several payloads that the type has.
+    var kind = ""
     let payload: @Sendable (UInt64) -> ByteBuffer
 
-    var testDescription: String { "\(self.type) \(self.field)" }
+    var testDescription: String { "\(self.type)\(self.kind) \(self.field)" }
+
+    /// The nearest that are not accepted: a field of one byte cannot say 256, nor one of four 2^32.
+    var outside: [UInt64] {
+        let isWhole = self.range.upperBound == 255 || self.range.upperBound == UInt64(UInt32.max)
+        return (isWhole ? [] : [self.range.upperBound + 1]) + (self.range.lowerBound > 0 ? [self.range.lowerBound - 1] : [])
+    }
 
     static let all: [Edge] = [
         Edge(type: .hello, field: "versions", range: 1...255) { raw([0] + word8($0) + [255], helloTail()) },
@@ -60,12 +68,12 @@ struct Edge: Sendable, CustomTestStringConvertible {
     ]
 }
 
-private func raw(_ head: [UInt8], _ tail: [UInt8]) -> ByteBuffer { ByteBuffer(bytes: head + tail) }
-private func run(_ count: UInt64, of byte: UInt8 = 0x61) -> [UInt8] { [UInt8](repeating: byte, count: Int(count)) }
-private func word8(_ value: UInt64) -> [UInt8] { [UInt8(truncatingIfNeeded: value)] }
-private func word16(_ value: UInt64) -> [UInt8] { word8(value >> 8) + word8(value) }
-private func word32(_ value: UInt64) -> [UInt8] { word16(value >> 16) + word16(value) }
-private func word64(_ value: UInt64) -> [UInt8] { word32(value >> 32) + word32(value) }
+func raw(_ head: [UInt8], _ tail: [UInt8]) -> ByteBuffer { ByteBuffer(bytes: head + tail) }
+func run(_ count: UInt64, of byte: UInt8 = 0x61) -> [UInt8] { [UInt8](repeating: byte, count: Int(count)) }
+func word8(_ value: UInt64) -> [UInt8] { [UInt8(truncatingIfNeeded: value)] }
+func word16(_ value: UInt64) -> [UInt8] { word8(value >> 8) + word8(value) }
+func word32(_ value: UInt64) -> [UInt8] { word16(value >> 16) + word16(value) }
+func word64(_ value: UInt64) -> [UInt8] { word32(value >> 32) + word32(value) }
 private func helloHead() -> [UInt8] { [1, 1, 0, 1, 7, 4, 3] + run(32) }
 private func helloEnd(service: String?) -> [UInt8] { [1, 0x61, 2, 0, 0] }
 private func helloTail(afterKey: Bool = false) -> [UInt8] {
@@ -73,7 +81,7 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
 }
 
 @Suite struct FrameLimitTests {
-    @Test(arguments: Edge.all) func acceptsTheEdgesAndRefusesOneMore(_ edge: Edge) throws {
+    @Test(arguments: Edge.all + Edge.ofGroups) func acceptsTheEdgesAndRefusesOneMore(_ edge: Edge) throws {
         // `versions` is written behind a zero that the others do not have: its low end is tested below.
         guard edge.field != "versions" else { return }
         for value in [edge.range.lowerBound, edge.range.upperBound] {
@@ -83,12 +91,8 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
             encoded.moveReaderIndex(forwardBy: WireLimits.frameHeaderLength)
             #expect(encoded == payload)
         }
-        var outside: [UInt64] = []
-        // A u8 length cannot say 256.
-        if edge.range.upperBound != 255 { outside.append(edge.range.upperBound + 1) }
-        if edge.range.lowerBound > 0 { outside.append(edge.range.lowerBound - 1) }
-        #expect(!outside.isEmpty)
-        for value in outside {
+        #expect(!edge.outside.isEmpty)
+        for value in edge.outside {
             #expect(throws: WireError.malformed(edge.type, field: edge.field)) {
                 try FrameParser.parse(edge.payload(value), of: edge.type)
             }
@@ -96,11 +100,12 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
     }
 
     @Test func everyLimitOfTheSpecificationIsAnEdge() {
-        let edges = Set(Edge.all.map(\.range.upperBound))
+        let edges = Set((Edge.all + Edge.ofGroups).map(\.range.upperBound))
         let limits = [
             WireLimits.publicKey, WireLimits.signature, WireLimits.helloExtensions, WireLimits.invitationContext, WireLimits.messageBody,
             WireLimits.contentType, WireLimits.receiptsPerFrame, WireLimits.resourceName, WireLimits.chunkData, WireLimits.digest,
-            WireLimits.explanation, Int(WireLimits.invitationTimeoutMilliseconds), Int(WireLimits.resourceSize),
+            WireLimits.explanation, Int(WireLimits.groupMembers), WireLimits.groupsPerFrame, WireLimits.groupIndex,
+            Int(WireLimits.invitationTimeoutMilliseconds), Int(WireLimits.resourceSize),
         ]
         for limit in limits {
             #expect(edges.contains(UInt64(limit)), "no edge at \(limit)")
@@ -209,7 +214,7 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
                 .verification(VerificationFrame(id: Fixtures.verification, .end(.busy))),
                 .dataTicket(DataTicket(transfer: TransferID(id), token: DataToken())), .dataUnavailable(TransferID(id)),
                 .dataAttach(DataToken()),
-            ] + (try self.longestOfStreams(refusal, name: text(255)))
+            ] + (try self.longestOfStreams(refusal, name: text(255))) + (try self.longestOfGroups())
         #expect(Set(longest.map(\.type)).union([.hello]) == Set(FrameType.allCases))
         for frame in longest {
             let encoded = try frame.encoded()
@@ -217,6 +222,17 @@ private func helloTail(afterKey: Bool = false) -> [UInt8] {
             #expect(frame.type.payloadLimit <= WireLimits.framePayload)
             #expect(try decodeAll([encoded]) == [frame])
         }
+    }
+
+    private func longestOfGroups() throws -> [Frame] {
+        let longest = try LongestGroup()
+        let name = GroupName(group: longest.charter.id, digest: .digest(of: []))
+        return [
+            .invite(longest.invite), .inviteAnswer(GroupInviteAnswer(id: Fixtures.invitation, decision: .accepted(longest.ownSeat))),
+            .inviteWithdraw(InviteWithdraw(id: Fixtures.invitation, reason: .timedOut)), .record(.seat(longest.seat), of: name.group),
+            .names(.init(repeating: name, count: WireLimits.groupsPerFrame)),
+            .index(name.group, .init(repeating: name.digest, count: WireLimits.groupIndex)),
+        ].map { .group($0) }
     }
 
     private func longestOfStreams(_ refusal: Refusal, name: String) throws -> [Frame] {

@@ -8,6 +8,8 @@ import Testing
     static let listed = [
         "hello.displayName": "label", "hello.serviceType": "label", "refusal.explanation": "shown", "message.contentType": "shown",
         "resourceOffer.name": "name", "resourceRefuse.refusal.explanation": "shown", "resourceCancel.refusal.explanation": "shown",
+        "group.invite.terms.name": "label", "group.inviteAnswer.decision.accepted.name": "label", "group.record.terms.name": "label",
+        "group.record.seat.name": "label",
         "streamOpen.name": "label", "streamRefuse.refusal.explanation": "shown", "streamAbort.refusal.explanation": "shown",
     ]
 

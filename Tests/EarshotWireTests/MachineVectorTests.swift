@@ -33,7 +33,8 @@ import Testing
     @Test func theConnectionsArePublished() throws {
         let vectors = try ConnectionCase.all().map { one in
             Vectors.Connection(
-                name: one.name, isLower: one.isLower, reroutesStreams: one.reroutesStreams, steps: try one.steps.map { try self.step($0) })
+                name: one.name, isLower: one.isLower, reroutesStreams: one.reroutesStreams, knowsGroups: one.knowsGroups,
+                steps: try one.steps.map { try self.step($0) })
         }
         #expect(Set(vectors.map(\.name)).count == vectors.count)
         try self.isPublished(vectors, as: "connections")
@@ -67,7 +68,8 @@ import Testing
         let ids = [PeerID(subjectPublicKeyInfo: [1]), PeerID(subjectPublicKeyInfo: [2])].sorted()
         for vector in vectors {
             var machine = ConnectionStateMachine(
-                localID: ids[vector.isLower ? 0 : 1], peerID: ids[vector.isLower ? 1 : 0], reroutesStreams: vector.reroutesStreams)
+                localID: ids[vector.isLower ? 0 : 1], peerID: ids[vector.isLower ? 1 : 0], reroutesStreams: vector.reroutesStreams,
+                knowsGroups: vector.knowsGroups ?? true)
             for (number, step) in vector.steps.enumerated() {
                 let frame = try self.frame(step.hex)
                 #expect(Vectors.name(of: frame.type) == step.frame)

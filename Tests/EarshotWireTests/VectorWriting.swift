@@ -72,14 +72,12 @@ import Testing
                 add("\(named.name), one byte less", short, Vectors.key(of: error))
             }
         }
-        for edge in Edge.all {
-            let above = edge.range.upperBound + 1
-            let values = [edge.range.lowerBound > 0 ? edge.range.lowerBound - 1 : nil, edge.range.upperBound == 255 ? nil : above]
-            for value in values.compactMap({ $0 }) where edge.field != "versions" {
+        for edge in Edge.all + Edge.ofGroups {
+            for value in edge.outside.reversed() where edge.field != "versions" {
                 let payload = edge.payload(value)
                 guard payload.readableBytes <= min(edge.type.payloadLimit, 2048) else { continue }
                 let bytes = self.frame(edge.type.rawValue, Array(payload.readableBytesView))
-                add("\(edge.type), \(edge.field) of \(value)", bytes, "malformed \(edge.field)")
+                add("\(edge.type)\(edge.kind), \(edge.field) of \(value)", bytes, "malformed \(edge.field)")
             }
         }
         let hello = try FrameEncoder.payload(of: try Fixtures.hello())

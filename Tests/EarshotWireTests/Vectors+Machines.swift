@@ -22,6 +22,8 @@ extension Vectors {
         let isLower: Bool
         /// Whether both hellos carry the extension `stream reroute`.
         let reroutesStreams: Bool
+        /// Whether both hellos carry the extension `groups`, where the case is about groups.
+        var knowsGroups: Bool?
         let steps: [Step]
     }
 

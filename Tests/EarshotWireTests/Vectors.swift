@@ -87,7 +87,8 @@ enum Vectors {
     }
 
     static let files = [
-        "comparisons", "connections", "data", "frames", "handshake-checks", "handshakes", "identifiers", "malformed", "signatures", "trace",
+        "comparisons", "connections", "data", "frames", "groups", "handshake-checks", "handshakes", "identifiers", "malformed",
+        "signatures", "trace",
         "verification",
     ]
 

@@ -51,6 +51,9 @@ def connection():
     for seed in range(16):
         made = random.Random(seed)
         yield bytes([seed % 2]) + made.randbytes(200 + 50 * seed)
+    # Of groups too.
+    for seed in range(8):
+        yield bytes([2 | seed % 2]) + random.Random(16 + seed).randbytes(400 + 50 * seed)
 
 
 def txt():

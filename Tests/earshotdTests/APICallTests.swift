@@ -46,6 +46,10 @@ import Testing
         #expect(try words("PolicyDecision", "decision") == all(ControlAPI.PolicyDecision.Outcome.self))
         #expect(try words("Invitation", "state") == all(ControlAPI.Invitation.State.self))
         #expect(try words("InvitationResponse", "decision") == all(ControlAPI.InvitationResponse.Decision.self))
+        #expect(try words("Group", "state") == all(ControlAPI.Group.State.self))
+        #expect(try words("Group", "role") == all(ControlAPI.Group.Role.self))
+        #expect(try words("GroupMember", "state") == all(ControlAPI.GroupMember.State.self))
+        #expect(try words("GroupLeftEvent", "reason") == all(GroupEnd.self))
         #expect(try words("Message", "mode") == all(ControlAPI.Message.Mode.self))
         #expect(try words("MessageRequest", "mode") == all(ControlAPI.Message.Mode.self))
         #expect(try words("Message", "state") == all(ControlAPI.Message.State.self))
@@ -69,6 +73,7 @@ import Testing
             try await Self.agree(api, with: bob)
             try await Self.compareDigits(api, with: bob)
             try await Self.exchangeMessages(api, with: bob)
+            try await Self.talkInAGroup(api, with: bob)
             try await Self.exchangeStreams(api, with: bob)
             try await Self.exchangeFiles(api, with: bob)
             try await Self.part(api)
@@ -187,6 +192,26 @@ import Testing
         }
         #expect(ids == [incomingID, more])
         #expect(try await api.call("GET", "/v1/messages?after=-1").code == "invalid-parameter")
+    }
+
+    /// bob is let in, and taken out again.
+    private static func talkInAGroup(_ api: APICaller, with bob: APIServer) async throws {
+        let made = try await api.call("POST", "/v1/groups", json: #"{"name":"team","unprotected":true}"#)
+        #expect(try made.json["unprotected"] == .bool(true))
+        let id = try #require(try made.json["id"]?.string)
+        let asked = try await api.call("POST", "/v1/groups/\(id)/invitations", json: #"{"peers":["bob"],"timeout_seconds":60}"#)
+        #expect(asked.status == 201)
+        #expect(try await bob.answer(id, "accept", in: APICaller(path: bob.path)).status == 200)
+        let again = try await api.call("POST", "/v1/groups/team/invitations?wait=true", json: #"{"peers":["bob"]}"#)
+        #expect(again.status == 200)
+        #expect(try await api.call("GET", "/v1/groups").json["groups"]?.elements.count == 1)
+        #expect(try await api.call("GET", "/v1/groups/team").json["members"]?.elements.count == 2)
+        let sent = try await api.call("POST", "/v1/messages", json: #"{"group":"team","body":"hello"}"#)
+        #expect(try sent.json["recipients"]?.elements.map { $0["status"]?.string } == ["delivered"])
+        #expect(try await api.call("GET", "/v1/messages?group=team").json["messages"]?.elements.count == 0)
+        #expect(try await api.call("PATCH", "/v1/groups/team", json: #"{"name":"crew"}"#).json["name"]?.string == "crew")
+        #expect(try await api.call("DELETE", "/v1/groups/crew/members/bob").json["members"]?.elements.count == 1)
+        #expect(try await api.call("DELETE", "/v1/groups/crew").status == 204)
     }
 
     private static func exchangeStreams(_ api: APICaller, with bob: APIServer) async throws {

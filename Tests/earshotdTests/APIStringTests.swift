@@ -13,6 +13,8 @@ import Testing
     private static let peer = PeerID(subjectPublicKeyInfo: [7]).description
     /// A caller that would send it something is refused at once, instead of waiting for it.
     private static let blocked = PeerID(subjectPublicKeyInfo: [8]).description
+    /// A group of the daemon's own.
+    private static let group = "the group"
     private static let someID = "01234567-89ab-cdef-0123-456789abcdef"
     private static let mark = "@@HOSTILE@@"
 
@@ -51,8 +53,11 @@ import Testing
         "MessageRequest": [
             #"{"to":["PEER"],"mode":"reliable","content_type":"text/plain","body":"hi","message_id":"ID","queue":true}"#,
             #"{"to":["PEER"],"content_type":"text/plain","body_base64":"aGk=","queue":true}"#,
-            #"{"to":"all","body":"hi"}"#,
+            #"{"to":"all","body":"hi"}"#, #"{"group":"\#(group)","body":"hi","queue":true}"#,
         ],
+        "GroupRequest": [#"{"name":"team"}"#],
+        "GroupChange": [#"{"name":"\#(group)"}"#],
+        "GroupInvitationRequest": [#"{"peers":["PEER"],"context":"aGk=","timeout_seconds":86400}"#],
         "ReadRequest": [#"{"messages":[{"id":"ID","from":"PEER"}]}"#],
         "ResourceRequest": [#"{"to":["BLOCKED"],"path":"/nowhere","digest":"xxh3"}"#],
         "ResourceResponse": [#"{"decision":"accept"}"#],
@@ -115,6 +120,7 @@ import Testing
         case "peer", "from": Self.peer
         case "id": Self.someID
         case "name": "backup"
+        case "group": Self.group.replacing(" ", with: "%20")
         case "size": "0"
         case "limit", "since", "timeout_seconds": "0"
         default: nil
@@ -142,7 +148,8 @@ import Testing
     private func state(_ server: APIServer) async throws -> [String] {
         var all: [String] = []
         for target in [
-            "/v1/peers", "/v1/invitations?state=all", "/v1/sessions", "/v1/messages?state=all", "/v1/resources", "/v1/streams",
+            "/v1/peers", "/v1/invitations?state=all", "/v1/sessions", "/v1/groups", "/v1/messages?state=all", "/v1/resources",
+            "/v1/streams",
         ] {
             all.append(try await APICaller(path: server.path).call("GET", target).text)
         }
@@ -189,6 +196,7 @@ import Testing
             for (peer, trust) in [(Self.peer, "trusted"), (Self.blocked, "blocked")] {
                 #expect(try await api.call("PUT", "/v1/peers/\(peer)/trust", json: #"{"trust":"\#(trust)"}"#).status == 200)
             }
+            #expect(try await api.call("POST", "/v1/groups", json: #"{"name":"\#(Self.group)"}"#).status == 201)
             var count = 0
             let operations = APIDocument.shared.operations.sorted { ($0.path, $0.method) < ($1.path, $1.method) }
             for operation in operations {

@@ -83,7 +83,8 @@ import Testing
     /// The whole table: a new code fails until it stands here.
     static let statuses: [String: Int] = [
         "not-connected": 409, "invalid-parameter": 400, "unsupported": 501, "timed-out": 504, "cancelled": 409, "unavailable": 503,
-        "unknown-peer": 404, "ambiguous-peer": 409, "not-found": 404, "conflict": 409, "forbidden": 403, "declined": 403, "busy": 409,
+        "unknown-peer": 404, "ambiguous-peer": 409, "unknown-group": 404, "ambiguous-group": 409, "not-member": 409, "not-found": 404,
+        "conflict": 409, "forbidden": 403, "declined": 403, "busy": 409,
         "identity-mismatch": 502, "encryption-mismatch": 502, "downgrade-detected": 502, "version-unsupported": 502,
         "service-mismatch": 502, "protocol-violation": 502, "unconfirmed": 504, "inbox-full": 507, "too-large": 413, "name-rejected": 422,
         "no-space": 507, "digest-mismatch": 502, "source-changed": 409, "invalid-source": 422, "storage": 507,

@@ -1,5 +1,7 @@
+import APIDocument
 @testable import Earshot
 import EarshotControl
+@testable import EarshotCore
 import EarshotWire
 import Foundation
 import NIOCore
@@ -21,6 +23,9 @@ import Testing
         #expect(self.words(Peer.Presence.self) == self.words(ControlAPI.Peer.Presence.self))
         #expect(self.words(Invitation.State.self) == self.words(ControlAPI.Invitation.State.self))
         #expect(self.words(Invitation.Decision.self) == self.words(ControlAPI.InvitationResponse.Decision.self))
+        #expect(self.words(Group.State.self) == self.words(ControlAPI.Group.State.self))
+        #expect(self.words(Group.Role.self) == self.words(ControlAPI.Group.Role.self))
+        #expect(self.words(Group.Member.State.self) == self.words(ControlAPI.GroupMember.State.self))
         #expect(self.words(Message.Mode.self) == self.words(ControlAPI.Message.Mode.self))
         #expect(self.words(Message.ReadState.self) == self.words(ControlAPI.Message.State.self))
         #expect(self.words(Message.Status.self) == self.words(ControlAPI.DeliveryStatus.self))
@@ -59,6 +64,32 @@ import Testing
                 == #"{"addresses":["10.0.0.7:47110"],"discovery_info":{"room":"kitchen"},"first_seen":"1970-01-12T13:46:40.000Z","#
                 + #""id":"\#(self.peerID)","last_seen":"1970-01-12T13:46:40.000Z","name":"bob","presence":"nearby","protection":"encrypted","#
                 + #""proven":true,"sources":["avahi","store"],"state":"connected","trust":"trusted"}"#)
+    }
+
+    @Test func aGroupKeepsEveryField() throws {
+        let (created, joined) = (Date(timeIntervalSince1970: 1_000_000), Date(timeIntervalSince1970: 2_000_000))
+        let inviter = PeerID(subjectPublicKeyInfo: [4])
+        let id = GroupID.random()
+        let group = Group(
+            id: id, name: "team", creator: inviter, isClosed: true, isUnprotected: false, state: .joining, role: .member,
+            members: [
+                Group.Member(
+                    peerID: self.peerID, name: "bob", state: .notConnected,
+                    error: Peer.Failure(code: .encryptionMismatch, message: "no TLS"),
+                    joined: WallTime(joined), invitedBy: inviter)
+            ], created: WallTime(created))
+        let event = ControlAPI.Event(NodeEvent(sequence: 3, time: self.time, kind: .groupChanged(group)), epoch: "e")
+        #expect(event.type == .groupChanged)
+        let json = String(decoding: try ControlJSON.encode(try #require(event.group)), as: UTF8.self)
+        #expect(
+            json
+                == #"{"closed":true,"created_at":"1970-01-12T13:46:40.000Z","creator":"\#(inviter)","id":"\#(id)","members":[{"#
+                + #""error":{"code":"encryption-mismatch","message":"no TLS"},"invited_by":"\#(inviter)","#
+                + #""joined_at":"1970-01-24T03:33:20.000Z","name":"bob","peer_id":"\#(self.peerID)","state":"not_connected"}],"#
+                + #""name":"team","role":"member","state":"joining","unprotected":false}"#)
+        let left = ControlAPI.Event(NodeEvent(sequence: 4, time: self.time, kind: .groupLeft(id, .removed)), epoch: id.description)
+        #expect(left.groupID == id.description && left.reason == "removed")
+        #expect(APIDocument.shared.faults(try ControlJSON.encode(left), as: "Event") == [])
     }
 
     @Test func eventsCarryTheirPayload() throws {

@@ -29,6 +29,8 @@ import Testing
         from_unknown = ask           # ask | accept | reject
         from_trusted = accept        # accept | ask
         timeout = 30s
+        [groups]
+        invitations = ask            # ask | accept | reject
         [messages]
         inbox_limit = 10000          # messages; inbox_size bounds bytes
         inbox_size = 256M
@@ -102,6 +104,8 @@ import Testing
         from_trusted = ask
         paired_only = yes
         timeout = 5min
+        [groups]
+        invitations = reject
         [messages]
         inbox_limit = 7
         inbox_size = 512K
@@ -147,6 +151,7 @@ import Testing
         #expect(settings.fromUnknown == .reject)
         #expect(settings.fromTrusted == .ask)
         #expect(settings.invitationTimeout == .seconds(300))
+        #expect(settings.groupInvitations == .reject)
         #expect(settings.inboxLimit == 7)
         #expect(settings.inboxSize == 524_288)
         #expect(settings.inboxAge == .seconds(7200))
@@ -185,6 +190,8 @@ import Testing
         ("[identity]\nauthorities = /x, y", 2, "'y' is not an absolute path"),
         ("[identity]\nkey = /x", 2, "unknown key 'key' in [identity]; there are certificate, private_key, authorities"),
         ("[invitations]\npaired_only = maybe", 2, "'maybe' is not yes or no"),
+        ("[groups]\ninvitations = allow", 2, "'allow' is not one of ask, accept, reject"),
+        ("[groups]\naccept = ask", 2, "unknown key 'accept' in [groups]; there are invitations"),
         ("[resources]\naccept = all", 2, "one of session, ask"),
         ("[resources]\nquota = 1G\ndirectory = received", 3, "an absolute path"),
         ("[resources]\non_conflict = replace", 2, "one of rename, overwrite, skip"),

@@ -115,6 +115,17 @@ import Testing
 }
 
 @Suite struct SettingsChangesTests {
+    /// What the settings say of groups reaches the node, at once.
+    @Test func theNodeHearsOfGroups() throws {
+        let settings = try load(file: "[groups]\ninvitations = accept\n")
+        let configuration = Node.Configuration(settings, stateDirectory: "/nowhere")
+        #expect(configuration.groupInvitations == .accept)
+        let defaults = Node.Configuration(try load(file: ""), stateDirectory: "/nowhere")
+        #expect(defaults.groupInvitations == .ask)
+        let changes = settings.changes(from: try load(file: ""))
+        #expect(changes == SettingsChanges(changed: ["groups.invitations"], needsRestart: []))
+    }
+
     @Test func everyKeyThatDiffersIsNamed() throws {
         let running = try load(file: "[discovery.info]\nroom = attic\nrack = 1\n")
         let new = try load(file: SettingsFileTests.other)

@@ -80,16 +80,18 @@ extension Node {
         case .log(let notice): self.log(notice)
         case .dataPath(let transfer, let effect): self.carryOut(effect, for: transfer)
         case .sendUnreliable(let link, let messages): self.links[link]?.sendUnreliable(messages)
-        case .flushSoon(let peer): self.input.yield(.core(.flush(peer)))
+        case .flushSoon(let conversation): self.input.yield(.core(.flush(conversation)))
         case .keep(let id, let changes):
             self.enqueue(.outbox(StoreWork.Keeping(id: id, changes: changes, charge: self.charge(EarshotLimits.storeWorkCharge))))
         case .deliver(let link, let messages): self.deliver(messages, from: link)
-        case .loadBodies(let peer, let ids): self.loadBodies(ids, for: peer)
+        case .loadBodies(let conversation, let ids): self.loadBodies(ids, for: conversation)
         case .loadReceipts(let peer): self.loadReceipts(of: peer)
         case .stream(let stream, let command): self.carryOut(command, for: stream)
         case .transfer(let resource, let command): self.carryOut(command, for: resource)
         case .keepTransfers(let changes): self.keepRows(changes)
         case .placeLeft(let rows): self.placeLeft(rows)
+        case .sign(let id, let inputs): self.sign(inputs, as: id)
+        case .check(let id, let checks): self.check(checks, as: id)
         }
     }
 
@@ -114,7 +116,7 @@ extension Node {
         self.enqueue(.deliver(StoreWork.Delivery(messages: messages, connection: connection, weight: weight)))
     }
 
-    private func loadBodies(_ ids: [MessageID], for peer: PeerID) {
+    private func loadBodies(_ ids: [MessageID], for conversation: Conversation) {
         self.spawn { [input, store] in
             let bodies: Result<[LoadedBody], EarshotError>
             do throws(EarshotError) {
@@ -123,7 +125,7 @@ extension Node {
             } catch {
                 bodies = .failure(error)
             }
-            input.yield(.core(.bodies(peer, ids, bodies)))
+            input.yield(.core(.bodies(conversation, ids, bodies)))
         }
     }
 
@@ -159,6 +161,8 @@ extension Node {
         case .resourceOffered(let row): self.publish(.resourceOffered(row))
         case .resourceProgress(let row): self.publish(.resourceProgress(row))
         case .resourceFinished(let row): self.publish(.resourceFinished(row))
+        case .groupChanged(let group): self.publish(.groupChanged(group), cost: Self.eventCost(of: group))
+        case .groupLeft(let id, let end): self.publish(.groupLeft(id, end))
         }
     }
 
@@ -199,6 +203,6 @@ extension Node.Configuration {
         CoreSettings(
             policy: self.policySettings, invitationTimeout: self.invitationTimeout, configuredPeers: self.configuredPeers,
             outboxAge: self.outboxAge, receipts: self.receipts, maximumResourceSize: self.maximumResourceSize,
-            putsInPlace: self.receiveDirectory != nil)
+            putsInPlace: self.receiveDirectory != nil, groupInvitations: self.groupInvitations, name: self.displayName)
     }
 }

@@ -47,7 +47,7 @@ extension Node {
             case .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .verification, .dataTicket, .dataUnavailable,
                 .messageReceipts, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel,
                 .resourceHave, .resourceFrom, .streamOpen, .streamAccept, .streamRefuse, .streamDone, .streamAbort, .streamReroute,
-                .streamRerouted:
+                .streamRerouted, .group:
                 self.handle(.link(link, .frame(frame)))
             case .resourceChunk(let chunk): handedOn += self.received(chunk, weight: frame.weight, on: connection)
             // Its window bounds what waits for a reader, so that one that pauses holds nothing else up.

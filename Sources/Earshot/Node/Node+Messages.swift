@@ -21,25 +21,35 @@ extension Node {
 
     /// The first page of received messages, oldest first: ``messagePage(state:from:after:limit:)`` says what it holds.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
-    public nonisolated func messages(state: Message.ReadState?, from name: String?, limit: Int) async throws(EarshotError) -> [Message] {
-        try await self.messagePage(state: state, from: name, limit: limit).messages
+    public nonisolated func messages(
+        state: Message.ReadState?, from name: String?, in group: String? = nil, limit: Int
+    ) async throws(EarshotError) -> [Message] {
+        try await self.messagePage(state: state, from: name, in: group, limit: limit).messages
     }
 
-    /// Received messages, oldest first, those behind the place that an earlier page has named, or from the start.
+    /// Received messages, of one sender or one group where given, oldest first, those behind the place that an earlier page has named, or from the start.
     ///
     /// At most `limit` (1 to 1,000), and fewer where their bodies would be more than 8 MiB together.
     /// Not the node's own work: a page goes from the disk to its caller and past the node's loop.
-    /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
+    /// - Throws: `unknown-peer`, `ambiguous-peer`, `unknown-group`, `ambiguous-group`, `storage`.
     public nonisolated func messagePage(
-        state: Message.ReadState?, from name: String?, after place: Int64 = 0, limit: Int
+        state: Message.ReadState?, from name: String?, in group: String? = nil, after place: Int64 = 0, limit: Int
     ) async throws(EarshotError) -> MessagePage {
         var sender: PeerID?
         if let name { sender = try await self.sender(name) }
+        var groupID: GroupID?
+        if let group { groupID = try await self.groupID(group) }
         return try await self.store.messagePage(
-            state: state, from: sender, after: place, limit: min(max(limit, 1), EarshotLimits.messagesListed))
+            state: state, from: sender, in: groupID, after: place, limit: min(max(limit, 1), EarshotLimits.messagesListed))
     }
 
     private func sender(_ name: String) throws(EarshotError) -> PeerID { try self.core.resolve(name) }
+
+    /// A group that this machine has left may still have messages in the inbox: its full id names it.
+    private func groupID(_ name: String) throws(EarshotError) -> GroupID {
+        if let id = GroupID(name) { return id }
+        return try self.core.groupID(name)
+    }
 
     /// One message in either direction.
     /// - Throws: `not-found`; `conflict` where two senders gave the id and `from` does not say which.
@@ -49,7 +59,7 @@ extension Node {
             return Message(
                 id: id, direction: .outgoing, senderID: self.id, senderName: self.configuration.displayName.description,
                 contentType: own.contentType, body: body, mode: own.mode, sent: own.sent, received: nil, readState: .read,
-                recipients: own.recipients)
+                recipients: own.recipients, group: own.group.map { self.core.label(of: $0) })
         }
         return try await self.received(id, from: name)
     }

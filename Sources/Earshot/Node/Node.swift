@@ -124,7 +124,8 @@ public actor Node {
         self.events = EventLog(epoch: WireID<SessionKind>.random().description)
         (self.jobs, self.job) = AsyncStream.makeStream()
         self.core = NodeCore(
-            id: identity.id, settings: configuration.core, hasDiscovery: discovery != nil, random: KernelRandomness())
+            id: identity.id, key: OwnKey(publicKey: identity.publicKey, scheme: identity.scheme), settings: configuration.core,
+            hasDiscovery: discovery != nil, random: KernelRandomness())
         self.group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         self.dataGroup = MultiThreadedEventLoopGroup(numberOfThreads: min(4, max(2, System.coreCount)))
         self.eventLoop = self.group.next()
@@ -169,7 +170,7 @@ public actor Node {
         for session in state.sessions where !session.members.contains(self.id) {
             self.persist(session.members.map { .removeSession(with: $0) }) { _ in }
         }
-        self.core.load(peers, sessions)
+        self.core.load(peers, sessions, state.groups)
         try await self.loadTransfers(state)
         self.handle(.outbox(try await self.store.outbox()))
         self.unreadMessages = await self.store.unreadCount()

@@ -47,6 +47,8 @@ extension Node {
         public var fromTrusted: InvitationPolicy = .accept
         /// Whether invitations of peers that are not trusted are declined without being shown.
         public var pairedOnly = false
+        /// For invitations to groups: `accept` those of trusted peers, while the others' wait for a person.
+        public var groupInvitations: InvitationPolicy = .ask
         /// How long an invitation is open where the inviter does not say.
         public var invitationTimeout: Duration = .seconds(30)
         /// Messages kept in the inbox.

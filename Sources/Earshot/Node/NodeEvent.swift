@@ -30,6 +30,10 @@ public struct NodeEvent: Sendable {
         case streamOpened(ByteStream)
         case streamClosed(ByteStream)
         case discoveryChanged(DiscoveryStatus)
+        /// Made, joined, or changed in its name or its members; their states too.
+        case groupChanged(Group)
+        /// This machine is not in it any more.
+        case groupLeft(GroupID, GroupEnd)
         /// The settings were read again: the names of those that changed, and of those among them that wait for the next start.
         case settingsReloaded(changed: [String], needsRestart: [String])
         /// The reader missed the events of this range.

@@ -43,6 +43,10 @@ public struct NodeMetrics: Sendable {
     public let connections: [Protection: Int]
     /// Invitations that wait for a decision, by direction.
     public let pendingInvitations: [Direction: Int]
+    /// Groups that this machine is in, or is joining.
+    public let groups: Int
+    /// The other members of these, each as often as it is in one, by whether they can be talked to.
+    public let groupMembers: [Group.Member.State: Int]
     /// Resources on their way, by direction.
     public let transfers: [Direction: Int]
     /// Messages that are not acknowledged yet, over all peers.
@@ -93,11 +97,14 @@ extension Node {
         let spoolBytes = await self.spool.heldBytes()
         let connections = self.core.allFacts.compactMap { $0.link.flatMap { self.links[$0] } }
         let pending = self.core.invitations(all: false)
+        let groups = self.core.groupList
+        let members = groups.flatMap(\.members).filter { $0.peerID != self.id }
         let unacknowledged = self.core.unacknowledged
         let running = [Direction.incoming: self.core.openTransfers(.incoming), .outgoing: self.core.openTransfers(.outgoing)]
         return NodeMetrics(
             counts: self.status().counts, connections: Self.tally(connections.map(\.protection)),
-            pendingInvitations: Self.tally(pending.map(\.direction)), transfers: running.filter { $0.value > 0 },
+            pendingInvitations: Self.tally(pending.map(\.direction)), groups: groups.count,
+            groupMembers: Self.tally(members.map(\.state)), transfers: running.filter { $0.value > 0 },
             queuedMessages: unacknowledged.messages, queuedBytes: unacknowledged.bytes, queuedStoreWork: self.storeQueue.count,
             spoolBytes: spoolBytes, spoolQuota: self.configuration.quota, handshakeFailures: self.transport.handshakeFailures.byCode,
             counters: self.counters)

@@ -15,6 +15,6 @@ public struct PeerPolicy: Sendable, Hashable {
     public let trustExpiresAt: Date?
     /// What came of the last comparison of digits.
     public let verified: Verified?
-    /// One for each action.
+    /// One for each action, but of `group` one for each group that both are members of.
     public let decisions: [PolicyDecision]
 }

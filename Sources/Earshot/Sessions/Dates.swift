@@ -33,6 +33,16 @@ extension Session {
     public var createdAt: Date { self.created.date }
 }
 
+extension Group {
+    /// When it was made, by its creator's clock.
+    public var createdAt: Date { self.created.date }
+}
+
+extension Group.Member {
+    /// When it joined, by its own clock.
+    public var joinedAt: Date { self.joined.date }
+}
+
 extension Verification {
     /// Until when it is waited for, or the digits are shown.
     public var expiresAt: Date? { self.end?.date }

@@ -43,6 +43,11 @@ final class SQLiteStatement {
         }
     }
 
+    /// Binds nothing to the parameter of that number, from 1.
+    func bindNull(_ position: CInt) throws(SQLiteError) {
+        try self.check(sqlite3_bind_null(self.handle, position))
+    }
+
     /// Binds one value to the parameter of that number, from 1.
     func bind(_ position: CInt, _ number: Int64) throws(SQLiteError) {
         try self.check(sqlite3_bind_int64(self.handle, position, number))

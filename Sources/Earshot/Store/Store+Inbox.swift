@@ -25,30 +25,32 @@ extension Store {
             self.usage = usage
             // None of them was kept, so nothing may overtake them.
             self.refusing = refusing
-            for message in batch { self.refusing[message.senderID] = .storage }
+            for message in batch { self.refusing[message.conversation] = .storage }
             throw error
         }
     }
 
     /// One that is there already is left as it is.
     private static let insertion = """
-        INSERT OR IGNORE INTO messages (sender, id, weight, sent_at, received_at, sender_name, content_type, body)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT OR IGNORE INTO messages
+            (sender, id, weight, sent_at, received_at, sender_name, content_type, body, group_id, group_name)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
     private func deliver(
         _ message: InboxMessage, receivedAt: Date, _ insertion: SQLiteStatement
     ) throws(SQLiteError) -> DeliveryOutcome {
-        if message.isResumed { self.refusing[message.senderID] = nil }
-        if message.followsRefusal, self.refusing[message.senderID] == nil { self.refusing[message.senderID] = .storage }
+        let conversation = message.conversation
+        if message.isResumed { self.refusing[conversation] = nil }
+        if message.followsRefusal, self.refusing[conversation] == nil { self.refusing[conversation] = .storage }
         let weight = Self.weight(message)
         let hasRoom = self.usage.hasRoom(for: weight, from: message.senderID, limits: self.limits)
-        let refusal = self.refusing[message.senderID]
+        let refusal = self.refusing[conversation]
         // Looked for only where the insertion will not find out, or there is none.
         if !hasRoom || refusal != nil || self.remembered[message.senderID] != nil, try self.isKnown(message) { return .duplicate }
         if let refusal { return .refused(refusal) }
         guard hasRoom else {
-            self.refusing[message.senderID] = .inboxFull
+            self.refusing[conversation] = .inboxFull
             return .refused(.inboxFull)
         }
         let added = try self.database.run(insertion) { statement throws(SQLiteError) in
@@ -60,6 +62,13 @@ extension Store {
             try statement.bind(6, message.senderName)
             try statement.bind(7, message.contentType)
             try statement.bind(8, message.body)
+            if let group = message.group {
+                try statement.bind(9, group.id.bytes)
+                try statement.bind(10, group.name)
+            } else {
+                try statement.bindNull(9)
+                try statement.bindNull(10)
+            }
         }
         guard added > 0 else { return .duplicate }
         self.usage.delivered(weight, from: message.senderID)
@@ -67,7 +76,7 @@ extension Store {
             Message(
                 id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
                 contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent,
-                received: WallTime(receivedAt), readState: .unread, recipients: []))
+                received: WallTime(receivedAt), readState: .unread, recipients: [], group: message.group))
     }
 
     private func isKnown(_ message: InboxMessage) throws(SQLiteError) -> Bool {
@@ -82,11 +91,11 @@ extension Store {
         UInt64(message.body.readableBytes + message.contentType.utf8.count + message.senderName.utf8.count + EarshotLimits.messageOverhead)
     }
 
-    /// Messages of the inbox, oldest first; those of one state or one sender where given, behind a place of the inbox, at most `limit`.
+    /// Messages of the inbox, oldest first; those of one state, one sender or one group where given, behind a place of the inbox, at most `limit`.
     ///
     /// Their bodies have `EarshotLimits.messagePageBytes` at most, or there is one: what does not fit is for the next page.
     package func messagePage(
-        state: Message.ReadState?, from sender: PeerID?, after place: Int64 = 0, limit: Int
+        state: Message.ReadState?, from sender: PeerID?, in group: GroupID? = nil, after place: Int64 = 0, limit: Int
     ) throws(EarshotError) -> MessagePage {
         guard limit > 0 else { return MessagePage(messages: [], next: nil) }
         // Each form is named its index: the planner would rather walk the whole table in order than use a partial one.
@@ -100,6 +109,10 @@ extension Store {
         if let sender {
             source += " AND sender = ?"
             values.append(.blob(sender.bytes))
+        }
+        if let group {
+            source += " AND group_id = ?"
+            values.append(.blob(group.bytes))
         }
         source += " AND place > ? ORDER BY place"
         values.append(.integer(place))
@@ -115,14 +128,14 @@ extension Store {
             ) { row throws(SQLiteError) in
                 count += 1
                 bytes += row.size(7)
-                last = row.integer(8)
+                last = row.integer(10)
                 return try Self.message(row)
             }
             return MessagePage(messages: messages, next: isCut ? last : nil)
         }
     }
 
-    private static let columns = "SELECT sender, id, sent_at, received_at, read_at, sender_name, content_type, body"
+    private static let columns = "SELECT sender, id, sent_at, received_at, read_at, sender_name, content_type, body, group_id, group_name"
 
     /// The messages of that id: one, or several when several senders used it, oldest first.
     package func messages(id: MessageID, from sender: PeerID?) throws(EarshotError) -> [Message] {
@@ -142,7 +155,8 @@ extension Store {
         Message(
             id: try Self.wireID(row, 1), direction: .incoming, senderID: try Self.peerID(row, 0), senderName: row.text(5),
             contentType: row.text(6), body: row.buffer(7), mode: .reliable, sent: Self.time(row.integer(2)),
-            received: Self.time(row.integer(3)), readState: row.isNull(4) ? .unread : .read, recipients: [])
+            received: Self.time(row.integer(3)), readState: row.isNull(4) ? .unread : .read, recipients: [],
+            group: row.isNull(8) ? nil : GroupLabel(id: try Self.wireID(row, 8), name: row.text(9)))
     }
 
     /// How many messages are unread.

@@ -43,10 +43,11 @@ extension Store {
     private func add(_ message: QueuedMessage) throws(SQLiteError) {
         try self.database.run("DELETE FROM outbox WHERE id = ?", [.blob(message.id.bytes)])
         try self.database.run(
-            "INSERT INTO outbox (id, fingerprint, sent_at, deadline, content_type, body) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO outbox (id, fingerprint, sent_at, deadline, content_type, body, group_id) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 .blob(message.id.bytes), .blob(message.fingerprint), .integer(message.sent.milliseconds),
                 .integer(message.deadline.milliseconds), .text(message.contentType), .buffer(message.body),
+                message.group.map { .blob($0.bytes) } ?? .null,
             ])
         let place = try self.database.integer("SELECT place FROM outbox WHERE id = ?", [.blob(message.id.bytes)])
         for (index, recipient) in message.recipients.enumerated() {
@@ -60,13 +61,14 @@ extension Store {
     package func outbox() throws(EarshotError) -> [QueuedMessageRow] {
         try self.attempt { () throws(SQLiteError) in
             var rows = try self.database.query(
-                "SELECT id, content_type, length(body), fingerprint, sent_at, deadline, place FROM outbox ORDER BY place"
+                "SELECT id, content_type, length(body), fingerprint, sent_at, deadline, place, group_id FROM outbox ORDER BY place"
             ) { row throws(SQLiteError) in
                 (
                     place: row.integer(6),
                     message: QueuedMessageRow(
                         id: try Self.wireID(row, 0), contentType: row.text(1), size: Int(clamping: row.integer(2)),
-                        fingerprint: row.bytes(3), sent: Self.time(row.integer(4)), deadline: Self.time(row.integer(5)), recipients: [])
+                        fingerprint: row.bytes(3), sent: Self.time(row.integer(4)), deadline: Self.time(row.integer(5)), recipients: [],
+                        group: row.isNull(7) ? nil : try Self.wireID(row, 7))
                 )
             }
             for index in rows.indices {

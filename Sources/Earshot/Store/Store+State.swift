@@ -8,7 +8,7 @@ extension Store {
         try self.attempt { () throws(SQLiteError) in
             StoredState(
                 peers: try self.loadPeers(), sessions: try self.loadSessions(), resources: try self.loadResources(),
-                transfers: try self.loadTransfers(), endedTransfers: try self.loadEndedTransfers())
+                transfers: try self.loadTransfers(), endedTransfers: try self.loadEndedTransfers(), groups: try self.loadGroups())
         }
     }
 
@@ -35,6 +35,12 @@ extension Store {
         case .putTransfer(let transfer): try self.put(transfer)
         case .removeTransfer(let id): try self.database.run("DELETE FROM transfers WHERE id = ?", [.blob(id.bytes)])
         case .putEndedTransfer(let ended): try self.put(ended)
+        case .putGroup(let group): try self.put(group)
+        case .removeGroup(let id): try self.database.run("DELETE FROM groups WHERE id = ?", [.blob(id.bytes)])
+        case .putGroupRecord(let record, let group): try self.put(record, of: group)
+        case .removeGroupRecord(let hash, let group):
+            try self.database.run(
+                "DELETE FROM group_records WHERE group_id = ? AND hash = ?", [.blob(group.bytes), .blob(hash.bytes)])
         }
     }
 
@@ -74,7 +80,7 @@ extension Store {
         guard kept == nil || ids.contains(where: { $0 != kept }) else { return }
         try self.dropReceipts(of: peer)
         try self.dropEndedTransfers(of: peer)
-        self.refusing[peer] = nil
+        self.refusing[Conversation(with: peer)] = nil
     }
 
     private func loadPeers() throws(SQLiteError) -> [StoredPeer] {
@@ -121,19 +127,5 @@ extension Store {
 extension SQLiteError {
     static func damaged(_ what: String) -> SQLiteError {
         SQLiteError(code: SQLITE_CORRUPT, message: "\(what) in it makes no sense")
-    }
-}
-
-extension WireID {
-    /// The 16 bytes, in network order.
-    var bytes: [UInt8] {
-        [self.high, self.low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
-    }
-
-    /// An identifier from its 16 bytes.
-    init?(bytes: [UInt8]) {
-        guard bytes.count == Self.byteCount else { return nil }
-        let halves = [bytes[..<8], bytes[8...]].map { $0.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
-        self.init(high: halves[0], low: halves[1])
     }
 }

@@ -21,7 +21,7 @@ package actor Store {
     /// How many messages were read whose senders have not taken note.
     var receipts: Int
     /// Senders of whom a message was refused, and how: nothing of theirs is to overtake it until they know.
-    var refusing: [PeerID: DeliveryOutcome.Refusal] = [:]
+    var refusing: [Conversation: DeliveryOutcome.Refusal] = [:]
     private let executor: ThreadExecutor
 
     /// The store's own thread.

@@ -93,6 +93,20 @@ enum StoreSchema {
         -- Whether a person has decided about a peer. One that only the settings let in goes with its session.
         ALTER TABLE peers ADD COLUMN decided INTEGER NOT NULL DEFAULT 1;
         """,
+        """
+        -- Groups by their charters, and the signed records of each, as they travel. One that is over is kept for its other members to hear of it.
+        CREATE TABLE groups (
+            id BLOB PRIMARY KEY, charter BLOB NOT NULL, is_over INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE group_records (
+            group_id BLOB NOT NULL REFERENCES groups (id) ON DELETE CASCADE, hash BLOB NOT NULL, record BLOB NOT NULL,
+            PRIMARY KEY (group_id, hash)
+        ) STRICT, WITHOUT ROWID;
+        -- The group that a message was sent to, and what it was called then; none in a session of two.
+        ALTER TABLE messages ADD COLUMN group_id BLOB;
+        ALTER TABLE messages ADD COLUMN group_name TEXT;
+        ALTER TABLE outbox ADD COLUMN group_id BLOB;
+        """,
     ]
 
     /// The layout's version; throws when the file is not ours or not of our time. Changes nothing.

@@ -8,4 +8,5 @@ package struct StoredState: Sendable, Hashable {
     package var transfers: [StoredTransfer]
     /// Of resources whose rows are gone; oldest first.
     package var endedTransfers: [EndedTransfer] = []
+    package var groups: [StoredGroup] = []
 }

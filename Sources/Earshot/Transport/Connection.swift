@@ -135,6 +135,7 @@ extension Frame {
         case .resourceChunk(let chunk): chunk.data.readableBytes + Self.baseWeight
         case .streamData(let data): data.data.readableBytes + Self.baseWeight
         case .invite(let invite): invite.context.count + Self.baseWeight
+        case .group(let group): group.bulk + Self.baseWeight
         case .messageReceipts(let receipts): receipts.count * 32 + Self.baseWeight
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd, .resourceOffer,
             .resourceAccept, .resourceRefuse, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave, .resourceFrom, .dataTicket,

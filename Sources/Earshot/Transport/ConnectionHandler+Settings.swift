@@ -63,8 +63,13 @@ extension ConnectionHandler {
         }
 
         /// Whether both hellos say that streams may move to data connections.
-        func reroutesStreams(with peer: ProvenPeer) -> Bool {
-            [self.hello.extensions, peer.extensions].allSatisfy { $0.contains { $0.type == HelloExtension.streamReroute.type } }
+        func reroutesStreams(with peer: ProvenPeer) -> Bool { self.shares(.streamReroute, with: peer) }
+
+        /// Whether both hellos say that groups are known.
+        func knowsGroups(with peer: ProvenPeer) -> Bool { self.shares(.groups, with: peer) }
+
+        private func shares(_ known: HelloExtension, with peer: ProvenPeer) -> Bool {
+            [self.hello.extensions, peer.extensions].allSatisfy { $0.contains { $0.type == known.type } }
         }
     }
 

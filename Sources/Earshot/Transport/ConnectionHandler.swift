@@ -220,7 +220,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             dialledAddress: self.settings.dialledAddress, vouchedUntil: vouchedUntil,
             account: self.settings.accounts.account(of: peer.id))
         self.machine = ConnectionStateMachine(
-            localID: self.localID, peerID: peer.id, reroutesStreams: self.settings.reroutesStreams(with: peer))
+            localID: self.localID, peerID: peer.id, reroutesStreams: self.settings.reroutesStreams(with: peer),
+            knowsGroups: self.settings.knowsGroups(with: peer))
         self.state = .proven(connection)
         self.startHeartbeat(context: context)
         if peer.transport == .tls { self.settings.tlsPins.insert(peer.id) }

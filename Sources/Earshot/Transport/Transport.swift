@@ -34,7 +34,7 @@ package final class Transport: Sendable {
     /// The event loops of data connections: bulk never holds up a control connection.
     let dataGroup: MultiThreadedEventLoopGroup
     let logger: Logger
-    private let identity: Identity
+    let identity: Identity
     private let currentConfiguration: Mutex<Node.Configuration>
     private let emit: @Sendable (ConnectionEvent) -> Void
     private let unproven = UnprovenConnections()

@@ -66,6 +66,7 @@ extension Frame {
         switch self {
         case .message(let message): 1 + message.body.readableBytes / 4096
         case .messageReceipts(let receipts): 1 + receipts.count / 8
+        case .group(let group): group.work
         case .resourceChunk(let chunk): 2 + chunk.data.readableBytes / 16384
         case .streamData(let data): 2 + data.data.readableBytes / 16384
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd,

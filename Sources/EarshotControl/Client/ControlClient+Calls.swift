@@ -108,10 +108,13 @@ extension ControlClient {
 
     /// `GET /v1/messages`: incoming ones, the oldest first; unread ones, or all; those behind the `next` of an earlier answer.
     package func messages(
-        all: Bool = false, from peer: String? = nil, after place: String? = nil, limit: Int
+        all: Bool = false, from peer: String? = nil, in group: String? = nil, after place: String? = nil, limit: Int
     ) async throws(ControlError) -> ControlReply<ControlAPI.MessageList> {
         let path = ControlPath.path(
-            ["messages"], query: [("state", all ? "all" : "unread"), ("from", peer), ("after", place), ("limit", "\(limit)")])
+            ["messages"],
+            query: [
+                ("state", all ? "all" : "unread"), ("from", peer), ("group", group), ("after", place), ("limit", "\(limit)"),
+            ])
         return try await self.call(.GET, path, as: ControlAPI.MessageList.self)
     }
 
@@ -190,7 +193,7 @@ extension ControlClient {
         return ControlEvents(response: try await self.open(.GET, path, accept: "application/x-ndjson"), client: self)
     }
 
-    private static func json(_ value: some Encodable) throws(ControlError) -> Body {
+    static func json(_ value: some Encodable) throws(ControlError) -> Body {
         do {
             return .json(try ControlJSON.encode(value))
         } catch {

@@ -22,11 +22,21 @@ package struct MessageRequestReader: Sendable {
     /// The fields that a line may have, each once.
     private struct Fields {
         var to: ControlAPI.MessageRequest.Recipients?
+        var group: String?
         var body: [UInt8]?
         var contentType: String?
         var mode: ControlAPI.Message.Mode?
         var messageID: String?
         var queue: Bool?
+
+        /// `nil` where both are given: what is wrong with that is the decoder's to say.
+        var recipients: ControlAPI.MessageRequest.Recipients? {
+            switch (self.to, self.group) {
+            case (let to?, nil): to
+            case (nil, let group?): .group(group)
+            case (nil, nil), (_?, _?): nil
+            }
+        }
     }
 
     private mutating func read(_ json: inout PlainJSON) -> ControlAPI.MessageRequest? {
@@ -35,7 +45,7 @@ package struct MessageRequestReader: Sendable {
         repeat {
             guard let key = json.string(), json.take(UInt8(ascii: ":")), self.read(key, of: &json, into: &fields) else { return nil }
         } while json.take(UInt8(ascii: ","))
-        guard json.take(UInt8(ascii: "}")), json.isAtEnd(), let to = fields.to, let body = fields.body else { return nil }
+        guard json.take(UInt8(ascii: "}")), json.isAtEnd(), let to = fields.recipients, let body = fields.body else { return nil }
         return ControlAPI.MessageRequest(
             to: to, body: body, contentType: fields.contentType ?? BodyCoding.textType, mode: fields.mode ?? .reliable,
             messageID: fields.messageID, queue: fields.queue)
@@ -45,6 +55,9 @@ package struct MessageRequestReader: Sendable {
         if key.elementsEqual("to".utf8), fields.to == nil {
             fields.to = self.recipients(of: &json)
             return fields.to != nil
+        } else if key.elementsEqual("group".utf8), fields.group == nil {
+            fields.group = json.string().map { String(decoding: $0, as: UTF8.self) }
+            return fields.group != nil
         } else if key.elementsEqual("body".utf8), fields.body == nil {
             fields.body = json.string()
             return fields.body != nil

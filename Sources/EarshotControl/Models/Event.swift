@@ -21,6 +21,8 @@ extension ControlAPI {
             case streamClosed = "stream.closed"
             case discoveryChanged = "discovery.changed"
             case settingsReloaded = "settings.reloaded"
+            case groupChanged = "group.changed"
+            case groupLeft = "group.left"
             case gap
         }
 
@@ -56,6 +58,12 @@ extension ControlAPI {
         @ReadableValue package var stream: Stream?
         /// With `discovery.changed`.
         @ReadableValue package var discovery: Discovery?
+        /// With `group.changed`.
+        @ReadableValue package var group: Group?
+        /// With `group.left`.
+        package let groupID: String?
+        /// With `group.left`: `left`, `removed` or `dissolved`.
+        package let reason: String?
         /// With `settings.reloaded`: the settings that are no longer what they were, such as `peer.name`.
         package let changed: [String]?
         /// With `settings.reloaded`: those of them that take effect when the daemon is started again.
@@ -70,7 +78,8 @@ extension ControlAPI {
             epoch: String, seq: UInt64, time: Date?, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
             peerID: String? = nil, verification: Verification? = nil, session: Session? = nil, ended: Bool? = nil, message: Message? = nil,
             messageID: String? = nil, recipient: Recipient? = nil, resource: Resource? = nil, stream: Stream? = nil,
-            discovery: Discovery? = nil, changed: [String]? = nil, needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
+            discovery: Discovery? = nil, group: Group? = nil, groupID: String? = nil, reason: String? = nil, changed: [String]? = nil,
+            needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
         ) {
             self.epoch = epoch
             self.seq = seq
@@ -88,6 +97,9 @@ extension ControlAPI {
             self._resource = ReadableValue(resource)
             self._stream = ReadableValue(stream)
             self._discovery = ReadableValue(discovery)
+            self._group = ReadableValue(group)
+            self.groupID = groupID
+            self.reason = reason
             self.changed = changed
             self.needsRestart = needsRestart
             self.from = from
@@ -99,7 +111,9 @@ extension ControlAPI {
             case peerID = "peer_id"
             case verification, session, ended, message
             case messageID = "message_id"
-            case recipient, resource, stream, discovery, changed
+            case recipient, resource, stream, discovery, group
+            case groupID = "id"
+            case reason, changed
             case needsRestart = "needs_restart"
             case from, to
         }

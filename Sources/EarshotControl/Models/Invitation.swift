@@ -33,11 +33,13 @@ extension ControlAPI {
         @ReadableTime package var expiresAt: Date?
         /// The session that came of it.
         package let sessionID: String?
+        /// The group that it is to; `nil` for one to a session of two.
+        @ExplicitNull package var group: GroupLabel?
 
         /// A value from its parts.
         package init(
             id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, context: Base64Bytes, state: Tolerant<State>,
-            error: Failure? = nil, createdAt: Date, expiresAt: Date, sessionID: String? = nil
+            error: Failure? = nil, createdAt: Date, expiresAt: Date, sessionID: String? = nil, group: GroupLabel? = nil
         ) {
             self.id = id
             self.direction = direction
@@ -49,6 +51,7 @@ extension ControlAPI {
             self._createdAt = ReadableTime(createdAt)
             self._expiresAt = ReadableTime(expiresAt)
             self.sessionID = sessionID
+            self._group = ExplicitNull(wrappedValue: group)
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -59,6 +62,7 @@ extension ControlAPI {
             case createdAt = "created_at"
             case expiresAt = "expires_at"
             case sessionID = "session_id"
+            case group
         }
     }
 

@@ -57,11 +57,14 @@ extension ControlAPI {
         package let state: Tolerant<State>
         /// With an outgoing one: what became of it at each.
         package let recipients: [Recipient]?
+        /// The group that it was sent to; `nil` in a session of two.
+        package let group: GroupLabel?
 
         /// A value from its parts.
         package init(
             id: String, direction: Tolerant<Direction>, sender: Sender, to: [String]? = nil, body: [UInt8], contentType: String,
-            mode: Tolerant<Mode>, sentAt: Date, receivedAt: Date? = nil, state: Tolerant<State>, recipients: [Recipient]? = nil
+            mode: Tolerant<Mode>, sentAt: Date, receivedAt: Date? = nil, state: Tolerant<State>, recipients: [Recipient]? = nil,
+            group: GroupLabel? = nil
         ) {
             self.id = id
             self.direction = direction
@@ -74,6 +77,7 @@ extension ControlAPI {
             self._receivedAt = ReadableValue(receivedAt)
             self.state = state
             self.recipients = recipients
+            self.group = group
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -85,7 +89,7 @@ extension ControlAPI {
             case size, mode
             case sentAt = "sent_at"
             case receivedAt = "received_at"
-            case state, recipients
+            case state, recipients, group
         }
 
         /// Decodes either form of the body.
@@ -102,6 +106,7 @@ extension ControlAPI {
             self._receivedAt = try container.decode(ReadableValue<Date>.self, forKey: .receivedAt)
             self.state = try container.decode(Tolerant<State>.self, forKey: .state)
             self.recipients = try container.decodeIfPresent([Recipient].self, forKey: .recipients)
+            self.group = try container.decodeIfPresent(GroupLabel.self, forKey: .group)
         }
 
         /// Encodes the body in the form that fits it.
@@ -119,6 +124,7 @@ extension ControlAPI {
             try container.encode(ExplicitNull(wrappedValue: self.receivedAt), forKey: .receivedAt)
             try container.encode(self.state, forKey: .state)
             try container.encodeIfPresent(self.recipients, forKey: .recipients)
+            try container.encode(ExplicitNull(wrappedValue: self.group), forKey: .group)
         }
     }
 

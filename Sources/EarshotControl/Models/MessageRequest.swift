@@ -7,6 +7,8 @@ extension ControlAPI {
             case peers([String])
             /// Every connected peer: `"all"` in JSON.
             case all
+            /// Every other member of a group, in any form of naming one: `group` in the place of `to`.
+            case group(String)
         }
 
         /// Whom it is for.
@@ -42,7 +44,7 @@ extension ControlAPI {
 
 extension ControlAPI.MessageRequest: Codable {
     private enum CodingKeys: String, CodingKey {
-        case to, body
+        case to, group, body
         case bodyBase64 = "body_base64"
         case contentType = "content_type"
         case mode
@@ -55,7 +57,14 @@ extension ControlAPI.MessageRequest: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let body = try BodyCoding.decode(text: .body, base64: .bodyBase64, in: container)
-        self.to = try container.decode(Recipients.self, forKey: .to)
+        if let group = try container.decodeIfPresent(String.self, forKey: .group) {
+            guard try container.decodeIfPresent(Recipients.self, forKey: .to) == nil else {
+                throw DecodingError.dataCorruptedError(forKey: .group, in: container, debugDescription: "either a group or peers, not both")
+            }
+            self.to = .group(group)
+        } else {
+            self.to = try container.decode(Recipients.self, forKey: .to)
+        }
         self.body = body.bytes
         self.contentType =
             try container.decodeIfPresent(String.self, forKey: .contentType) ?? (body.isText ? BodyCoding.textType : BodyCoding.binaryType)
@@ -68,7 +77,11 @@ extension ControlAPI.MessageRequest: Codable {
     /// Encodes the body in the form that fits it.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(self.to, forKey: .to)
+        if case .group(let group) = self.to {
+            try container.encode(group, forKey: .group)
+        } else {
+            try container.encode(self.to, forKey: .to)
+        }
         try BodyCoding.encode(self.body, contentType: self.contentType, text: .body, base64: .bodyBase64, in: &container)
         try container.encode(self.contentType, forKey: .contentType)
         try container.encode(self.mode, forKey: .mode)
@@ -98,6 +111,8 @@ extension ControlAPI.MessageRequest.Recipients: Codable {
         switch self {
         case .peers(let peers): try container.encode(peers)
         case .all: try container.encode("all")
+        // Beside the others, under a key of its own.
+        case .group(let group): try container.encode(group)
         }
     }
 }

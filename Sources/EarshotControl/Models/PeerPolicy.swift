@@ -15,7 +15,7 @@ extension ControlAPI {
         @ReadableValue package var trustExpiresAt: Date?
         /// What came of the last comparison of digits.
         package let verified: Tolerant<Verified>?
-        /// One for each action.
+        /// One for each action, but of `group` one for each group that both are members of.
         @ReadableElements package var decisions: [PolicyDecision]
 
         /// A value from its parts.
@@ -53,6 +53,7 @@ extension ControlAPI {
             case message
             case file
             case stream
+            case group
         }
 
         /// What is decided.

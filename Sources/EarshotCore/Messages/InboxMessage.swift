@@ -9,6 +9,8 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
     package let contentType: String
     package let body: ByteBuffer
     package let sent: WallTime
+    /// The group that it was sent to; `nil` in a session of two.
+    package let group: GroupLabel?
     /// Whether it may be taken although an earlier one was refused: its sender has set `resumed`, which says that it knows of the refusals,
     /// or it is the first one on its connection.
     package let isResumed: Bool
@@ -17,8 +19,9 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
 
     package init(
         id: MessageID, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, sent: WallTime, isResumed: Bool = true,
-        followsRefusal: Bool = false
+        followsRefusal: Bool = false, group: GroupLabel? = nil
     ) {
+        self.group = group
         self.id = id
         self.senderID = senderID
         self.senderName = senderName
@@ -28,6 +31,11 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
         self.isResumed = isResumed
         self.followsRefusal = followsRefusal
     }
+}
+
+extension InboxMessage {
+    /// What its sender has sent it in.
+    package var conversation: Conversation { Conversation(with: self.senderID, in: self.group?.id) }
 }
 
 /// What became of a message on its way into the inbox.

@@ -17,6 +17,8 @@ public struct Message: Sendable, Hashable, Identifiable {
         case peers([String])
         /// Every peer with a session, connected or not, at the time of the call.
         case all
+        /// Every other member of a group, by its id, 8 or more of its first characters, or its name.
+        case group(String)
     }
 
     /// Whether an incoming message was read.
@@ -78,11 +80,14 @@ public struct Message: Sendable, Hashable, Identifiable {
     public let readState: ReadState
     /// For outgoing messages.
     public let recipients: [Recipient]
+    /// The group that it was sent to; `nil` in a session of two.
+    public let group: GroupLabel?
 
     package init(
         id: MessageID, direction: Direction, senderID: PeerID, senderName: String, contentType: String, body: ByteBuffer, mode: Mode,
-        sent: WallTime, received: WallTime?, readState: ReadState, recipients: [Recipient]
+        sent: WallTime, received: WallTime?, readState: ReadState, recipients: [Recipient], group: GroupLabel? = nil
     ) {
+        self.group = group
         self.id = id
         self.direction = direction
         self.senderID = senderID
@@ -100,6 +105,7 @@ public struct Message: Sendable, Hashable, Identifiable {
     package var read: Message {
         Message(
             id: self.id, direction: self.direction, senderID: self.senderID, senderName: self.senderName, contentType: self.contentType,
-            body: self.body, mode: self.mode, sent: self.sent, received: self.received, readState: .read, recipients: self.recipients)
+            body: self.body, mode: self.mode, sent: self.sent, received: self.received, readState: .read, recipients: self.recipients,
+            group: self.group)
     }
 }

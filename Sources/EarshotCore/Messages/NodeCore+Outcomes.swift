@@ -108,9 +108,10 @@ extension NodeCore {
         let (due, next) = self.outgoing.due(at: self.now.monotonic)
         for message in due {
             for recipient in message.recipients where !recipient.status.isFinal {
-                _ = self.traffic[recipient.peerID]?.outbox.remove(message.id)
+                let conversation = Conversation(with: recipient.peerID, in: message.group)
+                _ = self.traffic[conversation]?.outbox.remove(message.id)
                 self.expire(message.id, at: recipient.peerID)
-                self.scheduleFlush(recipient.peerID)
+                self.scheduleFlush(conversation)
             }
         }
         if let next { self.expireMessages(at: next) }
@@ -132,21 +133,31 @@ extension NodeCore {
         for row in rows {
             var message = OutgoingMessage(
                 id: row.id, contentType: row.contentType, size: row.size, body: nil, fingerprint: row.fingerprint, mode: .reliable,
-                isQueued: true, sent: row.sent, deadline: self.now.monotonic + (row.deadline - self.now.wall), recipients: row.recipients)
+                isQueued: true, sent: row.sent, deadline: self.now.monotonic + (row.deadline - self.now.wall), recipients: row.recipients,
+                group: row.group)
             for index in message.recipients.indices where !message.recipients[index].status.isFinal {
                 message.recipients[index].status = .queued
             }
             for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
             for recipient in message.recipients where recipient.status == .queued {
-                let facts = self.facts(of: recipient.peerID)
-                if let facts, facts.session != nil || facts.trust == .trusted {
-                    let entry = self.entry(message, body: nil)
-                    self.traffic[recipient.peerID, default: MessageTraffic()].outbox.append(entry)
+                let conversation = Conversation(with: recipient.peerID, in: row.group)
+                if let error = self.reasonNotToSend(in: conversation) {
+                    self.settle(row.id, recipient.peerID, .failed, error)
                 } else {
-                    self.settle(row.id, recipient.peerID, .failed, EarshotError(.notConnected, "the session has ended"))
+                    let entry = self.entry(message, body: nil)
+                    self.traffic[conversation, default: MessageTraffic()].outbox.append(entry)
                 }
             }
         }
+    }
+
+    /// Why what an earlier run has queued is not sent any more, if so.
+    private func reasonNotToSend(in conversation: Conversation) -> EarshotError? {
+        if let group = conversation.group {
+            return self.isFellowMember(conversation.peer, in: group) ? nil : .notMember(conversation.peer)
+        }
+        let facts = self.facts(of: conversation.peer)
+        return facts?.session != nil || facts?.trust == .trusted ? nil : EarshotError(.notConnected, "the session has ended")
     }
 
     /// Lets what waits for peers ask for sessions with them: at the beginning, and from time to time while something waits for a trusted
@@ -155,7 +166,7 @@ extension NodeCore {
 
     /// Nothing is sent any more: callers that wait for what is not queued are told so.
     mutating func dismissSenders() {
-        for peer in Array(self.traffic.keys) { self.failOutbox(of: peer, .stopping, queuedToo: false) }
+        for conversation in Array(self.traffic.keys) { self.failOutbox(of: conversation, .stopping, queuedToo: false) }
         for (call, outcomes) in self.batches.dismiss(.stopping) { self.answer(call, .sent(outcomes)) }
     }
 }

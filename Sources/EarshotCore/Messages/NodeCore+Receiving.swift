@@ -8,58 +8,95 @@ extension NodeCore {
     mutating func messagesCame(_ frames: [MessageFrame], on link: LinkID) {
         guard let peer = self.linkPeers[link], let facts = self.records[peer]?.facts, facts.link == link else { return }
         self.records[peer]?.presence.heard(at: self.now.wall)
-        let traffic = self.traffic[peer]
-        let wasRefusing = traffic?.isRefusing == true
-        var (isResumed, isRefusing) = (traffic?.hasSentMessage != true, wasRefusing)
+        var intake = self.intake(of: frames.first?.session, from: facts)
         var kept: [InboxMessage] = []
         var live: [Message] = []
         var refused: [MessageReceipt] = []
         for frame in frames {
-            guard facts.session == frame.session else {
+            if frame.session != intake.session {
+                self.end(intake)
+                intake = self.intake(of: frame.session, from: facts)
+            }
+            guard intake.isKnown else {
                 guard frame.mode != .unreliable else { continue }
                 refused.append(MessageReceipt(id: frame.id, outcome: .refused))
-                isRefusing = true
+                intake.isRefusing = true
                 continue
             }
             if frame.mode == .unreliable {
-                live.append(self.liveMessage(frame, from: facts, body: frame.body.compacted))
+                live.append(self.liveMessage(frame, from: facts, in: intake.group, body: frame.body.compacted))
                 continue
             }
-            if frame.mode == .resumed { isRefusing = false }
+            if frame.mode == .resumed { intake.isRefusing = false }
             if kept.isEmpty { kept.reserveCapacity(frames.count) }
             kept.append(
                 InboxMessage(
                     id: frame.id, senderID: peer, senderName: facts.name, contentType: frame.contentType, body: frame.body.compacted,
-                    sent: WallTime(said: frame.sentAtMilliseconds), isResumed: frame.mode == .resumed || isResumed,
-                    followsRefusal: isRefusing))
-            isResumed = false
+                    sent: WallTime(said: frame.sentAtMilliseconds), isResumed: frame.mode == .resumed || intake.isFirst,
+                    followsRefusal: intake.isRefusing, group: intake.group))
+            intake.isFirst = false
+            intake.hasKept = true
         }
         if !live.isEmpty { self.publish(.liveMessages(live)) }
         if !refused.isEmpty { self.send(refused, on: link) }
-        if isRefusing != wasRefusing { self.traffic[peer, default: MessageTraffic()].refuse(isRefusing) }
-        guard !kept.isEmpty else { return }
-        self.traffic[peer, default: MessageTraffic()].received()
-        self.emit(.deliver(link, kept))
+        self.end(intake)
+        if !kept.isEmpty { self.emit(.deliver(link, kept)) }
+    }
+
+    /// Messages of one conversation that came together.
+    private struct Intake {
+        let session: SessionID?
+        let conversation: Conversation
+        /// The group that they were sent to.
+        var group: GroupLabel?
+        /// Whether the two peers hold the session, or are members of the group, by what this side knows.
+        let isKnown: Bool
+        /// Whether none has come in it before, on this connection.
+        var isFirst: Bool
+        var isRefusing: Bool
+        let wasRefusing: Bool
+        var hasKept = false
+    }
+
+    private func intake(of session: SessionID?, from peer: PeerFacts) -> Intake {
+        let group = session.flatMap { peer.session == $0 ? nil : self.attachedGroup($0, with: peer.id) }
+        let conversation = Conversation(with: peer.id, in: group)
+        let traffic = self.traffic[conversation]
+        let isRefusing = traffic?.isRefusing == true
+        return Intake(
+            session: session, conversation: conversation, group: group.map(self.label),
+            isKnown: group != nil || (session != nil && peer.session == session), isFirst: traffic?.hasSentMessage != true,
+            isRefusing: isRefusing, wasRefusing: isRefusing)
+    }
+
+    private mutating func end(_ intake: Intake) {
+        let conversation = intake.conversation
+        if intake.isRefusing != intake.wasRefusing { self.traffic[conversation, default: MessageTraffic()].refuse(intake.isRefusing) }
+        if intake.hasKept { self.traffic[conversation, default: MessageTraffic()].received() }
+        if !intake.isKnown, let session = intake.session { self.saidToStrangeGroup(session, by: conversation.peer) }
     }
 
     /// Hands live messages that came together on to those who read the events now, and no others. Their bodies have storage of about their
     /// own size.
     mutating func liveMessagesCame(_ frames: [MessageFrame], on link: LinkID) {
-        guard let peer = self.linkPeers[link], let facts = self.records[peer]?.facts, facts.link == link, let session = facts.session else {
-            return
-        }
+        guard let peer = self.linkPeers[link], let facts = self.records[peer]?.facts, facts.link == link else { return }
         self.records[peer]?.presence.heard(at: self.now.wall)
         var live: [Message] = []
         live.reserveCapacity(frames.count)
-        for frame in frames where frame.session == session { live.append(self.liveMessage(frame, from: facts, body: frame.body)) }
+        var intake = self.intake(of: frames.first?.session, from: facts)
+        for frame in frames {
+            if frame.session != intake.session { intake = self.intake(of: frame.session, from: facts) }
+            guard intake.isKnown else { continue }
+            live.append(self.liveMessage(frame, from: facts, in: intake.group, body: frame.body))
+        }
         if !live.isEmpty { self.publish(.liveMessages(live)) }
     }
 
-    private func liveMessage(_ frame: MessageFrame, from sender: PeerFacts, body: ByteBuffer) -> Message {
+    private func liveMessage(_ frame: MessageFrame, from sender: PeerFacts, in group: GroupLabel?, body: ByteBuffer) -> Message {
         Message(
             id: frame.id, direction: .incoming, senderID: sender.id, senderName: sender.name, contentType: frame.contentType, body: body,
             mode: .unreliable, sent: WallTime(said: frame.sentAtMilliseconds), received: self.now.wall, readState: .unread,
-            recipients: [])
+            recipients: [], group: group)
     }
 
     /// Messages are on disk, or are not to be: what became of them is told in few frames, and once to the readers of events.
@@ -98,7 +135,7 @@ extension NodeCore {
     // MARK: Being read
 
     /// Whether the sender of messages is to hear that they are read here, which is kept until it has taken note.
-    package func wantsReceipts(_ sender: PeerID) -> Bool { self.settings.receipts && self.records[sender]?.sessionID != nil }
+    package func wantsReceipts(_ sender: PeerID) -> Bool { self.settings.receipts && self.isTalking(with: sender) }
 
     /// Messages of a peer were read here, which is on disk; and that it is to be told, too.
     mutating func wereRead(_ ids: [MessageID], of sender: PeerID) {
@@ -129,7 +166,8 @@ extension NodeCore {
     }
 
     private mutating func send(read ids: [MessageID], to peer: PeerID) {
-        guard !ids.isEmpty, let facts = self.facts(of: peer), facts.isAttached, let link = facts.link else { return }
+        guard !ids.isEmpty, let record = self.records[peer], record.isAttached || record.groups.isAttached, let link = record.connection
+        else { return }
         self.send(ids.map { MessageReceipt(id: $0, outcome: .read) }, on: link)
     }
 

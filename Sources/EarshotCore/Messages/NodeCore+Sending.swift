@@ -30,9 +30,8 @@ extension NodeCore {
             guard !draft.queue || draft.mode == .reliable else {
                 throw EarshotError(.invalidParameter, "an unreliable message is not queued; leave one of the two out")
             }
-            if burst.recipients != draft.recipients {
-                let addressed = try self.addressed(draft.recipients)
-                burst.use(draft.recipients, addressed.map { SendingBurst.Recipient($0, self.facts(of: $0)) })
+            if burst.recipients != draft.recipients || self.isAgain(draft) {
+                try self.address(draft, &burst)
             }
             let id = draft.id ?? self.messageIDs.next(at: burst.now.wall, using: &self.random)
             if draft.id != nil, try self.isKnown(id, draft, place, &burst) { return nil }
@@ -68,9 +67,40 @@ extension NodeCore {
 
     // MARK: Recipients
 
+    /// Has the messages that follow be for the recipients of a draft.
+    private func address(_ draft: MessageDraft, _ burst: inout SendingBurst) throws(EarshotError) {
+        guard case .group(let name) = draft.recipients else {
+            let addressed = try self.addressed(draft.recipients)
+            return burst.use(draft.recipients, addressed.map { SendingBurst.Recipient($0, self.facts(of: $0)) })
+        }
+        guard !self.isStopping else { throw .stopping }
+        let group = try self.groupID(name)
+        // The same again is for those that were members when it was first sent.
+        if let id = draft.id, let known = self.outgoing[id], known.group == group {
+            return burst.use(nil, known.recipients.map { self.recipient($0.peerID, in: group) }, in: group)
+        }
+        let addressed = self.fellowMembers(of: group)
+        guard !addressed.isEmpty else {
+            throw EarshotError(.invalidParameter, "there is no other member in the group \(self.label(of: group).name) to send to")
+        }
+        burst.use(draft.recipients, addressed.map { self.recipient($0, in: group) }, in: group)
+    }
+
+    /// Whether a message for a group was sent under its id before.
+    private func isAgain(_ draft: MessageDraft) -> Bool {
+        guard let id = draft.id, !self.groups.isEmpty else { return false }
+        return self.outgoing.group(of: id) != nil
+    }
+
+    private func recipient(_ peer: PeerID, in group: GroupID) -> SendingBurst.Recipient {
+        let conversation = Conversation(with: peer, in: group)
+        return SendingBurst.Recipient(conversation, self.carrier(of: conversation), self.records[peer]?.name)
+    }
+
     private func addressed(_ recipients: Message.Recipients) throws(EarshotError) -> [PeerID] {
         switch recipients {
         case .peers(let names): return try self.recipients(names)
+        case .group(let name): return self.fellowMembers(of: try self.groupID(name))
         case .all:
             guard !self.isStopping else { throw .stopping }
             let all = self.records.values.filter { $0.sessionID != nil && $0.trust != .blocked }.map(\.id)
@@ -120,7 +150,7 @@ extension NodeCore {
         _ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst
     ) throws(EarshotError) -> Bool {
         guard let known = self.outgoing.find(id) else { return false }
-        guard known.isSame(draft, peers: burst.addressed) else {
+        guard known.isSame(draft, peers: burst.addressed, in: burst.group) else {
             throw EarshotError(.conflict, "the message id \(id) belongs to another message; give this one its own")
         }
         if known.isDone {
@@ -159,7 +189,7 @@ extension NodeCore {
         let deadline = burst.now.monotonic + (draft.timeout ?? EarshotLimits.messageTimeout)
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .reliable,
-            isQueued: false, sent: burst.now.wall, deadline: deadline, recipients: burst.queued, waiters: [place])
+            isQueued: false, sent: burst.now.wall, deadline: deadline, recipients: burst.queued, group: burst.group, waiters: [place])
         self.insert(message)
         self.expireMessages(at: deadline)
         for index in burst.current { self.append(message, body: draft.body, on: index, &burst) }
@@ -173,7 +203,7 @@ extension NodeCore {
         }
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .unreliable,
-            isQueued: false, sent: burst.now.wall, deadline: burst.now.monotonic, recipients: recipients)
+            isQueued: false, sent: burst.now.wall, deadline: burst.now.monotonic, recipients: recipients, group: burst.group)
         if draft.id == nil { self.outgoing.insertUnreliable(message) } else { self.insert(message) }
         return message.result
     }
@@ -225,7 +255,8 @@ extension NodeCore {
         let age = min(draft.timeout ?? self.settings.outboxAge, self.settings.outboxAge)
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil, fingerprint: draft.fingerprint,
-            mode: .reliable, isQueued: true, sent: burst.now.wall, deadline: burst.now.monotonic + age, recipients: burst.queued)
+            mode: .reliable, isQueued: true, sent: burst.now.wall, deadline: burst.now.monotonic + age, recipients: burst.queued,
+            group: burst.group)
         let usage = self.outgoing.queue
         guard usage.hasRoom(for: message.cost) else {
             throw EarshotError(
@@ -235,7 +266,7 @@ extension NodeCore {
         self.insert(message)
         let row = QueuedMessage(
             id: id, contentType: draft.contentType, body: draft.body, fingerprint: draft.fingerprint, sent: burst.now.wall,
-            deadline: burst.now.wall + age, recipients: message.recipients)
+            deadline: burst.now.wall + age, recipients: message.recipients, group: message.group)
         self.keep([.add(row)], then: .queued(id, draft.body, place))
     }
 
@@ -256,7 +287,11 @@ extension NodeCore {
         self.expireMessages(at: message.deadline)
         var burst = SendingBurst(at: self.now)
         let waiting = message.recipients.filter { $0.status == .queued }.map(\.peerID)
-        burst.use(nil, waiting.map { SendingBurst.Recipient($0, self.facts(of: $0)) })
+        burst.use(
+            nil,
+            waiting.map { peer in
+                message.group.map { self.recipient(peer, in: $0) } ?? SendingBurst.Recipient(peer, self.facts(of: peer))
+            }, in: message.group)
         for index in burst.current { self.append(message, body: body, on: index, &burst) }
         self.end(burst)
         self.settle(place, .success(self.outgoing[id]?.result ?? message.result))
@@ -271,6 +306,9 @@ extension NodeCore {
     /// Puts a message at the end of what one peer is to get, once the burst ends.
     private mutating func append(_ message: OutgoingMessage, body: ByteBuffer, on index: Int, _ burst: inout SendingBurst) {
         let recipient = burst.all[index]
+        if let group = message.group, !self.isFellowMember(recipient.peer, in: group) {
+            return self.settle(message.id, recipient.peer, .failed, .notMember(recipient.name))
+        }
         guard recipient.session != nil || (message.isQueued ? recipient.isTrusted : self.isJoining(recipient.peer)) else {
             return self.settle(message.id, recipient.peer, .failed, EarshotError(.notConnected, "the session has ended"))
         }
@@ -292,12 +330,13 @@ extension NodeCore {
         for (recipient, pending) in zip(burst.all, burst.pending) {
             if let link = recipient.link, pending.unreliable.cost > 0 { self.emit(.sendUnreliable(link, pending.unreliable)) }
             guard let last = pending.entries.last else { continue }
-            self.traffic[recipient.peer, default: MessageTraffic()].outbox.append(contentsOf: pending.entries)
+            let conversation = recipient.conversation
+            self.traffic[conversation, default: MessageTraffic()].outbox.append(contentsOf: pending.entries)
             let isAwaited = pending.entries.contains { !$0.isQueued }
             // A caller that waits for it is told at once whether there is room again.
-            if isAwaited { self.traffic[recipient.peer]?.outbox.resume() }
-            self.scheduleFlush(recipient.peer)
-            if last.isQueued { self.inviteForQueue(recipient.peer) }
+            if isAwaited { self.traffic[conversation]?.outbox.resume() }
+            self.scheduleFlush(conversation)
+            if last.isQueued, conversation.group == nil { self.inviteForQueue(recipient.peer) }
             // A caller waits for it, and not for the pause that earlier failures have earned.
             self.ensureConnection(recipient.peer, now: isAwaited)
         }

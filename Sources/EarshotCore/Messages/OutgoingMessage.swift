@@ -30,6 +30,8 @@ package struct OutgoingMessage: Sendable {
     package let sent: WallTime
     package let deadline: MonotonicInstant
     package var recipients: [Message.Recipient]
+    /// The group that it is for; `nil` for sessions of two.
+    package var group: GroupID?
     /// Those whose outcome is on its way to the disk: nothing else can become of it there.
     var settling: Set<PeerID> = []
     /// Those that have read it, which is on its way to the disk.
@@ -69,10 +71,10 @@ package struct OutgoingMessage: Sendable {
         self.recipients[index].status = new
     }
 
-    /// Whether it is that very message, for those peers.
-    func isSame(_ draft: MessageDraft, peers: [PeerID]) -> Bool {
+    /// Whether it is that very message, for those peers: in a group, for those that were in it when it was first sent.
+    func isSame(_ draft: MessageDraft, peers: [PeerID], in group: GroupID?) -> Bool {
         guard self.contentType == draft.contentType, self.size == draft.body.readableBytes, self.mode == draft.mode,
-            Set(self.recipients.map(\.peerID)) == Set(peers)
+            self.group == group, group != nil || Set(self.recipients.map(\.peerID)) == Set(peers)
         else { return false }
         guard let own = self.body else { return !self.fingerprint.isEmpty && self.fingerprint == draft.fingerprint }
         return own == draft.body

@@ -23,6 +23,9 @@ struct OutgoingMessages: Sendable {
 
     subscript(_ id: MessageID) -> OutgoingMessage? { self.messages[id] }
 
+    /// The group that it was sent to, if any.
+    func group(of id: MessageID) -> GroupID? { self.messages[id]?.group }
+
     /// The same, and unreliable ones too, which takes longer.
     func find(_ id: MessageID) -> OutgoingMessage? { self.messages[id] ?? self.unreliable[id] }
 

@@ -12,11 +12,14 @@ package struct QueuedMessage: Sendable, Hashable, Identifiable {
     /// When it is given up.
     package let deadline: WallTime
     package let recipients: [Message.Recipient]
+    /// The group that it is for; `nil` for sessions of two.
+    package let group: GroupID?
 
     package init(
         id: MessageID, contentType: String, body: ByteBuffer, fingerprint: [UInt8], sent: WallTime, deadline: WallTime,
-        recipients: [Message.Recipient]
+        recipients: [Message.Recipient], group: GroupID? = nil
     ) {
+        self.group = group
         self.id = id
         self.contentType = contentType
         self.body = body
@@ -37,11 +40,14 @@ package struct QueuedMessageRow: Sendable, Hashable, Identifiable {
     package let sent: WallTime
     package let deadline: WallTime
     package var recipients: [Message.Recipient]
+    /// The group that it is for; `nil` for sessions of two.
+    package let group: GroupID?
 
     package init(
         id: MessageID, contentType: String, size: Int, fingerprint: [UInt8], sent: WallTime, deadline: WallTime,
-        recipients: [Message.Recipient]
+        recipients: [Message.Recipient], group: GroupID? = nil
     ) {
+        self.group = group
         self.id = id
         self.contentType = contentType
         self.size = size

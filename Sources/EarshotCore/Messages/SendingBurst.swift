@@ -7,7 +7,7 @@ import OrderedCollections
 struct SendingBurst {
     /// What counts of one peer that messages of the burst are for.
     struct Recipient {
-        let peer: PeerID
+        let conversation: Conversation
         let name: String
         let session: SessionID?
         /// Where messages go out now; `nil` where the session is not attached.
@@ -15,12 +15,23 @@ struct SendingBurst {
         let isTrusted: Bool
 
         init(_ peer: PeerID, _ facts: PeerFacts?) {
-            self.peer = peer
+            self.conversation = Conversation(with: peer)
             self.name = facts?.name ?? peer.description
             self.session = facts?.session
             self.link = facts?.isAttached == true ? facts?.link : nil
             self.isTrusted = facts?.trust == .trusted
         }
+
+        /// A member of a group, whose messages go out where it is attached.
+        init(_ conversation: Conversation, _ carrier: ConversationCarrier?, _ name: String?) {
+            self.conversation = conversation
+            self.name = name ?? conversation.peer.description
+            self.session = conversation.group?.session
+            self.link = carrier?.link
+            self.isTrusted = true
+        }
+
+        var peer: PeerID { self.conversation.peer }
     }
 
     /// What one recipient is to get. Apart from the recipient itself: a copy of that which is held must not have this copied when it grows.
@@ -46,6 +57,7 @@ struct SendingBurst {
     var pending: [Pending] = []
     /// The recipients that were given last, and where they are.
     private(set) var recipients: Message.Recipients?
+    private(set) var group: GroupID?
     private(set) var current: Range<Int> = 0..<0
     /// As they stand in a message that has not gone out yet.
     private(set) var queued: [Message.Recipient] = []
@@ -65,8 +77,9 @@ struct SendingBurst {
     var needsInvitation: Bool { self.all[self.current].contains { $0.session == nil } }
 
     /// The messages that follow are for these.
-    mutating func use(_ recipients: Message.Recipients?, _ new: [Recipient]) {
+    mutating func use(_ recipients: Message.Recipients?, _ new: [Recipient], in group: GroupID? = nil) {
         self.recipients = recipients
+        self.group = group
         self.current = self.all.count..<(self.all.count + new.count)
         self.all += new
         self.pending += Array(repeating: Pending(), count: new.count)

@@ -6,7 +6,7 @@ extension NodeCore {
     /// Whether this peer should be connected now: a person has decided so.
     func isWanted(_ record: PeerRecord) -> Bool {
         guard record.trust != .blocked else { return false }
-        return record.sessionID != nil || self.isInviting(record.id) || record.comparing.state == .waiting
+        return !self.isWantedForGroupsAlone(record) || self.isWantedForGroups(record)
     }
 
     mutating func needed(_ need: PeerNeed, of peer: PeerID) {
@@ -21,6 +21,10 @@ extension NodeCore {
     mutating func ensureConnection(_ id: PeerID, now: Bool = false) {
         guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !self.isDialling(record)
         else { return }
+        if !now, record.reach.attempts == 0, self.isWantedForGroupsAlone(record) {
+            if !self.deadlines.contains(.redial(id)) { self.scheduleDial(id, after: self.groupDialDelay(id)) }
+            return
+        }
         guard !now, record.reach.attempts > 0 else { return self.dial(id) }
         self.scheduleDial(id, after: record.reach.pause)
     }
@@ -30,7 +34,12 @@ extension NodeCore {
 
     mutating func cancelDial(_ id: PeerID) { self.deadlines.cancel(.redial(id)) }
 
-    mutating func redialDue(_ id: PeerID) { self.ensureConnection(id, now: true) }
+    mutating func redialDue(_ id: PeerID) {
+        if let record = self.records[id], self.isWantedForGroupsAlone(record), self.isDiallingManyMembers {
+            return self.scheduleDial(id, after: self.groupDialDelay(id))
+        }
+        self.ensureConnection(id, now: true)
+    }
 
     /// Whether a connection to it is being made from here: it may supersede the one that stands.
     func isDialling(_ record: PeerRecord) -> Bool {
@@ -89,7 +98,7 @@ extension NodeCore {
 
     /// The two sides do not agree on a connection, and dialling again would end the same way: what waits for one is told why.
     mutating func disagreed(with id: PeerID, _ error: EarshotError) {
-        if let pending = self.invitations.pending(with: id, .outgoing) { self.resolveInvitation(pending, .failed, error) }
+        for pending in self.invitations.allPending(with: id, .outgoing) { self.resolveInvitation(pending, .failed, error) }
         self.failComparison(with: id, error)
         self.spread(.unreachable(error), of: id)
     }

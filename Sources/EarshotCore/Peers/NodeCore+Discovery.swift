@@ -32,11 +32,17 @@ extension NodeCore {
             self.sightedPeers[oldest] = nil
         }
         self.deadlines.cancel(.grace(info.id))
+        let hasFailed = self.records[info.id].map { $0.reach.attempts > 0 } ?? false
         self.records[info.id]?.reach.forgetFailures()
         self.sightedPeers[key] = info.id
         self.publishPeer(info.id)
         self.spread(.withinReach, of: info.id)
-        self.ensureConnection(info.id, now: true)
+        // Members of a group that come all at once do not dial each other all at once.
+        guard let record = self.records[info.id], self.isWantedForGroupsAlone(record) else {
+            return self.ensureConnection(info.id, now: true)
+        }
+        if hasFailed { self.cancelDial(info.id) }
+        self.ensureConnection(info.id)
     }
 
     /// Whether one more peer that nothing here has to do with may be listed; those that are dealt with are listed in any case.
@@ -87,8 +93,12 @@ extension NodeCore {
     mutating func publishPeer(_ id: PeerID) {
         guard let record = self.records[id] else { return }
         // One that has asked may be answered, though it is away meanwhile; and one that a person waits for may come back.
-        let isAsking = self.invitations.pending(with: id, .incoming) != nil || record.comparing.state == .waiting
-        guard record.isNearby || record.isKept || isAsking else { return self.forgetPeer(record) }
+        let isAsking = Direction.incoming.isPending(with: id, in: self.invitations) || record.comparing.state == .waiting
+        guard record.isNearby || record.isKept || isAsking else {
+            // A member of a group is listed there; among peers it is a stranger, and listed while it is here.
+            if record.groups.isEmpty { self.forgetPeer(record) } else { self.unlistPeer(record) }
+            return
+        }
         if record.isDiscoveredOnly { self.discoveredOnly.insert(id) } else { self.discoveredOnly.remove(id) }
         self.noteNames(record)
         let peer = self.snapshot(record)
@@ -111,12 +121,24 @@ extension NodeCore {
         self.records.removeValue(forKey: id)
         for key in record.presence.sightings.keys { self.sightedPeers[key] = nil }
         for deadline in [Deadline.grace(id), .redial(id), .comparison(id), .trust(id)] { self.deadlines.cancel(deadline) }
+        self.publishGone(record)
+        self.spread(.forgotten, of: id)
+    }
+
+    /// It is gone, and stays known.
+    private mutating func unlistPeer(_ record: PeerRecord) {
+        guard record.presence.isAnnounced else { return }
+        self.records[record.id]?.presence.withdraw()
+        self.publishGone(record)
+    }
+
+    private mutating func publishGone(_ record: PeerRecord) {
+        let id = record.id
         self.names.forgetStranger(besides: id)
         if let name = record.presence.published?.name { self.names.remove(id, named: name) }
         self.discoveredOnly.remove(id)
         if record.presence.isAnnounced { self.publish(.peerLost(self.snapshot(record))) }
         self.publishNamesakes(before: record.presence.published, after: nil)
-        self.spread(.forgotten, of: id)
     }
 
     /// Of two known peers with one name both are published anew when that begins and when it ends.

@@ -82,8 +82,11 @@ extension NodeCore {
             self.declineInvitations(of: id)
             self.giveUpComparison(with: id)
             self.muteLink(of: id)
+            self.endGroupTalk(with: id)
         } else if change.wasBlocked {
             self.closeMutedLinks(of: id)
+            self.ensureConnection(id)
+            for group in self.records[id]?.groups.shared ?? [] { self.publishGroup(group) }
         }
         self.publishPeer(id)
     }
@@ -140,7 +143,8 @@ extension NodeCore {
     package func explainPolicy(_ name: String) throws(EarshotError) -> (peer: Peer, decisions: [PolicyDecision]) {
         let id = try self.resolve(name)
         let record = self.records[id] ?? PeerRecord(id: id, at: self.now.wall)
-        return (self.snapshot(record), self.policy(of: record).explain())
+        let groups = record.groups.shared.map { self.label(of: $0).name }
+        return (self.snapshot(record), self.policy(of: record).explain(in: groups))
     }
 }
 

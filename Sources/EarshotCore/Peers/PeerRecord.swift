@@ -10,6 +10,7 @@ struct PeerRecord: Sendable {
     var link = StandingLink()
     var session = SessionState()
     var comparing = ComparisonState()
+    var groups = GroupTies()
     /// How often what it has offered or opened came to nothing.
     var vainOffers = VainOffers()
 
@@ -59,7 +60,7 @@ struct PeerRecord: Sendable {
 
     /// Whether it is listed for nothing but that discovery sees it, or has just seen it.
     var isDiscoveredOnly: Bool {
-        !self.isKept && self.connection == nil && (!self.presence.sightings.isEmpty || self.presence.isInGrace)
+        !self.isKept && self.groups.isEmpty && self.connection == nil && (!self.presence.sightings.isEmpty || self.presence.isInGrace)
     }
 
     /// Why it could not be reached. Not said of a peer that only discovery knows and that is simply away, but of one that the settings

@@ -14,6 +14,8 @@ public struct PolicyDecision: Sendable, Hashable {
         case file
         /// The peer's streams.
         case stream
+        /// What is said in one group that both are members of.
+        case group
     }
 
     /// What is decided.

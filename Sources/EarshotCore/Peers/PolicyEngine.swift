@@ -114,8 +114,26 @@ package struct PolicyEngine: Sendable {
         }
     }
 
-    /// Every decision about the peer, with its rule.
-    package func explain() -> [PolicyDecision] {
+    /// What becomes of the peer's invitation to a group, by `[groups] invitations`, and by which rule.
+    package func groupInvitation(_ policy: InvitationPolicy) -> (outcome: InvitationOutcome, rule: String, reason: String) {
+        let trust = self.trustWords
+        let rule = "groups.invitations = \(policy.rawValue)"
+        if self.facts.trust == .blocked {
+            return (.hide, "trust = blocked", "it is blocked: it is told that its invitation was declined, and nobody here sees it")
+        }
+        if self.facts.trust != .trusted, self.settings.pairedOnly {
+            return (.hide, "invitations.paired_only = yes", "\(trust), and invitations of strangers are declined without being shown")
+        }
+        switch policy {
+        case .reject: return (.reject, rule, "invitations to groups are rejected")
+        case .accept where self.facts.trust == .trusted:
+            return (.accept, rule, "\(trust), and its invitations to groups are accepted by themselves")
+        case .accept, .ask: return (.ask, rule, "\(trust), so a person is asked")
+        }
+    }
+
+    /// Every decision about the peer, with its rule, and one for each group of those names, that both are members of.
+    package func explain(in groups: [String] = []) -> [PolicyDecision] {
         let invitation = self.invitation()
         return [
             self.connect(),
@@ -124,7 +142,17 @@ package struct PolicyEngine: Sendable {
             self.inSession(.message, rule: "session", "messages of a peer in a session are taken"),
             self.file(),
             self.inSession(.stream, rule: "session", "streams of a peer in a session wait for a reader"),
-        ]
+        ] + groups.map(self.inGroup)
+    }
+
+    /// What two members say to each other needs no session, and goes by nothing but that both are members and neither is blocked.
+    private func inGroup(_ name: String) -> PolicyDecision {
+        guard self.facts.trust != .blocked else {
+            let reason = "it is blocked: in \(name) it is neither sent to nor heard"
+            return PolicyDecision(action: .group, outcome: .deny, rule: "trust = blocked", reason: reason)
+        }
+        let reason = "both are members: messages in \(name) are sent to it and taken from it, and nothing else"
+        return PolicyDecision(action: .group, outcome: .allow, rule: "group = \(name)", reason: reason)
     }
 
     private func connect() -> PolicyDecision {

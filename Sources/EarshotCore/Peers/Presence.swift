@@ -79,6 +79,12 @@ struct Presence: Sendable {
     mutating func endGrace() { self.isInGrace = false }
     mutating func announce() { self.isAnnounced = true }
 
+    /// It is not listed any more, though its row stays.
+    mutating func withdraw() {
+        self.isAnnounced = false
+        self.published = nil
+    }
+
     mutating func publish(_ peer: Peer) {
         self.published = peer
         self.isAnnounced = true

@@ -16,6 +16,8 @@ enum Decision: Sendable, Hashable {
     /// Write a peer, and its session where asked, as memory has them when its turn comes: for facts that no decision is about (a proven
     /// key), and for sessions that have begun or ended in memory already.
     case keep(PeerID, andSession: Bool, KeepReason)
+    /// A group, with its records.
+    case group(GroupDecision)
 
     /// What a caller is told of a decision about trust: the peer, or the invitation that was answered so.
     enum Caller: Sendable, Hashable {
@@ -102,4 +104,5 @@ enum DecisionOutcome: Sendable {
     /// Of this invitation; the session itself is the ``SessionState/agreement`` of its peer.
     case agreement(Invitation)
     case kept
+    case group(GroupOutcome)
 }

@@ -42,11 +42,14 @@ public struct Invitation: Sendable, Hashable, Identifiable {
     package let end: WallTime
     /// The session that an accepted one has led to.
     public internal(set) var sessionID: SessionID?
+    /// The group that it is to; `nil` for one to a session of two.
+    public let group: InvitedGroup?
 
     package init(
         id: InvitationID, direction: Direction, peerID: PeerID, peerName: String, context: [UInt8], state: State, created: WallTime,
-        end: WallTime, sessionID: SessionID? = nil
+        end: WallTime, sessionID: SessionID? = nil, group: InvitedGroup? = nil
     ) {
+        self.group = group
         self.id = id
         self.direction = direction
         self.peerID = peerID

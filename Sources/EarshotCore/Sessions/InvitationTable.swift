@@ -15,13 +15,21 @@ struct InvitationTable: Sendable {
         fileprivate(set) var hasLapsed = false
         /// Whether a decision about it is on its way to the disk: another one comes too late.
         fileprivate(set) var isDeciding = false
+        /// What an incoming one to a group says.
+        fileprivate(set) var groupInvite: GroupInvite?
         /// Calls that wait for its end.
         fileprivate(set) var waiters: [CallID] = []
     }
 
+    /// A peer has one pending invitation of each direction at most that is to a session, and one to a group.
+    private struct Place: Hashable, Sendable {
+        let peer: PeerID
+        let direction: Direction
+        let isToGroup: Bool
+    }
+
     private var entries: OrderedDictionary<InvitationID, Entry> = [:]
-    private var incoming: [PeerID: InvitationID] = [:]
-    private var outgoing: [PeerID: InvitationID] = [:]
+    private var pending: [Place: InvitationID] = [:]
     private var decided = 0
 
     subscript(id: InvitationID) -> Entry? { self.entries[id] }
@@ -31,12 +39,28 @@ struct InvitationTable: Sendable {
 
     var pendingCount: Int { self.entries.count - self.decided }
 
-    /// A peer has one pending invitation of each direction at most.
+    /// The pending one to a session.
     func pending(with peer: PeerID, _ direction: Direction) -> InvitationID? {
-        switch direction {
-        case .incoming: self.incoming[peer]
-        case .outgoing: self.outgoing[peer]
-        }
+        self.pending[Place(peer: peer, direction: direction, isToGroup: false)]
+    }
+
+    /// The pending one to a group.
+    func pendingGroup(with peer: PeerID, _ direction: Direction) -> InvitationID? {
+        self.pending[Place(peer: peer, direction: direction, isToGroup: true)]
+    }
+
+    /// Those of both kinds.
+    func allPending(with peer: PeerID, _ direction: Direction) -> [InvitationID] {
+        [self.pending(with: peer, direction), self.pendingGroup(with: peer, direction)].compactMap(\.self)
+    }
+
+    /// The pending ones to a group, in the order in which they were made.
+    func pendingIDs(to group: GroupID) -> [InvitationID] {
+        self.entries.values.filter { $0.invitation.state == .pending && $0.invitation.group?.id == group }.map(\.invitation.id)
+    }
+
+    private func place(of invitation: Invitation) -> Place {
+        Place(peer: invitation.peerID, direction: invitation.direction, isToGroup: invitation.group != nil)
     }
 
     /// Adds one in the place of another of its id; of the decided ones only the last stay.
@@ -47,10 +71,13 @@ struct InvitationTable: Sendable {
             self.decided += 1
             return self.forgetDecided()
         }
-        switch invitation.direction {
-        case .incoming: self.incoming[invitation.peerID] = invitation.id
-        case .outgoing: self.outgoing[invitation.peerID] = invitation.id
-        }
+        self.pending[self.place(of: invitation)] = invitation.id
+    }
+
+    /// What an incoming one to a group says, and the connection on which it came.
+    mutating func keep(_ invite: GroupInvite, on link: LinkID) {
+        self.entries[invite.id]?.groupInvite = invite
+        self.entries[invite.id]?.cameOn = link
     }
 
     mutating func sent(_ id: InvitationID, on link: LinkID) { self.entries[id]?.sentOn = link }
@@ -68,15 +95,13 @@ struct InvitationTable: Sendable {
         entry.invitation.decide(state, session: session, error)
         entry.isInviterAbsent = false
         entry.isDeciding = false
+        entry.groupInvite = nil
         let waiters = entry.waiters
         entry.waiters = []
         self.entries[id] = entry
         self.decided += 1
-        let peer = entry.invitation.peerID
-        switch entry.invitation.direction {
-        case .incoming: if self.incoming[peer] == id { self.incoming[peer] = nil }
-        case .outgoing: if self.outgoing[peer] == id { self.outgoing[peer] = nil }
-        }
+        let place = self.place(of: entry.invitation)
+        if self.pending[place] == id { self.pending[place] = nil }
         return (entry.invitation, waiters)
     }
 

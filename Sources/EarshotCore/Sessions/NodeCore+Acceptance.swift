@@ -152,11 +152,11 @@ extension NodeCore {
         guard let record = self.records[peer] else { return }
         guard record.sessionID == nil, record.session.agreement == nil else {
             // Another one begins, or has begun, and this invitation ends with it.
-            if record.sessionID != sessionID { self.send(.sessionEnd(sessionID), on: record.connection) }
+            self.disownSession(sessionID, of: peer)
             if let session = record.sessionID { self.resolveInvitation(id, .accepted, session: session) }
             return
         }
-        guard !self.records.values.contains(where: { $0.sessionID == sessionID }) else {
+        guard !self.records.values.contains(where: { $0.sessionID == sessionID }), self.groups[GroupID(session: sessionID)] == nil else {
             self.log(Notice(.warning, "a peer has named another peer's session as its own", ["peer": peer]))
             self.send(.sessionEnd(sessionID), on: record.connection)
             let words = "\(record.name) has answered with a session that is another peer's"

@@ -6,6 +6,7 @@ struct LateAnswers: Sendable {
     struct Answer: Sendable {
         let link: LinkID
         let invitation: InvitationID
+        let isToGroup: Bool
         let hold: HoldID?
     }
 
@@ -41,6 +42,7 @@ extension NodeCore {
         guard let current = self.records[id]?.link.current else { return }
         self.records[id]?.link.drop(isBeingReplaced: false)
         self.records[id]?.session.detach()
+        self.renewTies(with: id)
         self.mutedLinks[current.id] = current
     }
 
@@ -61,6 +63,11 @@ extension NodeCore {
                 return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link)
             }
             self.declineLater(invite.id, on: link)
+        case .group(.invite(let invite)):
+            guard self.strangers.invitations.rate.admit(facts.peer.id, from: facts.origin, at: self.now.monotonic) else {
+                return self.answerGroup(invite.id, .busy, on: link)
+            }
+            self.declineLater(invite.id, isToGroup: true, on: link)
         case .sessionResume(let session): self.send(.sessionEnd(session), on: link)
         case .message(let message):
             guard message.mode != .unreliable else { return }
@@ -74,16 +81,16 @@ extension NodeCore {
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .inviteAnswer, .inviteWithdraw, .sessionEnd, .messageReceipts,
             .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone, .resourceCancel, .resourceHave,
             .resourceFrom, .dataTicket, .dataUnavailable, .dataAttach, .streamAccept, .streamRefuse, .streamData, .streamEnd,
-            .streamDone, .streamAbort, .streamReroute, .streamRerouted, .verification:
+            .streamDone, .streamAbort, .streamReroute, .streamRerouted, .verification, .group:
             break
         }
     }
 
     /// As a blocked peer is answered: it hears what a person's rejection sounds like, and nothing of it is published.
-    mutating func declineLater(_ id: InvitationID, on link: LinkID) {
+    mutating func declineLater(_ id: InvitationID, isToGroup: Bool = false, on link: LinkID) {
         let delay = Int64.random(in: EarshotLimits.blockedAnswerMilliseconds, using: &self.random)
         let hold = self.hold(EarshotLimits.blockedAnswerCharge)
-        let number = self.lateAnswers.add(LateAnswers.Answer(link: link, invitation: id, hold: hold))
+        let number = self.lateAnswers.add(LateAnswers.Answer(link: link, invitation: id, isToGroup: isToGroup, hold: hold))
         self.set(.lateAnswer(number), after: .milliseconds(delay))
     }
 
@@ -91,7 +98,11 @@ extension NodeCore {
         guard let answer = self.lateAnswers.take(number) else { return }
         // A peer that has gone meanwhile waits for nothing.
         if self.linkPeers[answer.link] != nil {
-            self.send(.inviteAnswer(InviteAnswer(id: answer.invitation, decision: .declined)), on: answer.link)
+            if answer.isToGroup {
+                self.answerGroup(answer.invitation, .declined, on: answer.link)
+            } else {
+                self.send(.inviteAnswer(InviteAnswer(id: answer.invitation, decision: .declined)), on: answer.link)
+            }
         }
         self.release(answer.hold)
     }

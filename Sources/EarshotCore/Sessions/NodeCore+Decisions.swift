@@ -84,6 +84,7 @@ extension NodeCore {
         case .acceptBySettings(let peer):
             let (invitation, operations) = try self.agreeBySettings(with: peer)
             return (.agreement(invitation), operations)
+        case .group(let decision): return try self.make(decision)
         case .keep(let peer, let andSession, _): return (.kept, self.operations(toKeep: peer, andSession: andSession))
         }
     }
@@ -141,6 +142,7 @@ extension NodeCore {
             case .sender: break
             case .settings: self.followSettings(of: peer, error)
             }
+        case .group(let decision): self.conclude(decision, result)
         case .keep(let peer, _, .none): if result.error != nil { self.keepLater(peer) }
         }
     }

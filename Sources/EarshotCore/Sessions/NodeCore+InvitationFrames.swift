@@ -21,7 +21,7 @@ extension NodeCore {
             let isSent = self.invitations[own]?.sentOn == link
             guard !(isSent && self.id < id) else { return }
         }
-        let isBusy = self.invitations.pending(with: id, .incoming) != nil || !self.mayInvite(record)
+        let isBusy = Direction.incoming.isPending(with: id, in: self.invitations) || !self.mayInvite(record)
         guard !isBusy else { return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link) }
         self.expireTrust(id)
         guard let record = self.records[id] else { return }
@@ -48,7 +48,7 @@ extension NodeCore {
     }
 
     /// Whether a peer has not invited too often lately. Trusted peers, and one that a person here has invited, may as often as they like.
-    private mutating func mayInvite(_ record: PeerRecord) -> Bool {
+    mutating func mayInvite(_ record: PeerRecord) -> Bool {
         if record.trust == .trusted || self.isInviting(record.id) { return true }
         let origin = record.link.current?.facts.origin
         return self.strangers.invitations.rate.admit(record.id, from: origin, at: self.now.monotonic)
@@ -61,7 +61,7 @@ extension NodeCore {
         case .admitted: return true
         case .busy: return false
         case .replaced(let other, let hadGone):
-            guard let displaced = self.invitations.pending(with: other, .incoming) else { return true }
+            guard let displaced = self.invitations.allPending(with: other, .incoming).first else { return true }
             if hadGone {
                 self.lapse(displaced, "it has gone, and another stranger has its place")
             } else {
@@ -76,16 +76,24 @@ extension NodeCore {
     /// The connection of a peer is gone: its invitation waits a while for it to come back.
     mutating func inviterLeft(_ id: PeerID) {
         self.strangers.invitations.places.left(id)
-        guard let pending = self.invitations.pending(with: id, .incoming) else { return }
-        self.invitations.setInviterAbsent(pending, true)
-        self.set(.inviterAbsent(pending), after: EarshotLimits.absentInviterTime)
+        for pending in self.invitations.allPending(with: id, .incoming) {
+            self.invitations.setInviterAbsent(pending, true)
+            self.set(.inviterAbsent(pending), after: EarshotLimits.absentInviterTime)
+        }
     }
 
     mutating func inviterReturned(_ id: PeerID) {
         self.strangers.invitations.places.returned(id)
-        guard let pending = self.invitations.pending(with: id, .incoming) else { return }
-        self.invitations.setInviterAbsent(pending, false)
-        self.deadlines.cancel(.inviterAbsent(pending))
+        for pending in self.invitations.allPending(with: id, .incoming) {
+            // One that was accepted, and whose seat was not vouched for: an inviter that still wants that asks again.
+            if let group = self.invitations[pending]?.invitation.group?.id, self.groups[group]?.invitation == pending { continue }
+            self.inviterIsThere(pending)
+        }
+    }
+
+    mutating func inviterIsThere(_ id: InvitationID) {
+        self.invitations.setInviterAbsent(id, false)
+        self.deadlines.cancel(.inviterAbsent(id))
     }
 
     mutating func inviterStaysAway(_ id: InvitationID) {
@@ -95,7 +103,11 @@ extension NodeCore {
 
     /// No peer waits for an answer to it any more, as far as can be seen from here.
     private mutating func lapse(_ id: InvitationID, _ why: String) {
-        self.resolveInvitation(id, .cancelled, EarshotError(.notConnected, why))
+        let error = EarshotError(.notConnected, why)
+        if let group = self.invitations[id]?.invitation.group?.id, self.groups[group]?.invitation == id {
+            self.stopJoining(group, id, .cancelled, error)
+        }
+        self.resolveInvitation(id, .cancelled, error)
         self.invitations.lapse(id)
     }
 
@@ -124,7 +136,11 @@ extension NodeCore {
     }
 
     mutating func answerCame(_ answer: InviteAnswer, from id: PeerID) {
-        guard let invitation = self.pending(answer.id, of: id, .outgoing) else { return }
+        guard let invitation = self.pending(answer.id, of: id, .outgoing), self.invitations[answer.id]?.isDeciding == false else {
+            // What became of it was decided without this answer; the peer does not hold a session alone.
+            if case .accepted(let session) = answer.decision { self.disownSession(session, of: id) }
+            return
+        }
         switch answer.decision {
         case .accepted(let session): self.invitationAccepted(answer.id, session: session)
         case .declined: self.resolveInvitation(answer.id, .declined)
@@ -136,6 +152,10 @@ extension NodeCore {
 
     mutating func withdrawalCame(_ withdraw: InviteWithdraw, from id: PeerID) {
         guard self.pending(withdraw.id, of: id, .incoming) != nil else { return }
+        if let group = self.invitations[withdraw.id]?.invitation.group?.id, self.groups[group]?.invitation == withdraw.id {
+            let words = "the inviter has taken its invitation back"
+            return self.stopJoining(group, withdraw.id, .cancelled, EarshotError(.cancelled, words))
+        }
         switch withdraw.reason {
         case .withdrawn: self.resolveInvitation(withdraw.id, .cancelled)
         case .timedOut: self.resolveInvitation(withdraw.id, .timedOut)

@@ -111,6 +111,13 @@ extension NodeCore {
                 return self.answer(call, .invitation(end ?? invitation))
             case .accept:
                 guard !self.isStopping else { throw .stopping }
+                if invitation.group != nil {
+                    guard !always else {
+                        throw EarshotError(
+                            .invalidParameter, "an invitation to a group says nothing of trust; run earshot trust \(invitation.peerName)")
+                    }
+                    return self.acceptGroup(id, call)
+                }
                 self.decide(.accept(id, of: invitation.peerID, always: always, .person(call)))
             case .block:
                 guard !self.isStopping else { throw .stopping }
@@ -136,10 +143,13 @@ extension NodeCore {
 
     /// Blocking a peer declines what it asked.
     mutating func declineInvitations(of id: PeerID) {
-        if let incoming = self.invitations.pending(with: id, .incoming) {
+        for incoming in self.invitations.allPending(with: id, .incoming) {
+            if let group = self.invitations[incoming]?.invitation.group?.id, self.groups[group]?.invitation == incoming {
+                self.stopJoining(group, incoming, .declined, EarshotError(.cancelled, "a person here has blocked the inviter"))
+            }
             self.resolveInvitation(incoming, .declined, answering: .declined)
         }
-        if let outgoing = self.invitations.pending(with: id, .outgoing) {
+        for outgoing in self.invitations.allPending(with: id, .outgoing) {
             self.resolveInvitation(outgoing, .cancelled, withdrawing: .withdrawn)
         }
     }
@@ -148,6 +158,12 @@ extension NodeCore {
 
     mutating func invitationExpired(_ id: InvitationID) {
         guard let entry = self.invitations[id], entry.invitation.state == .pending else { return }
+        if let group = entry.invitation.group?.id, let held = self.groups[group], held.invitation == id {
+            // It has let this machine in, which is on its way to the disk.
+            guard !held.records.membership.contains(self.id) else { return self.set(.invitation(id), after: .seconds(1)) }
+            let words = "\(entry.invitation.peerName) has not let this machine in within the invitation's time"
+            return self.stopJoining(group, id, .timedOut, EarshotError(.timedOut, words))
+        }
         // Its answer waits for the disk: where that fails, it is over.
         guard !entry.isDeciding else { return self.set(.invitation(id), after: .seconds(1)) }
         let invitation = entry.invitation
@@ -169,13 +185,20 @@ extension NodeCore {
         self.deadlines.cancel(.inviterAbsent(id))
         if invitation.direction == .incoming { self.strangers.invitations.places.release(peer) }
         let link = self.records[peer]?.connection
-        if let answer { self.send(.inviteAnswer(InviteAnswer(id: id, decision: answer)), on: link) }
-        if let reason { self.send(.inviteWithdraw(InviteWithdraw(id: id, reason: reason)), on: link) }
+        if let answer {
+            self.send(invitation.answer(answer), on: link)
+        }
+        if let reason {
+            let withdraw = InviteWithdraw(id: id, reason: reason)
+            self.send(invitation.group == nil ? .inviteWithdraw(withdraw) : .group(.inviteWithdraw(withdraw)), on: link)
+        }
         self.publish(.invitationResolved(invitation))
         for call in waiters { self.answer(call, .invitation(invitation)) }
-        if invitation.direction == .outgoing, state != .accepted { self.invitationFailed(invitation, error) }
+        if invitation.group == nil, invitation.direction == .outgoing, state != .accepted { self.invitationFailed(invitation, error) }
         // An own invitation that crossed the accepted one has the same end.
-        if invitation.direction == .incoming, state == .accepted, let own = self.invitations.pending(with: peer, .outgoing) {
+        if invitation.group == nil, invitation.direction == .incoming, state == .accepted,
+            let own = self.invitations.pending(with: peer, .outgoing)
+        {
             self.resolveInvitation(own, .accepted, session: session)
         }
         self.publishPeer(peer)
@@ -197,6 +220,14 @@ extension NodeCore {
         Invitation(
             id: id, direction: direction, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, context: context,
             state: session == nil ? .pending : .accepted, created: self.now.wall, end: self.now.wall + timeout, sessionID: session)
+    }
+}
+
+extension Invitation {
+    /// The frame that says no to it.
+    fileprivate func answer(_ decision: InviteAnswer.Decision) -> Frame {
+        guard self.group != nil else { return .inviteAnswer(InviteAnswer(id: self.id, decision: decision)) }
+        return .group(.inviteAnswer(GroupInviteAnswer(id: self.id, decision: decision == .busy ? .busy : .declined)))
     }
 }
 

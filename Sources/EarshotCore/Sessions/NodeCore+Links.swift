@@ -42,7 +42,7 @@ extension NodeCore {
         case .dataTicket(let ticket): self.dataPathChanged(ticket.transfer, .ticket(ticket.token, from: id))
         case .dataUnavailable(let transfer): self.dataPathChanged(transfer, .unavailable(from: id))
         // What is sent in a session that has ended meanwhile is on its way for a moment: it is passed over.
-        case .messageReceipts(let receipts): if self.records[id]?.sessionID != nil { self.receiptsCame(receipts, from: id) }
+        case .messageReceipts(let receipts): if self.isTalking(with: id) { self.receiptsCame(receipts, from: id) }
         case .streamOpen(let open): self.streamCame(open, from: id, on: link)
         case .streamAccept(let accept): self.streamAccepted(accept, by: id)
         case .streamRefuse(let refuse): self.streamRefused(refuse, by: id)
@@ -58,9 +58,9 @@ extension NodeCore {
         case .resourceCancel(let cancel): self.resourceCancelled(cancel, by: id)
         case .resourceHave(let have): self.resourceHeld(have, by: id)
         case .resourceFrom(let from): self.resourceGoesOn(from, by: id)
+        case .group(let frame): self.groupFrameCame(frame, from: id, on: link)
         // Messages come together, as `.messages`.
-        case .message, .resourceChunk, .streamData, .streamEnd, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach:
-            break
+        case .message, .resourceChunk, .streamData, .streamEnd, .hello, .proof, .refusal, .ping, .pong, .goodbye, .dataAttach: break
         }
     }
 
@@ -102,8 +102,10 @@ extension NodeCore {
         self.scheduleTrustExpiry(id)
         self.noteConfigured(id, facts)
         if let session = self.records[id]?.sessionID { self.send(.sessionResume(session), on: link) }
+        self.nameGroups(to: id)
         self.spread(.withinReach, of: id)
         self.sendInvitation(to: id)
+        self.sendGroupInvitation(to: id)
         self.inviterReturned(id)
         self.resumeComparison(id, on: facts)
         self.publishPeer(id)
@@ -123,7 +125,7 @@ extension NodeCore {
     private func isNeeded(_ record: PeerRecord) -> Bool {
         record.sessionID != nil || !record.reach.configured.isEmpty || record.comparing.state == .waiting
             || record.comparing.state == .requested
-            || Direction.allCases.contains { self.invitations.pending(with: record.id, $0) != nil }
+            || Direction.allCases.contains { $0.isPending(with: record.id, in: self.invitations) } || !record.groups.isEmpty
     }
 
     /// Of two connections between the same pair the newest proven one stands; when both dialled at once, the lower id's.
@@ -175,7 +177,7 @@ extension NodeCore {
         self.drop(standing, of: id, isBeingReplaced: false)
         guard !self.isStopping, let left = self.records[id] else { return }
         // A peer that is dealt with has the same grace as one whose advertisement went; a stranger is gone.
-        if left.isKept, left.presence.sightings.isEmpty { self.beginGrace(id) }
+        if left.isKept || !left.groups.isEmpty, left.presence.sightings.isEmpty { self.beginGrace(id) }
         self.publishPeer(id)
         guard let left = self.records[id], left.trust != .blocked else { return }
         // The lower id dials first, so that the two seldom dial at once; and one that was superseded waits for the one that did it.
@@ -192,6 +194,7 @@ extension NodeCore {
     private mutating func drop(_ standing: StandingLink.Current, of id: PeerID, isBeingReplaced: Bool) {
         self.records[id]?.link.drop(isBeingReplaced: isBeingReplaced)
         self.records[id]?.session.detach()
+        self.renewTies(with: id)
         self.deadlines.cancel(.idle(standing.id))
         self.inviterLeft(id)
         self.spread(.ended(.connection, EarshotError(.unavailable, "the connection was lost")), of: id)

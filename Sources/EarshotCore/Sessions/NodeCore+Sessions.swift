@@ -18,7 +18,7 @@ extension NodeCore {
     /// The session is gone from the store, or is about to go; everything that depended on it ends.
     mutating func endSession(with id: PeerID, tellPeer: Bool) {
         guard let record = self.records[id], let session = record.session.session else { return }
-        self.records[id]?.session.end()
+        self.records[id]?.session.end(tellingPeer: tellPeer)
         self.spread(.sessionReplaced, of: id)
         self.forgetUndecided(id)
         if tellPeer { self.send(.sessionEnd(session.id), on: record.connection) }
@@ -58,6 +58,8 @@ extension NodeCore {
     /// The peer holds a session.
     mutating func sessionNamed(_ session: SessionID, by id: PeerID) {
         guard let record = self.records[id] else { return }
+        // A group's id is never that of a session of two.
+        guard self.groups[GroupID(session: session)] == nil else { return self.send(.sessionEnd(session), on: record.connection) }
         if record.sessionID == session {
             self.nameSession(to: id)
             guard !record.isAttached else { return }
@@ -65,7 +67,7 @@ extension NodeCore {
             self.publishSession(with: id)
             self.publishPeer(id)
             self.attached(id)
-        } else if record.sessionID == nil, record.session.agreement == nil,
+        } else if record.sessionID == nil, record.session.agreement == nil, record.session.ended != session,
             let invitation = self.invitations.pending(with: id, .outgoing)
         {
             // It accepted while the connection was away: holding the session is its answer.
@@ -74,6 +76,12 @@ extension NodeCore {
         } else {
             self.send(.sessionEnd(session), on: record.connection)
         }
+    }
+
+    /// A peer takes this side to be in a session that it is not in.
+    mutating func disownSession(_ session: SessionID, of id: PeerID) {
+        guard let record = self.records[id], record.sessionID != session, record.session.agreement?.session.id != session else { return }
+        self.send(.sessionEnd(session), on: record.connection)
     }
 
     /// Says once on a connection that this side holds the session. One that was agreed upon after the connection was proven, while its answer

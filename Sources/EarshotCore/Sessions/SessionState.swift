@@ -18,6 +18,9 @@ struct SessionState: Sendable {
     private(set) var isAttached = false
     /// Whether this side has named the session on the connection that stands: the other side waits for that.
     private(set) var hasBeenNamed = false
+    /// The session that this side has ended on the connection that stands, and has told the peer so: what the peer says of it after that was said
+    /// before it has heard.
+    private(set) var ended: SessionID?
     /// Whether what the peer asks is to be accepted by the settings when its turn at the store comes.
     private(set) var isAcceptanceDue = false
     /// Whether something that is sent waits until what the peer asks is accepted.
@@ -32,7 +35,8 @@ struct SessionState: Sendable {
         self.isAcceptanceAwaited = false
     }
 
-    mutating func end() {
+    mutating func end(tellingPeer: Bool) {
+        if tellingPeer { self.ended = self.session?.id }
         self.session = nil
         self.isAttached = false
     }
@@ -42,6 +46,7 @@ struct SessionState: Sendable {
     mutating func connected() {
         self.isAttached = false
         self.hasBeenNamed = self.session != nil
+        self.ended = nil
     }
     mutating func named() { self.hasBeenNamed = true }
 

@@ -56,8 +56,8 @@ extension EarshotError.Code {
         switch self {
         case .invalidParameter: .badRequest
         case .forbidden, .declined: .forbidden
-        case .unknownPeer, .notFound: .notFound
-        case .notConnected, .cancelled, .ambiguousPeer, .conflict, .busy, .sourceChanged: .conflict
+        case .unknownPeer, .unknownGroup, .notFound: .notFound
+        case .notConnected, .notMember, .cancelled, .ambiguousPeer, .ambiguousGroup, .conflict, .busy, .sourceChanged: .conflict
         case .tooLarge: .contentTooLarge
         case .nameRejected, .invalidSource: .unprocessableContent
         case .unsupported: .notImplemented

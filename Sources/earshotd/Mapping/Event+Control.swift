@@ -44,6 +44,10 @@ extension ControlAPI.Event {
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.streamClosed), stream: API.Stream(stream))
         case .discoveryChanged(let status):
             self.init(epoch: epoch, seq: seq, time: time, type: .known(.discoveryChanged), discovery: API.Discovery(status))
+        case .groupChanged(let group):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.groupChanged), group: API.Group(group))
+        case .groupLeft(let id, let end):
+            self.init(epoch: epoch, seq: seq, time: time, type: .known(.groupLeft), groupID: id.description, reason: end.rawValue)
         case .settingsReloaded(let changed, let needsRestart):
             self.init(
                 epoch: epoch, seq: seq, time: time, type: .known(.settingsReloaded), changed: changed, needsRestart: needsRestart)

@@ -9,6 +9,7 @@ extension ControlAPI.Invitation {
             id: invitation.id.description, direction: Tolerant(invitation.direction), peerID: invitation.peerID.description,
             peerName: invitation.peerName, context: Base64Bytes(invitation.context), state: Tolerant(invitation.state),
             error: ControlAPI.Failure(code: invitation.error, message: invitation.errorMessage), createdAt: invitation.createdAt,
-            expiresAt: invitation.expiresAt, sessionID: invitation.sessionID?.description)
+            expiresAt: invitation.expiresAt, sessionID: invitation.sessionID?.description,
+            group: invitation.group.map(ControlAPI.GroupLabel.init))
     }
 }

@@ -12,7 +12,8 @@ extension ControlAPI.Message {
             sender: Sender(id: message.senderID.description, name: message.senderName),
             to: isOutgoing ? message.recipients.map(\.peerID.description) : nil, body: Array(message.body.readableBytesView),
             contentType: message.contentType, mode: Tolerant(message.mode), sentAt: message.sentAt, receivedAt: message.receivedAt,
-            state: Tolerant(message.readState), recipients: isOutgoing ? message.recipients.map(ControlAPI.Recipient.init) : nil)
+            state: Tolerant(message.readState), recipients: isOutgoing ? message.recipients.map(ControlAPI.Recipient.init) : nil,
+            group: message.group.map(ControlAPI.GroupLabel.init))
     }
 }
 

@@ -19,6 +19,11 @@ extension MessageDraft {
                 throw APIProblem(.invalidParameter, "`to` names no peer; give names, ids or their first 8 characters")
             }
             recipients = .peers(peers)
+        case .group(let group):
+            guard !group.isEmpty else {
+                throw APIProblem(.invalidParameter, "`group` is empty; give a name, an id or its first 8 characters")
+            }
+            recipients = .group(group)
         }
         let mode: Message.Mode
         switch request.mode.known {

@@ -39,6 +39,10 @@ struct DaemonMetrics: Sendable {
         let counts = self.node.counts
         text.add("earshot_peers", .gauge, "Known peers, near and away.", counts.peers)
         text.add("earshot_sessions", .gauge, "Sessions, attached or not.", counts.sessions)
+        text.add("earshot_groups", .gauge, "Groups that this machine is in, or is joining.", self.node.groups)
+        text.add(
+            "earshot_group_members", .gauge, "Other members of these, by whether they can be talked to; one of two groups counts twice.",
+            samples: Group.Member.State.allCases.map { ([("state", $0.rawValue)], self.node.groupMembers[$0] ?? 0) })
         text.add(
             "earshot_connections", .gauge, "Connections to peers, by what protects them.",
             samples: Protection.allCases.map { ([("protection", $0.rawValue)], self.node.connections[$0] ?? 0) })

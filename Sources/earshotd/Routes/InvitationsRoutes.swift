@@ -37,20 +37,29 @@ struct InvitationsRoutes: Sendable {
         guard !body.peer.isEmpty else {
             throw APIProblem(.invalidParameter, "`peer` is empty; give a name, an id or its first 8 characters")
         }
-        let bytes = body.context?.bytes ?? []
-        guard bytes.count <= WireLimits.invitationContext else {
-            throw APIProblem(.invalidParameter, "`context` is at most \(WireLimits.invitationContext) bytes, not \(bytes.count)")
-        }
-        let timeout = try body.timeoutSeconds.map { seconds throws(APIProblem) in
-            try Duration.request(seconds, field: "timeout_seconds", atMost: EarshotLimits.invitationTimeout)
-        }
-        // 0 or less stands for the default.
-        let invitation = try await self.api.node.invite(body.peer, context: bytes, timeout: timeout.flatMap { $0 > .zero ? $0 : nil })
+        let invitation = try await self.api.node.invite(
+            body.peer, context: try Self.context(body.context), timeout: try Self.timeout(body.timeoutSeconds))
         guard invitation.state == .pending, waits else {
             return try .json(ControlAPI.Invitation(invitation), status: invitation.state == .accepted || waits ? .ok : .created)
         }
         // The invitation stands until it is decided or withdrawn, whether the client stays or not.
         return try .json(ControlAPI.Invitation(try await self.api.node.decided(invitation.id)))
+    }
+
+    /// What an inviter says along, within its limit.
+    static func context(_ context: Base64Bytes?) throws(APIProblem) -> [UInt8] {
+        let bytes = context?.bytes ?? []
+        guard bytes.count <= WireLimits.invitationContext else {
+            throw APIProblem(.invalidParameter, "`context` is at most \(WireLimits.invitationContext) bytes, not \(bytes.count)")
+        }
+        return bytes
+    }
+
+    /// How long an invitation stands; `nil` for the default, for which 0 or less stands too.
+    static func timeout(_ seconds: Double?) throws(APIProblem) -> Duration? {
+        guard let seconds else { return nil }
+        let timeout = try Duration.request(seconds, field: "timeout_seconds", atMost: EarshotLimits.invitationTimeout)
+        return timeout > .zero ? timeout : nil
     }
 
     private func respond(_ request: Request, _ context: APIContext) async throws -> Response {

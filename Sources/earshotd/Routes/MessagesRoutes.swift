@@ -21,7 +21,7 @@ struct MessagesRoutes: Sendable {
                 let limit = Int(try query.number("limit", 1...UInt64(EarshotLimits.messagesListed)) ?? 100)
                 let place = Int64(try query.number("after", 0...UInt64(Int64.max)) ?? 0)
                 let page = try await self.api.node.messagePage(
-                    state: all ? nil : .unread, from: try query.text("from"), after: place, limit: limit)
+                    state: all ? nil : .unread, from: try query.text("from"), in: try query.text("group"), after: place, limit: limit)
                 return try .json(
                     ControlAPI.MessageList(messages: page.messages.map(ControlAPI.Message.init), next: page.next.map(String.init)))
             },

@@ -17,6 +17,7 @@ enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case invitationsFromTrusted = "invitations.from_trusted"
     case invitationsPairedOnly = "invitations.paired_only"
     case invitationsTimeout = "invitations.timeout"
+    case groupsInvitations = "groups.invitations"
     case messagesInboxLimit = "messages.inbox_limit"
     case messagesInboxSize = "messages.inbox_size"
     case messagesInboxAge = "messages.inbox_age"
@@ -36,7 +37,9 @@ enum SettingKey: String, Sendable, Hashable, CaseIterable {
     static let infoSection = "discovery.info"
 
     /// The sections there are, in the order of the example file.
-    static let sections = ["peer", "identity", "discovery", infoSection, "invitations", "messages", "resources", "control", "log"]
+    static let sections = [
+        "peer", "identity", "discovery", infoSection, "invitations", "groups", "messages", "resources", "control", "log",
+    ]
 
     /// The part before the last dot.
     var section: String { String(self.rawValue.prefix { $0 != "." }) }

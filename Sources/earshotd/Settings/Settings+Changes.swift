@@ -30,6 +30,7 @@ extension Settings {
         case .invitationsFromTrusted: self.fromTrusted.rawValue
         case .invitationsPairedOnly: "\(self.pairedOnly)"
         case .invitationsTimeout: "\(self.invitationTimeout)"
+        case .groupsInvitations: self.groupInvitations.rawValue
         case .messagesInboxLimit: "\(self.inboxLimit)"
         case .messagesInboxSize: "\(self.inboxSize)"
         case .messagesInboxAge: "\(self.inboxAge)"
@@ -76,8 +77,8 @@ extension Settings {
         case .identityPrivateKey: self.privateKey = running.privateKey
         case .identityAuthorities: self.authorities = running.authorities
         case .peerName, .peerEncryption, .discoveryBackend, .discoveryAdvertise, .discoveryBrowse, .discoveryPeers, .invitationsFromUnknown,
-            .invitationsFromTrusted, .invitationsPairedOnly, .invitationsTimeout, .messagesInboxLimit, .messagesInboxSize,
-            .messagesInboxAge,
+            .invitationsFromTrusted, .invitationsPairedOnly, .invitationsTimeout, .groupsInvitations,
+            .messagesInboxLimit, .messagesInboxSize, .messagesInboxAge,
             .messagesOutboxAge, .messagesReceipts, .resourcesAccept, .resourcesDirectory, .resourcesOnConflict, .resourcesMaximumSize,
             .resourcesQuota, .resourcesReserve, .logLevel:
             // Taken up at once.
@@ -115,6 +116,7 @@ extension Node.Configuration {
         self.fromTrusted = settings.fromTrusted
         self.pairedOnly = settings.pairedOnly
         self.invitationTimeout = settings.invitationTimeout
+        self.groupInvitations = settings.groupInvitations
         self.inboxLimit = settings.inboxLimit
         self.inboxSize = settings.inboxSize
         self.inboxAge = settings.inboxAge

@@ -27,6 +27,7 @@ struct Settings: Sendable {
     var fromTrusted = InvitationPolicy.accept
     var pairedOnly = false
     var invitationTimeout: Duration = .seconds(30)
+    var groupInvitations = InvitationPolicy.ask
     var inboxLimit = 10_000
     /// Bytes.
     var inboxSize: UInt64 = 256 << 20
@@ -135,6 +136,7 @@ struct Settings: Sendable {
         case .invitationsFromTrusted: self.fromTrusted = try value.choice([InvitationPolicy.accept, .ask])
         case .invitationsPairedOnly: self.pairedOnly = try value.boolean()
         case .invitationsTimeout: self.invitationTimeout = try value.duration(.seconds(1)...EarshotLimits.invitationTimeout)
+        case .groupsInvitations: self.groupInvitations = try value.choice([InvitationPolicy.ask, .accept, .reject])
         case .messagesInboxLimit: self.inboxLimit = Int(truncatingIfNeeded: try value.number(1...1_000_000_000))
         case .messagesInboxSize: self.inboxSize = try value.size()
         case .messagesInboxAge: self.inboxAge = try value.duration(.zero ... .seconds(Int64(Int32.max)))

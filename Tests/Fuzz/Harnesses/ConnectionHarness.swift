@@ -1,7 +1,7 @@
 import EarshotWire
 import NIOCore
 
-/// The machine of a proven connection: the first byte says whether the other side is honest.
+/// The machine of a proven connection: the first byte says whether the other side is honest, and whether the two speak of groups.
 ///
 /// Two honest machines never see a violation, however their frames cross. A hostile peer may send anything: the machine never traps, holds
 /// no more transfers open than its limit, lets no data through that was not accepted, and after a violation delivers nothing.
@@ -10,7 +10,9 @@ enum ConnectionHarness: Harness {
 
     static func run(_ input: [UInt8]) {
         var dice = Dice(input)
-        if dice.byte() & 1 == 0 { self.honest(&dice) } else { self.hostile(&dice) }
+        let first = dice.byte()
+        let hasGroups = first & 2 != 0
+        if first & 1 == 0 { self.honest(&dice, hasGroups) } else { self.hostile(&dice, hasGroups) }
     }
 
     private static func machines() -> [ConnectionStateMachine] {
@@ -18,7 +20,7 @@ enum ConnectionHarness: Harness {
         return [ConnectionStateMachine(localID: ids[0], peerID: ids[1]), ConnectionStateMachine(localID: ids[1], peerID: ids[0])]
     }
 
-    private static func honest(_ dice: inout Dice) {
+    private static func honest(_ dice: inout Dice, _ hasGroups: Bool) {
         var machines = self.machines()
         var underWay: [[Frame]] = [[], []]
         /// Ids are made once: an honest side never offers or invites under an old one.
@@ -34,7 +36,7 @@ enum ConnectionHarness: Harness {
                 case .violation(let error): demand(false, "an honest peer is never at fault: \(error) on \(frame.type)")
                 }
             } else {
-                let frame = self.frame(&dice)
+                let frame = self.frame(&dice, hasGroups)
                 if let fresh = self.freshNumber(of: frame), !made.insert(fresh).inserted { continue }
                 if self.isHonest(frame), machines[me].sent(frame) == .send { underWay[1 - me].append(frame) }
             }
@@ -52,18 +54,19 @@ enum ConnectionHarness: Harness {
         case .invite(let invite): invite.id.low
         case .resourceOffer(let offer): offer.id.low | 1 << 32
         case .streamOpen(let open): open.id.low | 1 << 33
+        case .group(.invite(let invite)): invite.id.low | 1 << 34
         default: nil
         }
     }
 
-    private static func hostile(_ dice: inout Dice) {
+    private static func hostile(_ dice: inout Dice, _ hasGroups: Bool) {
         var machine = self.machines()[0]
         var isOver = false
         var accepted: [ResourceID: UInt64] = [:]
         var windows: [StreamID: (taken: UInt64, limit: UInt64)] = [:]
         while !dice.isEmpty {
             let isOurs = dice.byte() & 3 == 0
-            let frame = self.frame(&dice)
+            let frame = self.frame(&dice, hasGroups)
             if isOurs {
                 let action = machine.sent(frame)
                 demand(!isOver || action == .drop, "nothing is said after the end")
@@ -93,8 +96,9 @@ enum ConnectionHarness: Harness {
     }
 
     /// Any frame, about few enough things that it is often about the same one.
-    private static func frame(_ dice: inout Dice) -> Frame {
+    private static func frame(_ dice: inout Dice, _ hasGroups: Bool) -> Frame {
         let kind = dice.byte()
+        if hasGroups, (0x40..<0x60).contains(kind), let frame = self.groupFrame(kind, &dice) { return .group(frame) }
         if kind >= 0xE0, let type = FrameType(rawValue: dice.byte()),
             let frame = try? FrameParser.parse(ByteBuffer(bytes: dice.block()), of: type)
         {

@@ -1,0 +1,247 @@
+package import EarshotWire
+package import OrderedCollections
+
+/// The signed records that a group is made of, and who its members are by them (the DocC article "Groups" of EarshotWire).
+///
+/// Records are merged in any order and never undone, so that all who hold the same ones have the same members, and hold the same ones as soon
+/// as any path has carried them. Each is checked before it is merged: ``checks(for:)`` says by which keys.
+package struct GroupRecords: Sendable, Hashable {
+    /// A seat that is held, with what tells it apart and whether it counts.
+    package struct Seat: Sendable, Hashable {
+        package let hash: GroupRecordHash
+        package let record: GroupSeat
+    }
+
+    /// By what a record is to be checked, or why it is not taken.
+    package enum Checks: Sendable, Hashable {
+        /// All of these signatures have to be valid.
+        case verify([ProofCheck])
+        case refuse(Refusal)
+    }
+
+    /// Why a record is not taken.
+    package enum Refusal: Sendable, Hashable {
+        /// It is held, or something that goes before it.
+        case known
+        /// A seat that does not count: void by these records, which who has shown it does not know.
+        case void(by: [GroupRecord])
+        /// A seat whose voucher's is not there, or does not count: whoever shows it shows that one first.
+        case unvouched
+        /// Another group's, or one that nobody may make, such as a removal of the creator.
+        case invalid
+        /// `EarshotLimits.groupRecords` of its kind are held.
+        case full
+    }
+
+    package let charter: GroupCharter
+    package private(set) var terms: GroupTerms
+    /// By hash; what is behind another, has left or does not count is forgotten when it is not needed (``forget()``).
+    package private(set) var seats: OrderedDictionary<GroupRecordHash, GroupSeat> = [:]
+    package private(set) var leaves: OrderedDictionary<PeerID, GroupLeave> = [:]
+    package private(set) var removals: OrderedDictionary<PeerID, GroupRemoval> = [:]
+    /// What follows from them.
+    package private(set) var membership = GroupMembership()
+
+    package var id: GroupID { self.charter.id }
+
+    /// A group of which only its charter and its terms are known, which were checked.
+    package init(_ charter: GroupCharter, _ terms: GroupTerms) {
+        self.charter = charter
+        self.terms = terms
+    }
+
+    /// What was kept of a group: it was checked before it was kept, and may come in any order.
+    /// `nil` without terms.
+    package init?(_ kept: StoredGroup) {
+        guard case .terms(let terms)? = kept.records.first(where: { $0.kind == .terms }) else { return nil }
+        self.charter = kept.charter
+        self.terms = terms
+        for record in kept.records {
+            switch record {
+            case .charter: break
+            case .terms(let terms): if self.refusal(of: record) == nil { self.terms = terms }
+            case .seat(let seat): self.seats[seat.hash(in: self.id)] = seat
+            case .leave(let leave): self.leaves[leave.peer] = leave
+            case .removal(let removal): self.removals[removal.peer] = removal
+            }
+        }
+        self.membership = GroupMembership(of: self)
+    }
+
+    // MARK: Checking
+
+    /// What has to be valid of a record for it to be merged.
+    package func checks(for record: GroupRecord) -> Checks {
+        if let refusal = self.refusal(of: record) { return .refuse(refusal) }
+        do throws(WireError) {
+            switch record {
+            case .charter: return .verify([])
+            case .terms(let terms): return .verify([self.creatorCheck(try terms.signedBytes(in: self.id), terms.signature)])
+            case .removal(let removal): return .verify([self.creatorCheck(try removal.signedBytes(in: self.id), removal.signature)])
+            case .leave(let leave):
+                let input = try leave.signedBytes(in: self.id)
+                return .verify([ProofCheck(scheme: leave.scheme, publicKey: leave.publicKey, input: input, signature: leave.signature)])
+            case .seat(let seat):
+                let own = ProofCheck(
+                    scheme: seat.scheme, publicKey: seat.publicKey, input: try seat.signedBytes(as: .peer, in: self.id),
+                    signature: seat.signature)
+                let input = try seat.signedBytes(as: seat.warrant.role, in: self.id)
+                guard seat.warrant.role == .voucher else { return .verify([own, self.creatorCheck(input, seat.warrant.signature)]) }
+                guard let voucher = self.membership.countingSeat(seat.voucher, seat.voucherNumber, of: self) else {
+                    return .refuse(.unvouched)
+                }
+                let warrant = ProofCheck(
+                    scheme: voucher.scheme, publicKey: voucher.publicKey, input: input, signature: seat.warrant.signature)
+                return .verify([own, warrant])
+            }
+        } catch {
+            return .refuse(.invalid)
+        }
+    }
+
+    private func creatorCheck(_ input: [UInt8], _ signature: [UInt8]) -> ProofCheck {
+        ProofCheck(scheme: self.charter.creatorScheme, publicKey: self.charter.creatorKey, input: input, signature: signature)
+    }
+
+    /// Why a record is not taken whatever its signatures, if so.
+    package func refusal(of record: GroupRecord) -> Refusal? {
+        switch record {
+        case .charter(let charter): return charter.id == self.id ? .known : .invalid
+        case .terms(let terms): return Self.goesBefore(terms, self.terms, in: self.id) ? nil : .known
+        case .leave(let leave):
+            if let removal = self.removals[leave.peer], removal.number >= leave.number { return .known }
+            guard let held = self.leaves[leave.peer] else { return self.leaves.count < EarshotLimits.groupRecords ? nil : .full }
+            return held.number < leave.number ? nil : .known
+        case .removal(let removal):
+            guard removal.peer != self.charter.creator else { return .invalid }
+            guard let held = self.removals[removal.peer] else { return self.removals.count < EarshotLimits.groupRecords ? nil : .full }
+            return held.number < removal.number ? nil : .known
+        case .seat(let seat): return self.refusal(of: seat)
+        }
+    }
+
+    private func refusal(of seat: GroupSeat) -> Refusal? {
+        // The creator vouches for itself alone, and nobody else does.
+        guard seat.peer != self.charter.creator || seat.warrant.role == .creator else { return .invalid }
+        if let removal = self.removals[seat.peer], seat.warrant.role == .voucher || seat.number <= removal.number {
+            return .void(by: [.removal(removal)])
+        }
+        if seat.warrant.role == .voucher {
+            // Only the creator lets others in: no honest member vouches.
+            guard !self.charter.isClosed, seat.voucher != seat.peer else { return .invalid }
+            guard self.membership.countingSeat(seat.voucher, seat.voucherNumber, of: self) != nil else {
+                return self.removals[seat.voucher].map { .void(by: [.removal($0)]) } ?? .unvouched
+            }
+        }
+        // One that is held and does not count any more is void all the same, and who shows it hears why.
+        guard self.seats[seat.hash(in: self.id)] == nil else { return .known }
+        return self.seats.count < EarshotLimits.groupRecords ? nil : .full
+    }
+
+    /// Of terms the highest number counts, then the lower hash; that a group is dissolved goes before any that say otherwise.
+    private static func goesBefore(_ one: GroupTerms, _ other: GroupTerms, in group: GroupID) -> Bool {
+        if one.isDissolved != other.isDissolved { return one.isDissolved }
+        if one.number != other.number { return one.number > other.number }
+        return GroupRecord.terms(one).hash(in: group) < GroupRecord.terms(other).hash(in: group)
+    }
+
+    // MARK: Merging
+
+    /// Takes a record in that was checked; returns why not, where something has changed since then.
+    @discardableResult
+    package mutating func merge(_ record: GroupRecord) -> Refusal? {
+        if let refusal = self.refusal(of: record) { return refusal }
+        switch record {
+        case .charter: break
+        case .terms(let terms): self.terms = terms
+        case .leave(let leave): self.leaves[leave.peer] = leave
+        case .removal(let removal):
+            self.removals[removal.peer] = removal
+            if let leave = self.leaves[removal.peer], leave.number <= removal.number { self.leaves[removal.peer] = nil }
+        case .seat(let seat): self.seats[seat.hash(in: self.id)] = seat
+        }
+        self.membership = GroupMembership(of: self)
+        return nil
+    }
+
+    /// Forgets the seats that are not needed: those that do not count, and those left or behind another of their peer that vouch for none.
+    /// For the end of an exchange: within it, a seat may be there for one that follows.
+    package mutating func forget() {
+        let needed = self.membership.needed
+        guard needed.count < self.seats.count else { return }
+        self.seats = self.seats.filter { needed.contains($0.key) }
+    }
+
+    /// Forgets what is not needed where there is no room for more seats; whether there is room then.
+    mutating func makeRoom() -> Bool {
+        let before = self.seats.count
+        self.forget()
+        return self.seats.count < before
+    }
+
+    /// The seats of members that would be none any more with a removal, but for whom it removes: that came in through that one.
+    func seatsFalling(with removal: GroupRemoval) -> [GroupSeat] {
+        var after = self
+        after.merge(.removal(removal))
+        let left = after.membership
+        return (self.membership.members + self.membership.full).filter { member in
+            member.peer != removal.peer && !left.contains(member.peer) && !left.full.contains { $0.peer == member.peer }
+        }.compactMap { self.seats[$0.seat] }
+    }
+
+    // MARK: Comparing
+
+    /// The hashes of everything that is held, in their order: the same records give the same ones.
+    package var hashes: [GroupRecordHash] {
+        var hashes = Array(self.membership.needed)
+        hashes.append(GroupRecord.terms(self.terms).hash(in: self.id))
+        hashes += self.leaves.values.map { GroupRecord.leave($0).hash(in: self.id) }
+        hashes += self.removals.values.map { GroupRecord.removal($0).hash(in: self.id) }
+        return hashes.sorted()
+    }
+
+    /// What tells all that is held from what another holds.
+    package var digest: GroupRecordHash { .digest(of: self.hashes) }
+
+    /// Everything that is held but the charter.
+    package var all: [GroupRecord] { self.lacking(in: []) }
+
+    /// A member's seat, behind those that it rests on: what shows another side that it is a member.
+    package func path(to peer: PeerID) -> [GroupRecord] {
+        guard let member = self.membership.members.first(where: { $0.peer == peer }) else { return [] }
+        return self.membership.path(to: member.seat, of: self).compactMap { self.seats[$0].map { .seat($0) } }
+    }
+
+    /// The seat by which a peer is a member.
+    package func seat(of peer: PeerID) -> GroupSeat? {
+        self.membership.members.first { $0.peer == peer }.flatMap { self.seats[$0.seat] }
+    }
+
+    /// The highest number of a seat of a peer's that is held.
+    func highestSeat(of peer: PeerID) -> UInt32? { self.seats.values.lazy.filter { $0.peer == peer }.map(\.number).max() }
+
+    /// The records that another does not hold, of which these are the hashes: each seat behind those that it rests on, and what takes away
+    /// first.
+    package func lacking(in others: Set<GroupRecordHash>) -> [GroupRecord] {
+        var records: [GroupRecord] =
+            [.terms(self.terms)] + self.removals.values.map { .removal($0) } + self.leaves.values.map { .leave($0) }
+        records += self.membership.inOrder.filter(self.membership.needed.contains).compactMap { self.seats[$0].map { .seat($0) } }
+        return others.isEmpty ? records : records.filter { !others.contains($0.hash(in: self.id)) }
+    }
+
+    /// The seat number that a peer is to take next: above all that are known of it.
+    package func nextNumber(of peer: PeerID) -> UInt32? {
+        let seats = self.seats.values.filter { $0.peer == peer }.map(\.number).max() ?? 0
+        let highest = max(seats, self.leaves[peer]?.number ?? 0, self.removals[peer]?.number ?? 0)
+        return highest < UInt32.max ? highest + 1 : nil
+    }
+}
+
+extension WireID where Kind == GroupRecordHashKind {
+    /// The order of the bytes.
+    package static func < (lhs: Self, rhs: Self) -> Bool { (lhs.high, lhs.low) < (rhs.high, rhs.low) }
+}
+
+extension [GroupRecordHash] {
+    package func sorted() -> [GroupRecordHash] { self.sorted { $0 < $1 } }
+}

@@ -1,0 +1,118 @@
+import DequeModule
+import EarshotWire
+import OrderedCollections
+
+/// What this machine and a peer have to do with each other in groups.
+struct GroupTies: Sendable {
+    /// Groups in which both are members, by what this side holds.
+    private(set) var shared: OrderedSet<GroupID> = []
+
+    // Of the connection that stands
+
+    /// The groups that this side has named, each with the digest that it said last.
+    private(set) var named: OrderedDictionary<GroupID, GroupRecordHash> = [:]
+    /// Those that the peer has named, with its digests.
+    private(set) var heard: OrderedDictionary<GroupID, GroupRecordHash> = [:]
+    /// Groups in which this side's seat was shown to the peer.
+    private var shown: Set<GroupID> = []
+    /// Groups of which the peer was asked for what is lacking, and has not answered.
+    private var asked: Set<GroupID> = []
+    /// Groups that the peer has named and that this side does not hold: it is asked once for what it has.
+    private var strange: Set<GroupID> = []
+    private var left: Set<GroupID> = []
+    /// When indexes of the peer were answered, of each group.
+    private var answers = RateLimiter<GroupID>(
+        burst: EarshotLimits.groupExchanges, interval: .seconds(60) / EarshotLimits.groupExchanges, capacity: 2 * EarshotLimits.groups)
+    /// Records that wait to be checked.
+    var records: Deque<GroupRecordInput> = []
+    /// Whether some of its are being checked.
+    var isChecking = false
+    /// What it has named behind records that are not dealt with: what it holds is what it has shown.
+    private var late: OrderedDictionary<GroupID, GroupName> = [:]
+    private var rate = RateLimiter<Int>(
+        burst: EarshotLimits.groupRecordsPerSecond, interval: .seconds(1) / EarshotLimits.groupRecordsPerSecond, capacity: 4)
+
+    var isEmpty: Bool { self.shared.isEmpty }
+    /// Whether something may be said in any group now.
+    var isAttached: Bool { self.shared.contains(where: self.isAttached) }
+
+    /// Whether both sides have named the group, and hold each other for members.
+    func isAttached(_ group: GroupID) -> Bool {
+        self.named[group] != nil && self.heard[group] != nil && self.shared.contains(group)
+    }
+
+    mutating func join(_ group: GroupID) -> Bool { self.shared.append(group).inserted }
+
+    mutating func part(_ group: GroupID) {
+        self.shared.remove(group)
+        self.named[group] = nil
+        self.shown.remove(group)
+    }
+
+    /// A connection stands, or none does: what was said counts no more.
+    mutating func renew() {
+        self.named = [:]
+        self.heard = [:]
+        self.shown = []
+        self.asked = []
+        self.strange = []
+        self.left = []
+        self.records = []
+        self.isChecking = false
+        self.late = [:]
+    }
+
+    mutating func name(_ group: GroupID, _ digest: GroupRecordHash) { self.named[group] = digest }
+
+    /// Whether records that came before are still to be dealt with.
+    var isBehind: Bool { self.isChecking || !self.records.isEmpty }
+
+    mutating func hearLater(_ name: GroupName) {
+        if self.late[name.group] != nil || self.late.count < WireLimits.groupsPerFrame { self.late[name.group] = name }
+    }
+
+    mutating func takeLate() -> [GroupName] {
+        defer { self.late = [:] }
+        return Array(self.late.values)
+    }
+
+    mutating func hear(_ group: GroupID, _ digest: GroupRecordHash) {
+        // A peer is in no more groups than it can name at once.
+        guard self.heard[group] != nil || self.heard.count < WireLimits.groupsPerFrame else { return }
+        self.heard[group] = digest
+        self.asked.remove(group)
+    }
+
+    /// Whether this side's seat has not been shown yet.
+    mutating func show(_ group: GroupID) -> Bool { self.shown.insert(group).inserted }
+    /// Whether the peer is not being asked already.
+    mutating func ask(_ group: GroupID) -> Bool { self.asked.insert(group).inserted }
+
+    mutating func isStrange(_ group: GroupID) -> Bool {
+        self.strange.count < WireLimits.groupsPerFrame && self.strange.insert(group).inserted
+    }
+
+    /// Whether the peer hears that this machine has left a group that it does not hold: once a connection.
+    mutating func mayLeave(_ group: GroupID) -> Bool { self.strange.contains(group) && self.left.insert(group).inserted }
+
+    /// Whether one more index of the peer is answered.
+    mutating func mayAnswer(_ group: GroupID, at now: MonotonicInstant) -> Bool {
+        guard self.answers.allows(group, at: now) else { return false }
+        self.answers.note(group, at: now)
+        return true
+    }
+
+    /// Whether one more record of the peer is checked now.
+    mutating func mayCheck(at now: MonotonicInstant) -> Bool {
+        guard self.rate.allows(0, at: now) else { return false }
+        self.rate.note(0, at: now)
+        return true
+    }
+}
+
+/// A record that came, and what its peer is charged for it until it is dealt with.
+struct GroupRecordInput: Sendable {
+    let group: GroupID
+    let record: GroupRecord
+    let hold: HoldID?
+}

@@ -1,0 +1,203 @@
+import EarshotWire
+import OrderedCollections
+
+/// A change of what is kept of a group.
+enum GroupDecision: Sendable, Hashable {
+    case create(StoredGroup, CallID)
+    /// Records of this machine's own making.
+    case add([GroupRecord], to: GroupID, GroupCaller)
+    case leave(GroupLeave, of: GroupID, CallID)
+    /// This machine has been let in.
+    case join(GroupID)
+    /// Bring the disk to what memory has: what has come from others.
+    case keep(GroupID)
+}
+
+/// Who hears that records of this machine's making are on disk.
+enum GroupCaller: Sendable, Hashable {
+    /// `isAnsweredGroup`: hears how the group is then.
+    case person(CallID, isAnsweredGroup: Bool)
+    /// A peer's seat, by an invitation of this machine's.
+    case invitation(InvitationID)
+}
+
+/// What a decision about a group comes to.
+struct GroupOutcome: Sendable {
+    let group: HeldGroup
+    /// What is on disk then.
+    let kept: OrderedDictionary<GroupRecordHash, GroupRecord>
+}
+
+/// Signatures that come back, and what is written of groups.
+extension NodeCore {
+    // MARK: Signed
+
+    mutating func signed(_ id: SignatureID, _ signatures: Result<[[UInt8]], EarshotError>) {
+        guard let signing = self.groups.signatures.endSigning(id) else { return }
+        switch signatures {
+        case .success(let signatures): self.signed(signing, signatures)
+        case .failure(let error): self.signingFailed(signing, error)
+        }
+    }
+
+    private mutating func signed(_ signing: GroupSigning, _ signatures: [[UInt8]]) {
+        guard let last = signatures.last else { return }
+        switch signing {
+        case .create(let charter, var terms, var seat, let call):
+            guard signatures.count == 3 else { return }
+            terms.signature = signatures[0]
+            seat.signature = signatures[1]
+            seat.warrant.signature = signatures[2]
+            let stored = StoredGroup(charter: charter, records: [.terms(terms), .seat(seat)], isOver: false)
+            self.decide(.group(.create(stored, call)))
+        case .terms(var terms, let group, let call):
+            terms.signature = last
+            self.decide(.group(.add([.terms(terms)], to: group, .person(call, isAnsweredGroup: !terms.isDissolved))))
+        case .leave(var leave, let group, let call):
+            leave.signature = last
+            self.decide(.group(.leave(leave, of: group, call)))
+        case .leaveUnheld(var leave, let group, let link):
+            leave.signature = last
+            // The connection may have gone while that was signed.
+            if self.linkPeers[link] != nil { self.send(.group(.record(.leave(leave), of: group)), on: link) }
+        case .removal(var removal, let seats, let group, let call):
+            removal.signature = last
+            var records: [GroupRecord] = []
+            for (var seat, signature) in zip(seats, signatures) {
+                seat.warrant = GroupSeat.Warrant(.creator, signature: signature)
+                records.append(.seat(seat))
+            }
+            self.decide(.group(.add(records + [.removal(removal)], to: group, .person(call, isAnsweredGroup: true))))
+        case .application(var seat, let invitation, let call):
+            guard let first = signatures.first else { return }
+            seat.signature = first
+            if signatures.count > 1 { seat.warrant.signature = last }
+            self.applied(seat, invitation, call)
+        case .warrant(var seat, let invitation):
+            seat.warrant.signature = last
+            guard let group = self.invitations[invitation]?.invitation.group?.id else { return }
+            self.decide(.group(.add([.seat(seat)], to: group, .invitation(invitation))))
+        }
+    }
+
+    private mutating func signingFailed(_ signing: GroupSigning, _ error: EarshotError) {
+        switch signing {
+        case .create(_, _, _, let call), .terms(_, _, let call), .leave(_, _, let call), .removal(_, _, _, let call):
+            self.answer(call, .failure(error))
+        case .application(_, let invitation, let call):
+            self.invitations.setDeciding(invitation, false)
+            if let call { self.answer(call, .failure(error)) }
+        case .warrant(_, let invitation):
+            self.invitations.setDeciding(invitation, false)
+            self.resolveInvitation(invitation, .failed, error, withdrawing: .withdrawn)
+        case .leaveUnheld: break
+        }
+    }
+
+    // MARK: Written
+
+    /// What a decision comes to now.
+    mutating func make(_ decision: GroupDecision) throws(EarshotError) -> (DecisionOutcome, [StoreOperation]) {
+        switch decision {
+        case .create(let stored, _):
+            guard self.groups.count < EarshotLimits.groups else { throw .tooManyGroups }
+            guard let records = GroupRecords(stored) else { throw EarshotError(.invalidParameter, "the group has no name") }
+            return self.outcome(HeldGroup(records: records, stage: .joined))
+        case .add(let new, let id, _):
+            guard var held = self.groups[id], held.isJoined else { throw .unknownGroup(id.description) }
+            for record in new { if let refusal = held.records.merge(record) { throw Self.error(refusal) } }
+            if held.records.terms.isDissolved { held.stage = .over }
+            return self.outcome(held)
+        case .leave(_, let id, _):
+            guard let held = self.groups[id], held.isJoined else { throw .unknownGroup(id.description) }
+            return (.group(GroupOutcome(group: held, kept: [:])), [.removeGroup(id)])
+        case .join(let id):
+            guard var held = self.groups[id], held.invitation != nil, held.records.membership.contains(self.id) else {
+                throw EarshotError(.conflict, "the group is joined already")
+            }
+            held.stage = .joined
+            return self.outcome(held)
+        case .keep(let id):
+            guard let held = self.groups[id], held.invitation == nil else {
+                return (.kept, self.groups.gone.contains(id) ? [.removeGroup(id)] : [])
+            }
+            return self.outcome(held)
+        }
+    }
+
+    private func outcome(_ held: HeldGroup) -> (DecisionOutcome, [StoreOperation]) {
+        let (operations, kept) = held.changes()
+        return (.group(GroupOutcome(group: held, kept: kept)), operations)
+    }
+
+    private static func error(_ refusal: GroupRecords.Refusal) -> EarshotError {
+        switch refusal {
+        case .full: EarshotError(.noSpace, "the group has as many records as it can hold; make a new one with earshot group create --from")
+        case .known, .void, .unvouched, .invalid: EarshotError(.conflict, "the group has changed meanwhile; look at it and try again")
+        }
+    }
+
+    /// It is on disk, or is not to be: then nothing has changed.
+    mutating func conclude(_ decision: GroupDecision, _ result: Result<DecisionOutcome, EarshotError>) {
+        var outcome: GroupOutcome?
+        if case .success(.group(let made)) = result { outcome = made }
+        let error: EarshotError? = if case .failure(let error) = result { error } else { nil }
+        switch decision {
+        case .create(_, let call):
+            if let error { return self.answer(call, .failure(error)) }
+            guard let outcome else { return }
+            self.groups.add(outcome.group)
+            self.groups.wasKept(outcome.group.id, outcome.kept)
+            self.publishGroup(outcome.group.id)
+            self.answer(call, .group(self.snapshot(outcome.group)))
+        case .add(let new, let id, let caller):
+            if let outcome { self.groups.wasKept(id, outcome.kept) }
+            self.added(new, to: id, caller, error)
+        case .leave(let leave, let id, let call):
+            if let error { return self.answer(call, .failure(error)) }
+            self.passOn([.leave(leave)], of: id, but: nil)
+            self.groups.remove(id)
+            self.groups.wasRemoved(id)
+            self.untie(id, EarshotError(.notMember, "this machine has left the group"))
+            self.publish(.groupLeft(id, .left))
+            self.answer(call, .done)
+        case .join(let id):
+            if let outcome { self.groups.wasKept(id, outcome.kept) }
+            // A person has given it up while the disk was busy.
+            if error == nil, self.groups[id] == nil {
+                self.groups.isGone(id)
+                self.keepGroup(id)
+            }
+            self.joined(id, error)
+        case .keep(let id):
+            if let outcome { self.groups.wasKept(id, outcome.kept) } else if error == nil { self.groups.wasRemoved(id) }
+            if error != nil, !self.isStopping { self.set(.keepGroup(id), after: EarshotLimits.keepPause) }
+        }
+    }
+
+    /// Records of this machine's making are on disk.
+    private mutating func added(_ new: [GroupRecord], to id: GroupID, _ caller: GroupCaller, _ error: EarshotError?) {
+        if error == nil {
+            var merged: [GroupRecord] = []
+            for record in new where self.groups.update(id, { $0.records.merge(record) == nil }) == true { merged.append(record) }
+            self.groupChanged(id, merged, from: nil)
+        }
+        switch caller {
+        case .person(let call, let isAnsweredGroup):
+            if let error { return self.answer(call, .failure(error)) }
+            guard isAnsweredGroup, let held = self.groups[id] else { return self.answer(call, .done) }
+            self.answer(call, .group(self.snapshot(held)))
+        case .invitation(let invitation):
+            self.invitations.setDeciding(invitation, false)
+            guard let error else { return self.resolveInvitations(ofMembersOf: id) }
+            self.resolveInvitation(invitation, .failed, error, withdrawing: .withdrawn)
+        }
+    }
+
+    /// Has what memory holds of a group written.
+    mutating func keepGroup(_ id: GroupID) {
+        let decision = Decision.group(.keep(id))
+        guard !self.decisions.contains(decision) else { return }
+        self.decide(decision)
+    }
+}

@@ -1,0 +1,323 @@
+import EarshotWire
+import OrderedCollections
+
+/// Asking peers to join a group, and joining one.
+///
+/// The invitee takes a seat and signs it; the inviter, if it still waits, signs the same seat and commits it. Nothing is signed for before
+/// that, so that an invitation that was withdrawn lets nobody in.
+extension NodeCore {
+    // MARK: Asking
+
+    mutating func invite(
+        _ names: [String], to group: GroupID, context: [UInt8], timeout: Duration?, _ call: CallID
+    ) throws(EarshotError) {
+        guard let held = self.groups[group], held.isJoined else {
+            throw EarshotError(.conflict, "this machine is not in the group yet; its inviter has not let it in")
+        }
+        guard !held.records.charter.isClosed || held.records.charter.creator == self.id else {
+            throw EarshotError(.forbidden, "the group \(held.records.terms.name) is closed: only its creator lets others in")
+        }
+        guard context.count <= WireLimits.invitationContext else {
+            throw EarshotError(
+                .invalidParameter, "an invitation's context has at most \(WireLimits.invitationContext) bytes, not \(context.count)")
+        }
+        guard (1...EarshotLimits.recipients).contains(names.count) else {
+            throw EarshotError(.invalidParameter, "there are 1 to \(EarshotLimits.recipients) peers to invite")
+        }
+        var peers: OrderedSet<PeerID> = []
+        for name in names {
+            let id = try self.resolve(name)
+            guard let record = self.records[id] else { throw .unseen(id) }
+            guard record.trust != .blocked else { throw .blocked(record.name) }
+            if let pending = self.invitations.pendingGroup(with: id, .outgoing), self.invitations[pending]?.invitation.group?.id != group {
+                throw EarshotError(.conflict, "\(record.name) is invited to another group already; wait for its answer, or withdraw that")
+            }
+            // A member's word would not count.
+            guard held.records.removals[id] == nil || held.records.charter.creator == self.id else {
+                throw EarshotError(
+                    .forbidden, "\(record.name) was taken out of the group \(held.records.terms.name): only its creator lets it in again")
+            }
+            peers.append(id)
+        }
+        let new = peers.count { !held.records.membership.contains($0) }
+        let room = EarshotLimits.groupMembers - held.records.membership.members.count
+        guard new <= room else {
+            throw EarshotError(
+                .noSpace, "a group has at most \(EarshotLimits.groupMembers) members, and there is room for \(max(0, room)) more")
+        }
+        let invitations = peers.map { self.invite($0, to: held, context: context, timeout: timeout) }
+        self.answer(call, .invitations(invitations))
+    }
+
+    private mutating func invite(_ peer: PeerID, to held: HeldGroup, context: [UInt8], timeout: Duration?) -> Invitation {
+        if let pending = self.invitations.pendingGroup(with: peer, .outgoing), let entry = self.invitations[pending] {
+            return entry.invitation
+        }
+        let isMember = held.records.membership.contains(peer)
+        var timeout = timeout ?? self.settings.invitationTimeout
+        if timeout <= .zero { timeout = self.settings.invitationTimeout }
+        timeout = min(timeout, EarshotLimits.invitationTimeout)
+        let invitation = Invitation(
+            id: self.fresh(), direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, context: context,
+            state: isMember ? .accepted : .pending, created: self.now.wall, end: self.now.wall + timeout, group: self.invited(held))
+        self.invitations.add(invitation)
+        guard !isMember else { return invitation }
+        self.set(.invitation(invitation.id), after: timeout)
+        self.sendGroupInvitation(to: peer)
+        self.records[peer]?.reach.forgetFailures()
+        self.ensureConnection(peer, now: true)
+        self.redialConfigured(peer, after: .zero)
+        // What came of it may be known already: the peer knows nothing of groups.
+        return self.invitations[invitation.id]?.invitation ?? invitation
+    }
+
+    private func invited(_ held: HeldGroup) -> InvitedGroup {
+        InvitedGroup(
+            id: held.id, name: held.records.terms.name.description, creator: held.records.charter.creator,
+            members: held.records.membership.members.count)
+    }
+
+    /// Sends what is pending for a peer on its present connection, once a connection.
+    mutating func sendGroupInvitation(to id: PeerID) {
+        guard let current = self.records[id]?.link.current, let pending = self.invitations.pendingGroup(with: id, .outgoing),
+            let entry = self.invitations[pending], entry.sentOn != current.id, let group = entry.invitation.group,
+            let held = self.groups[group.id], let own = held.records.seat(of: self.id), let number = held.records.nextNumber(of: id)
+        else { return }
+        guard self.knowsGroups(current.facts) else {
+            let words = "the earshot of \(entry.invitation.peerName) knows nothing of groups; it is an older one"
+            self.resolveInvitation(pending, .failed, EarshotError(.unsupported, words))
+            return
+        }
+        guard self.mayCarry(held, current.facts) else {
+            let words = "\(entry.invitation.peerName) is connected without TLS, and the group is for protected connections"
+            self.resolveInvitation(pending, .failed, EarshotError(.encryptionMismatch, words))
+            return
+        }
+        let left = max(1, (entry.invitation.end - self.now.wall).wholeMilliseconds)
+        self.invitations.sent(pending, on: current.id)
+        let invite = GroupInvite(
+            id: pending, timeoutMilliseconds: UInt32(clamping: min(left, Int64(WireLimits.invitationTimeoutMilliseconds))),
+            charter: held.records.charter, terms: held.records.terms,
+            members: UInt8(clamping: held.records.membership.members.count), voucherNumber: own.number, seatNumber: number,
+            context: entry.invitation.context)
+        self.send(.group(.invite(invite)), on: current.id)
+    }
+
+    // MARK: Being asked
+
+    mutating func groupInvitationCame(_ invite: GroupInvite, from id: PeerID, on link: LinkID) {
+        guard let current = self.records[id]?.link.current else { return }
+        if let known = self.invitations[invite.id], !(known.hasLapsed && known.invitation.peerID == id) {
+            return self.groupInvitationCameAgain(known, from: id, on: link)
+        }
+        // What is not true of a group is declined, as what nobody wants is.
+        guard !invite.terms.isDissolved, !invite.charter.isClosed || invite.charter.creator == id,
+            current.facts.protection == .encrypted || invite.charter.isUnprotected,
+            let input = try? invite.terms.signedBytes(in: invite.charter.id)
+        else { return self.answerGroup(invite.id, .declined, on: link) }
+        let check = ProofCheck(
+            scheme: invite.charter.creatorScheme, publicKey: invite.charter.creatorKey, input: input, signature: invite.terms.signature)
+        let hold = self.hold(WireLimits.groupRecord + invite.context.count)
+        self.emit(.check(self.groups.signatures.begin(.invitation(invite, from: id, link, hold)), [[check]]))
+    }
+
+    /// Its creator has called it so.
+    mutating func groupInvitationChecked(_ invite: GroupInvite, from id: PeerID, on link: LinkID) {
+        self.expireTrust(id)
+        guard let record = self.records[id], self.invitations[invite.id]?.invitation.state != .pending else { return }
+        if let held = self.groups[invite.charter.id] { return self.invitedToHeld(held, invite, on: link) }
+        let isBusy =
+            Direction.incoming.isPending(with: id, in: self.invitations) || !self.mayInvite(record)
+            || self.groups.count >= EarshotLimits.groups
+        guard !isBusy else { return self.answerGroup(invite.id, .busy, on: link) }
+        let outcome = self.policy(of: record).groupInvitation(self.settings.groupInvitations).outcome
+        guard outcome != .hide else { return self.declineLater(invite.id, isToGroup: true, on: link) }
+        guard outcome != .ask || self.hasRoom(forInvitationOf: record) else { return self.answerGroup(invite.id, .busy, on: link) }
+        let timeout = Duration.milliseconds(Int64(invite.timeoutMilliseconds))
+        let group = InvitedGroup(
+            id: invite.charter.id, name: invite.terms.name.description, creator: invite.charter.creator, members: Int(invite.members))
+        let invitation = Invitation(
+            id: invite.id, direction: .incoming, peerID: id, peerName: record.name, context: invite.context, state: .pending,
+            created: self.now.wall, end: self.now.wall + timeout, group: group)
+        self.invitations.add(invitation)
+        self.invitations.keep(invite, on: link)
+        self.set(.invitation(invite.id), after: timeout)
+        self.publish(.invitationReceived(invitation))
+        switch outcome {
+        case .ask, .hide: break
+        case .reject: self.resolveInvitation(invite.id, .declined, answering: .declined)
+        case .accept: self.acceptGroup(invite.id, nil)
+        }
+    }
+
+    /// An invitation to a group that this machine is in, or that is over.
+    private mutating func invitedToHeld(_ held: HeldGroup, _ invite: GroupInvite, on link: LinkID) {
+        switch held.stage {
+        case .over: self.answerGroup(invite.id, .declined, on: link)
+        // The other invitation's inviter has not answered yet: this one may be tried again.
+        case .joining: self.answerGroup(invite.id, .busy, on: link)
+        case .joined:
+            // Its inviter does not know yet: it is shown, and takes that for the answer.
+            guard let seat = held.records.seat(of: self.id) else { return self.answerGroup(invite.id, .declined, on: link) }
+            self.answerGroup(invite.id, .accepted(seat), on: link)
+        }
+    }
+
+    /// The same invitation on a new connection: the inviter has not heard what became of it.
+    private mutating func groupInvitationCameAgain(_ known: InvitationTable.Entry, from id: PeerID, on link: LinkID) {
+        let invitation = known.invitation
+        guard invitation.direction == .incoming, invitation.peerID == id, let group = invitation.group else { return }
+        self.inviterIsThere(invitation.id)
+        if let seat = self.groups[group.id]?.ownSeat, self.groups[group.id]?.invitation == invitation.id {
+            self.answerGroup(invitation.id, .accepted(seat), on: link)
+            if seat.warrant.role == .creator { self.send(.group(.record(.seat(seat), of: group.id)), on: link) }
+            return
+        }
+        switch invitation.state {
+        case .pending: self.invitations.came(invitation.id, on: link)
+        case .accepted:
+            guard let seat = self.groups[group.id]?.records.seat(of: self.id) else { fallthrough }
+            self.answerGroup(invitation.id, .accepted(seat), on: link)
+        case .declined, .timedOut, .cancelled, .failed: self.answerGroup(invitation.id, .declined, on: link)
+        }
+    }
+
+    func answerGroup(_ answer: GroupInviteAnswer) -> Frame { .group(.inviteAnswer(answer)) }
+
+    mutating func answerGroup(_ id: InvitationID, _ decision: GroupInviteAnswer.Decision, on link: LinkID?) {
+        self.send(self.answerGroup(GroupInviteAnswer(id: id, decision: decision)), on: link)
+    }
+
+    // MARK: Joining
+
+    /// A person, or the settings, accept an invitation to a group. The call is answered once the inviter has let this machine in.
+    mutating func acceptGroup(_ id: InvitationID, _ call: CallID?) {
+        guard let entry = self.invitations[id], let invite = entry.groupInvite, let key = self.key, let name = self.settings.name else {
+            return self.acceptanceFailed(call, EarshotError(.unavailable, "this machine has no key to sign with"))
+        }
+        guard self.groups.count < EarshotLimits.groups else { return self.acceptanceFailed(call, .tooManyGroups) }
+        guard self.groups[invite.charter.id] == nil else {
+            return self.acceptanceFailed(call, EarshotError(.conflict, "the group is being joined already, by another invitation"))
+        }
+        // Nobody vouches for a group's creator, which has left it, but its own word.
+        let isOwn = invite.charter.creator == self.id
+        let seat = GroupSeat(
+            publicKey: key.publicKey, scheme: key.scheme, name: name, number: invite.seatNumber,
+            joinedAtMilliseconds: self.now.wall.milliseconds, voucher: isOwn ? self.id : entry.invitation.peerID,
+            voucherNumber: isOwn ? invite.seatNumber : invite.voucherNumber, warrant: GroupSeat.Warrant(isOwn ? .creator : .voucher))
+        guard let input = try? seat.signedBytes(as: .peer, in: invite.charter.id),
+            let warrant = try? seat.signedBytes(as: seat.warrant.role, in: invite.charter.id)
+        else { return self.acceptanceFailed(call, EarshotError(.invalidParameter, "the seat in the group cannot be made")) }
+        self.invitations.setDeciding(id, true)
+        self.emit(.sign(self.groups.signatures.begin(.application(seat, id, call)), isOwn ? [input, warrant] : [input]))
+    }
+
+    private mutating func acceptanceFailed(_ call: CallID?, _ error: EarshotError) {
+        if let call { self.answer(call, .failure(error)) }
+    }
+
+    /// The seat is signed.
+    mutating func applied(_ seat: GroupSeat, _ id: InvitationID, _ call: CallID?) {
+        guard let entry = self.invitations[id], entry.invitation.state == .pending, let invite = entry.groupInvite,
+            self.groups[invite.charter.id] == nil
+        else {
+            self.invitations.setDeciding(id, false)
+            return self.acceptanceFailed(call, EarshotError(.conflict, "the invitation was over meanwhile; see earshot invitations"))
+        }
+        var held = HeldGroup(records: GroupRecords(invite.charter, invite.terms), stage: .joining(id))
+        held.ownSeat = seat
+        if let call { held.joiners.append(call) }
+        let link = self.records[entry.invitation.peerID]?.connection
+        self.answerGroup(id, .accepted(seat), on: link)
+        if seat.warrant.role == .creator {
+            held.records.merge(.seat(seat))
+            self.send(.group(.record(.seat(seat), of: held.id)), on: link)
+        }
+        self.groups.add(held)
+        self.publishGroup(held.id)
+        self.ensureConnection(entry.invitation.peerID, now: true)
+    }
+
+    /// It is on disk that this machine is in, or could not be put there.
+    mutating func joined(_ id: GroupID, _ error: EarshotError?) {
+        guard let held = self.groups[id], let invitation = held.invitation else { return }
+        if let error {
+            self.stopJoining(id, invitation, .failed, error)
+            // Who has let it in takes it for a member.
+            guard let seat = held.records.seat(of: self.id), let inviter = self.invitations[invitation]?.invitation.peerID,
+                let link = self.records[inviter]?.connection
+            else { return }
+            return self.leaveUnheld(seat, id, link)
+        }
+        self.groups.update(id) {
+            $0.stage = .joined
+            $0.joiners = []
+            $0.ownSeat = nil
+        }
+        self.invitations.setDeciding(invitation, false)
+        let seat = held.records.seat(of: self.id)
+        let decided = self.resolveInvitation(invitation, .accepted)
+        // Whoever else has invited it to the group is answered so as well.
+        for other in self.invitations.pendingIDs(to: id) {
+            guard let entry = self.invitations[other], entry.invitation.direction == .incoming else { continue }
+            if let seat { self.answerGroup(other, .accepted(seat), on: self.records[entry.invitation.peerID]?.connection) }
+            self.resolveInvitation(other, .accepted)
+        }
+        self.tie(id, hasJoined: true)
+        self.keepGroup(id)
+        if self.groups[id]?.records.terms.isDissolved == true { self.groupChanged(id, [.terms(held.records.terms)], from: nil) }
+        self.publishGroup(id)
+        guard let decided = decided ?? self.invitations[invitation]?.invitation else { return }
+        for call in held.joiners { self.answer(call, .invitation(decided)) }
+    }
+
+    /// It comes to nothing: the inviter has gone, or has not answered in time.
+    mutating func stopJoining(_ id: GroupID, _ invitation: InvitationID, _ state: Invitation.State, _ error: EarshotError) {
+        guard let held = self.groups.remove(id) else { return }
+        self.invitations.setDeciding(invitation, false)
+        self.resolveInvitation(invitation, state, error)
+        self.publish(.groupLeft(id, .left))
+        for call in held.joiners { self.answer(call, .failure(error)) }
+    }
+
+    // MARK: Letting in
+
+    mutating func groupAnswerCame(_ answer: GroupInviteAnswer, from id: PeerID, on link: LinkID) {
+        guard let entry = self.invitations[answer.id], entry.invitation.peerID == id, entry.invitation.direction == .outgoing,
+            entry.invitation.state == .pending, !entry.isDeciding, let group = entry.invitation.group?.id
+        else { return }
+        switch answer.decision {
+        case .declined: self.resolveInvitation(answer.id, .declined)
+        case .busy:
+            let words = "\(entry.invitation.peerName) has too many invitations waiting, or groups; try again later"
+            self.resolveInvitation(answer.id, .failed, EarshotError(.busy, words))
+        case .accepted(let seat):
+            guard let held = self.groups[group], let own = held.records.seat(of: self.id) else { return }
+            guard seat.peer == id else { return self.refuseForged(link) }
+            // In already, by another's word: its records tell, and until then the invitation waits.
+            guard seat.voucher == self.id, seat.voucherNumber == own.number else { return self.resolveInvitations(ofMembersOf: group) }
+            guard let input = try? seat.signedBytes(as: .peer, in: group) else { return }
+            let check = ProofCheck(scheme: seat.scheme, publicKey: seat.publicKey, input: input, signature: seat.signature)
+            self.invitations.setDeciding(answer.id, true)
+            self.emit(.check(self.groups.signatures.begin(.application(seat, answer.id, link)), [[check]]))
+        }
+    }
+
+    /// The seat that a peer has taken is its own.
+    mutating func applicationChecked(_ seat: GroupSeat, _ id: InvitationID) {
+        guard let entry = self.invitations[id], entry.invitation.state == .pending, let group = entry.invitation.group?.id,
+            let held = self.groups[group], held.isJoined
+        else { return self.invitations.setDeciding(id, false) }
+        var seat = seat
+        seat.warrant = GroupSeat.Warrant(held.records.charter.creator == self.id ? .creator : .voucher)
+        guard let input = try? seat.signedBytes(as: seat.warrant.role, in: group) else { return self.invitations.setDeciding(id, false) }
+        self.emit(.sign(self.groups.signatures.begin(.warrant(seat, id)), [input]))
+    }
+}
+
+extension Direction {
+    /// Whether a peer has an invitation pending in that direction, of either kind: it has one at most.
+    func isPending(with peer: PeerID, in table: InvitationTable) -> Bool {
+        table.pending(with: peer, self) != nil || table.pendingGroup(with: peer, self) != nil
+    }
+}

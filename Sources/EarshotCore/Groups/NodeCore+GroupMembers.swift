@@ -1,0 +1,157 @@
+import DequeModule
+import EarshotWire
+import OrderedCollections
+
+/// What follows from a group's records: members come and go, this machine among them.
+extension NodeCore {
+    /// Records have been merged, in memory at least.
+    mutating func groupChanged(_ id: GroupID, _ new: [GroupRecord], from source: PeerID?) {
+        guard let held = self.groups[id], !new.isEmpty else { return }
+        guard held.invitation == nil else {
+            let decision = Decision.group(.join(id))
+            if held.records.membership.contains(self.id), !self.decisions.contains(decision) { self.decide(decision) }
+            return
+        }
+        // Also to those that are members no longer, for them to hear why.
+        self.passOn(new, of: id, but: source)
+        self.keepGroup(id)
+        self.set(.groupQuiet(id), after: EarshotLimits.groupQuiet)
+        guard held.isJoined else { return }
+        if held.records.terms.isDissolved { return self.groupIsOver(id) }
+        let membership = held.records.membership
+        guard membership.contains(self.id) || membership.full.contains(where: { $0.peer == self.id }) else { return self.groupIsLost(id) }
+        self.tie(id)
+        self.resolveInvitations(ofMembersOf: id)
+        self.publishGroup(id)
+    }
+
+    /// Members of a group from an earlier run are known, also before this machine begins to work: messages wait for them.
+    mutating func loadTies(_ records: GroupRecords) {
+        let joined = WallTime(milliseconds: records.seat(of: self.id)?.joinedAtMilliseconds ?? records.charter.createdAtMilliseconds)
+        for peer in records.membership.members.map(\.peer) where peer != self.id {
+            if self.records[peer] == nil { self.records[peer] = PeerRecord(id: peer, at: joined) }
+            _ = self.records[peer]?.groups.join(records.id)
+        }
+    }
+
+    /// A group is there from an earlier run; under another key of this machine's it is another's.
+    mutating func resumeGroup(_ id: GroupID) {
+        guard let membership = self.groups[id]?.records.membership else { return }
+        guard membership.contains(self.id) || membership.full.contains(where: { $0.peer == self.id }) else { return self.groupIsLost(id) }
+        self.tie(id)
+    }
+
+    /// Its creator has dissolved it: kept for those that have not heard of it.
+    private mutating func groupIsOver(_ id: GroupID) {
+        self.groups.update(id) { $0.stage = .over }
+        self.untie(id, EarshotError(.notMember, "the group is dissolved"))
+        self.publish(.groupLeft(id, .dissolved))
+        guard let oldest = self.groups.surplus else { return }
+        self.groups.remove(oldest)
+        self.keepGroup(oldest)
+    }
+
+    /// This machine is no member any more.
+    private mutating func groupIsLost(_ id: GroupID) {
+        guard let held = self.groups.remove(id) else { return }
+        let hasLeft = held.records.leaves[self.id] != nil && held.records.removals[self.id] == nil
+        self.deadlines.cancel(.groupQuiet(id))
+        self.untie(id, EarshotError(.notMember, "this machine is in the group no longer"))
+        self.keepGroup(id)
+        self.publish(.groupLeft(id, hasLeft ? .left : .removed))
+    }
+
+    /// Keeps up which peers are in a group with this machine; where it has just joined, they may not have heard of that yet.
+    mutating func tie(_ id: GroupID, hasJoined: Bool = false) {
+        guard let held = self.groups[id] else { return }
+        let members = OrderedSet(held.records.membership.members.map(\.peer).filter { $0 != self.id })
+        for peer in members {
+            self.makeRecord(peer)
+            guard self.records[peer]?.groups.join(id) == true else { continue }
+            if hasJoined { self.showSeat(in: id, to: peer) }
+            self.nameGroup(id, to: peer)
+            self.ensureConnection(peer)
+        }
+        let gone = self.records.values.filter { $0.groups.shared.contains(id) && !members.contains($0.id) }.map(\.id)
+        for peer in gone { self.part(peer, from: id, .notMember(self.records[peer]?.name ?? peer.description)) }
+    }
+
+    /// No peer is in the group with this machine any more.
+    mutating func untie(_ id: GroupID, _ error: EarshotError) {
+        self.groups.news.remove(id)
+        for invitation in self.invitations.pendingIDs(to: id) {
+            self.resolveInvitation(invitation, .cancelled, error, withdrawing: .withdrawn)
+        }
+        for peer in self.records.values.filter({ $0.groups.shared.contains(id) }).map(\.id) { self.part(peer, from: id, error) }
+    }
+
+    private mutating func part(_ peer: PeerID, from id: GroupID, _ error: EarshotError) {
+        self.endConversation(Conversation(with: peer, in: id), error)
+        self.records[peer]?.groups.part(id)
+        self.publishPeer(peer)
+    }
+
+    /// Invitations to those that are members now, whoever has let them in, are accepted.
+    mutating func resolveInvitations(ofMembersOf id: GroupID) {
+        guard let held = self.groups[id] else { return }
+        for invitation in self.invitations.pendingIDs(to: id) {
+            guard let entry = self.invitations[invitation], entry.invitation.direction == .outgoing, !entry.isDeciding,
+                held.records.membership.contains(entry.invitation.peerID)
+            else { continue }
+            self.resolveInvitation(invitation, .accepted)
+        }
+    }
+
+    // MARK: Connections
+
+    /// Whether a group may be talked about on a connection.
+    func mayCarry(_ held: HeldGroup, _ facts: LinkFacts) -> Bool {
+        guard facts.peer.extensions.contains(where: { $0.type == HelloExtension.groups.type }) else { return false }
+        return facts.protection == .encrypted || held.records.charter.isUnprotected
+    }
+
+    /// Whether nothing but a group wants a peer's connection.
+    func isWantedForGroupsAlone(_ record: PeerRecord) -> Bool {
+        record.sessionID == nil && !self.isInviting(record.id) && record.comparing.state != .waiting
+            && self.invitations.pendingGroup(with: record.id, .outgoing) == nil
+    }
+
+    /// Whether a member is dialled: up to a number of connections, and then where something waits for it.
+    func isWantedForGroups(_ record: PeerRecord) -> Bool {
+        guard !record.groups.isEmpty else { return false }
+        guard self.records.count > EarshotLimits.groupLinks else { return true }
+        let others = self.records.values.count { !$0.groups.isEmpty && $0.connection != nil }
+        guard others >= EarshotLimits.groupLinks else { return true }
+        return record.groups.shared.contains { self.traffic[Conversation(with: record.id, in: $0)]?.outbox.isEmpty == false }
+    }
+
+    /// When a member is dialled that nothing else wants: all do so at once where a group is made, and one pair twice.
+    mutating func groupDialDelay(_ id: PeerID) -> Duration {
+        let random = Int64.random(in: 1...EarshotLimits.groupDialDelay.wholeMilliseconds, using: &self.random)
+        return .milliseconds(random) + (self.id < id ? .zero : EarshotLimits.higherPeerDialDelay)
+    }
+
+    /// Whether as many members are being dialled as may be at once.
+    var isDiallingManyMembers: Bool {
+        self.records.values.count { $0.reach.isBusy && !$0.groups.isEmpty && self.isWantedForGroupsAlone($0) } >= EarshotLimits.groupDials
+    }
+
+    /// A peer's connection stands, or does no longer: nothing that was said of groups on another one counts.
+    mutating func renewTies(with id: PeerID) {
+        guard let ties = self.records[id]?.groups else { return }
+        for input in ties.records { self.release(input.hold) }
+        self.records[id]?.groups.renew()
+        self.deadlines.cancel(.groupRecords(id))
+        for group in ties.shared { self.publishGroupSoon(group) }
+    }
+
+    /// A person here has blocked the peer: nothing more is sent to it.
+    mutating func endGroupTalk(with id: PeerID) {
+        guard let record = self.records[id] else { return }
+        self.renewTies(with: id)
+        for group in record.groups.shared {
+            self.failOutbox(of: Conversation(with: id, in: group), .blocked(record.name), queuedToo: true)
+            self.publishGroup(group)
+        }
+    }
+}

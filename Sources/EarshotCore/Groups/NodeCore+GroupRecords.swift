@@ -1,0 +1,265 @@
+import DequeModule
+import EarshotWire
+import OrderedCollections
+
+/// How members come to hold the same records: what they say about groups on a connection.
+extension NodeCore {
+    mutating func groupFrameCame(_ frame: GroupFrame, from id: PeerID, on link: LinkID) {
+        switch frame {
+        case .invite(let invite): self.groupInvitationCame(invite, from: id, on: link)
+        case .inviteAnswer(let answer): self.groupAnswerCame(answer, from: id, on: link)
+        case .inviteWithdraw(let withdraw): self.withdrawalCame(withdraw, from: id)
+        case .record(let record, let group): self.groupRecordCame(record, of: group, from: id, on: link)
+        case .names(let names): self.groupsNamed(names, by: id, on: link)
+        case .index(let group, let hashes): self.groupIndexCame(hashes, of: group, from: id, on: link)
+        }
+    }
+
+    // MARK: Names
+
+    /// A connection stands: names the groups that the peer is in too. Also where there are none, so that the peer, which may have joined one
+    /// meanwhile, shows this side that it is a member.
+    mutating func nameGroups(to id: PeerID) {
+        self.renewTies(with: id)
+        guard let current = self.records[id]?.link.current, !self.groups.isEmpty, self.knowsGroups(current.facts) else { return }
+        let held = self.groups.all.filter {
+            $0.invitation == nil && $0.records.membership.contains(id) && self.mayCarry($0, current.facts)
+        }
+        let names = (held.filter(\.isJoined) + held.filter(\.isOver)).prefix(WireLimits.groupsPerFrame).map {
+            GroupName(group: $0.id, digest: $0.records.digest)
+        }
+        for name in names { self.records[id]?.groups.name(name.group, name.digest) }
+        self.send(.group(.names(names)), on: current.id)
+    }
+
+    func knowsGroups(_ facts: LinkFacts) -> Bool { facts.peer.extensions.contains { $0.type == HelloExtension.groups.type } }
+
+    /// Names one group, anew too.
+    mutating func nameGroup(_ group: GroupID, to id: PeerID) {
+        guard let current = self.records[id]?.link.current, let held = self.groups[group], held.invitation == nil,
+            held.records.membership.contains(id), self.mayCarry(held, current.facts)
+        else { return }
+        let wasAttached = self.records[id]?.groups.isAttached(group) == true
+        let digest = held.records.digest
+        self.records[id]?.groups.name(group, digest)
+        self.send(.group(.names([GroupName(group: group, digest: digest)])), on: current.id)
+        if !wasAttached, self.records[id]?.groups.isAttached(group) == true { self.groupAttached(group, id) }
+    }
+
+    private mutating func groupsNamed(_ names: [GroupName], by id: PeerID, on link: LinkID) {
+        guard self.records[id]?.groups.isBehind == false else {
+            for name in names { self.records[id]?.groups.hearLater(name) }
+            return
+        }
+        for name in names { self.groupNamed(name, by: id, on: link) }
+        // What it does not name, though it is a member here: it does not know that this side is one.
+        for group in self.records[id]?.groups.named.keys ?? [] where self.records[id]?.groups.heard[group] == nil {
+            if self.showSeat(in: group, to: id) { self.nameGroup(group, to: id) }
+        }
+    }
+
+    /// Shows a peer that does not name a group, once on a connection, that this machine is a member of it: who has let it in may be one whom the
+    /// peer does not hear.
+    @discardableResult
+    mutating func showSeat(in group: GroupID, to id: PeerID) -> Bool {
+        guard let held = self.groups[group], held.isJoined, let record = self.records[id], record.groups.heard[group] == nil,
+            let current = record.link.current, self.mayCarry(held, current.facts), self.records[id]?.groups.show(group) == true
+        else { return false }
+        self.send(held.records.path(to: self.id), of: group, on: current.id)
+        return true
+    }
+
+    private mutating func groupNamed(_ name: GroupName, by id: PeerID, on link: LinkID) {
+        let group = name.group
+        guard let held = self.groups[group] else {
+            // It may have let this machine in while that was giving up: it is told so once it shows that.
+            if self.records[id]?.groups.isStrange(group) == true { self.send(.group(.index(group, [])), on: link) }
+            return
+        }
+        guard let facts = self.records[id]?.link.current?.facts, self.mayCarry(held, facts) else { return }
+        let wasAttached = self.records[id]?.groups.isAttached(group) == true
+        self.records[id]?.groups.hear(group, name.digest)
+        // Its inviter, or who has heard of that, takes this machine for a member.
+        if let invitation = held.invitation { self.inviterIsThere(invitation) }
+        guard held.invitation != nil || held.records.membership.contains(id) else { return }
+        if held.invitation == nil, self.records[id]?.groups.named[group] == nil { self.nameGroup(group, to: id) }
+        if name.digest != held.records.digest, self.records[id]?.groups.ask(group) == true {
+            self.send(.group(.index(group, held.records.hashes)), on: link)
+        }
+        if !wasAttached, self.records[id]?.groups.isAttached(group) == true { self.groupAttached(group, id) }
+    }
+
+    /// Both sides hold each other for members: they talk from now on.
+    private mutating func groupAttached(_ group: GroupID, _ id: PeerID) {
+        guard self.groups[group]?.isJoined == true else { return }
+        self.flushOutbox(Conversation(with: id, in: group))
+        self.sendReceipts(to: id)
+        self.publishGroupSoon(group)
+    }
+
+    /// A group in which a peer may say something on its connection, by what it names as the session.
+    func attachedGroup(_ session: SessionID, with id: PeerID) -> GroupID? {
+        let group = GroupID(session: session)
+        guard self.groups[group]?.isJoined == true, self.records[id]?.groups.isAttached(group) == true else { return nil }
+        return group
+    }
+
+    /// A peer has sent something in a session that is not known, or in a group that it is not a member of: who has been removed and does not
+    /// know it is given the removal.
+    mutating func saidToStrangeGroup(_ session: SessionID, by id: PeerID) {
+        let group = GroupID(session: session)
+        guard let held = self.groups[group], let removal = held.records.removals[id], let current = self.records[id]?.link.current,
+            self.mayCarry(held, current.facts)
+        else { return }
+        self.send(.group(.record(.removal(removal), of: group)), on: current.id)
+    }
+
+    // MARK: Exchange
+
+    private mutating func groupIndexCame(_ hashes: [GroupRecordHash], of group: GroupID, from id: PeerID, on link: LinkID) {
+        guard let held = self.groups[group], held.invitation == nil, held.records.membership.contains(id),
+            let facts = self.records[id]?.link.current?.facts, self.mayCarry(held, facts),
+            self.records[id]?.groups.mayAnswer(group, at: self.now.monotonic) == true
+        else { return }
+        self.send(held.records.lacking(in: Set(hashes)), of: group, on: link)
+        self.nameGroup(group, to: id)
+    }
+
+    /// Gives records that are new here to all that may not have them.
+    mutating func passOn(_ records: [GroupRecord], of group: GroupID, but source: PeerID?) {
+        for record in self.records.values where record.id != source && record.groups.isAttached(group) {
+            if let link = record.connection { self.send(records, of: group, on: link) }
+        }
+    }
+
+    private mutating func send(_ records: [GroupRecord], of group: GroupID, on link: LinkID) {
+        if !records.isEmpty { self.emit(.send(link, records.map { .group(.record($0, of: group)) })) }
+    }
+
+    /// No record has come for a while: what is not needed is forgotten, and who was last told of other records hears how the group is now.
+    mutating func groupIsQuiet(_ group: GroupID) {
+        self.groups.update(group) { $0.records.forget() }
+        guard let held = self.groups[group], held.invitation == nil else { return }
+        self.keepGroup(group)
+        let digest = held.records.digest
+        for record in self.records.values {
+            guard let said = record.groups.named[group], said != digest else { continue }
+            self.nameGroup(group, to: record.id)
+        }
+    }
+
+    // MARK: Records
+
+    private mutating func groupRecordCame(_ record: GroupRecord, of group: GroupID, from id: PeerID, on link: LinkID) {
+        guard let held = self.groups[group] else { return self.recordOfUnheldGroupCame(record, of: group, from: id, on: link) }
+        guard held.records.refusal(of: record) != .known, let ties = self.records[id]?.groups,
+            ties.records.count < EarshotLimits.groupRecordsWaiting
+        else { return }
+        let hold = self.hold(WireLimits.groupRecord)
+        self.records[id]?.groups.records.append(GroupRecordInput(group: group, record: record, hold: hold))
+        self.checkRecords(of: id)
+    }
+
+    /// Has the next of a peer's records checked: few at once, and so many a second.
+    mutating func checkRecords(of id: PeerID) {
+        guard let ties = self.records[id]?.groups, !ties.isChecking, let link = self.records[id]?.connection else { return }
+        var batch: [GroupRecordInput] = []
+        var checks: [[ProofCheck]] = []
+        while batch.count < EarshotLimits.groupRecordsPerTurn, let input = self.records[id]?.groups.records.first {
+            guard let held = self.groups[input.group] else {
+                self.dropRecord(of: id)
+                continue
+            }
+            switch held.records.checks(for: input.record) {
+            case .refuse(.unvouched) where batch.contains { $0.group == input.group && $0.record.kind == .seat }:
+                // Its voucher's seat may be one of those before it.
+                return self.check(batch, checks, of: id, on: link)
+            case .refuse(.full) where self.groups.update(input.group, { $0.records.makeRoom() }) == true: continue
+            case .refuse(.void(let voiding)):
+                self.send(voiding, of: input.group, on: link)
+                self.dropRecord(of: id)
+            case .refuse: self.dropRecord(of: id)
+            case .verify(let needed):
+                guard !needed.isEmpty else {
+                    self.dropRecord(of: id)
+                    continue
+                }
+                guard self.records[id]?.groups.mayCheck(at: self.now.monotonic) == true else {
+                    self.set(.groupRecords(id), after: .seconds(1) / EarshotLimits.groupRecordsPerSecond)
+                    return self.check(batch, checks, of: id, on: link)
+                }
+                self.records[id]?.groups.records.removeFirst()
+                batch.append(input)
+                checks.append(needed)
+            }
+        }
+        self.check(batch, checks, of: id, on: link)
+        guard self.records[id]?.groups.isBehind == false, let late = self.records[id]?.groups.takeLate(), !late.isEmpty else { return }
+        self.groupsNamed(late, by: id, on: link)
+    }
+
+    private mutating func dropRecord(of id: PeerID) {
+        if let input = self.records[id]?.groups.records.popFirst() { self.release(input.hold) }
+    }
+
+    private mutating func check(_ batch: [GroupRecordInput], _ checks: [[ProofCheck]], of id: PeerID, on link: LinkID) {
+        guard !batch.isEmpty else { return }
+        self.records[id]?.groups.isChecking = true
+        self.emit(.check(self.groups.signatures.begin(.records(batch, from: id, link)), checks))
+    }
+
+    mutating func checked(_ id: SignatureID, _ areValid: [Bool]) {
+        switch self.groups.signatures.endChecking(id) {
+        case .records(let inputs, let peer, let link)?: self.recordsChecked(inputs, areValid, from: peer, on: link)
+        case .invitation(let invite, let peer, let link, let hold)?:
+            self.release(hold)
+            guard self.records[peer]?.connection == link else { return }
+            guard areValid.allSatisfy(\.self) else { return self.refuseForged(link) }
+            self.groupInvitationChecked(invite, from: peer, on: link)
+        case .application(let seat, let invitation, let link)?:
+            guard areValid.allSatisfy(\.self) else { return self.refuseForged(link) }
+            self.applicationChecked(seat, invitation)
+        case .ownSeat(let seat, let group, let link)?: if areValid.allSatisfy(\.self) { self.leaveUnheld(seat, group, link) }
+        case nil: break
+        }
+    }
+
+    private mutating func recordsChecked(_ inputs: [GroupRecordInput], _ areValid: [Bool], from id: PeerID, on link: LinkID) {
+        var merged: OrderedDictionary<GroupID, [GroupRecord]> = [:]
+        for (input, isValid) in zip(inputs, areValid) where isValid {
+            let isNew = self.groups.update(input.group) { $0.records.merge(input.record) == nil }
+            if isNew == true { merged[input.group, default: []].append(input.record) }
+        }
+        for input in inputs { self.release(input.hold) }
+        if self.records[id]?.connection == link { self.records[id]?.groups.isChecking = false }
+        for (group, records) in merged { self.groupChanged(group, records, from: id) }
+        // Nobody passes on what is not signed: it is the peer's own.
+        guard areValid.allSatisfy(\.self) else { return self.refuseForged(link) }
+        self.checkRecords(of: id)
+    }
+
+    mutating func refuseForged(_ link: LinkID) {
+        self.emit(.close(link, Refusal(code: .protocolViolation, explanation: "a signature of a group's record is not valid")))
+    }
+
+    // MARK: Groups that are not held
+
+    /// Who shows this machine its own seat in a group that it does not hold hears that it has left: it was let in after it had given up, or
+    /// the other side was away when it left.
+    private mutating func recordOfUnheldGroupCame(_ record: GroupRecord, of group: GroupID, from id: PeerID, on link: LinkID) {
+        guard case .seat(let seat) = record, seat.peer == self.id, self.records[id]?.groups.mayLeave(group) == true,
+            let input = try? seat.signedBytes(as: .peer, in: group)
+        else { return }
+        // Otherwise it would sign whatever a peer makes up.
+        let check = ProofCheck(scheme: seat.scheme, publicKey: seat.publicKey, input: input, signature: seat.signature)
+        self.emit(.check(self.groups.signatures.begin(.ownSeat(seat, of: group, link)), [[check]]))
+    }
+
+    /// Says that this machine is not in a group, by its own seat there.
+    mutating func leaveUnheld(_ seat: GroupSeat, _ group: GroupID, _ link: LinkID) {
+        guard self.groups[group] == nil else { return }
+        let leave = GroupLeave(publicKey: seat.publicKey, scheme: seat.scheme, number: seat.number)
+        guard let input = try? leave.signedBytes(in: group) else { return }
+        self.emit(.sign(self.groups.signatures.begin(.leaveUnheld(leave, of: group, link)), [input]))
+    }
+}

@@ -1,0 +1,309 @@
+import EarshotWire
+import NIOCore
+import OrderedCollections
+import Testing
+
+@testable import EarshotCore
+@testable import EarshotWire
+
+/// Groups between cores: making one, letting peers in, and what members hear of each other.
+@Suite struct GroupTests {
+    /// A group of so many, all of which are connected.
+    private func group(of count: Int) throws -> (bench: GroupBench, id: GroupID) {
+        var bench = try GroupBench(count)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        for index in 1..<count { try bench.letIn(index, by: 0, to: id) }
+        return (bench, id)
+    }
+
+    @Test func whoCreatesAGroupIsItsOnlyMember() throws {
+        var bench = try GroupBench(1)
+        let id = try bench.create(0)
+        let group = try #require(bench.group(id, at: 0))
+        #expect(group.name == "team" && group.role == .creator && group.state == .joined && group.creator == bench.ids[0])
+        #expect(group.members.map(\.peerID) == [bench.ids[0]] && group.members.first?.state == .connected)
+        #expect(bench.peers[0].groupsOnDisk[id]?.records.count == 2)
+        bench.restart(0)
+        #expect(bench.group(id, at: 0)?.members.count == 1)
+    }
+
+    @Test func whoIsLetInIsConnectedAtOnce() throws {
+        let (bench, id) = try self.group(of: 2)
+        for index in 0..<2 {
+            #expect(bench.members(id, at: index) == [0, 1])
+            #expect(bench.attached(id, at: index) == [0, 1])
+        }
+        #expect(bench.group(id, at: 1)?.role == .member && bench.group(id, at: 1)?.state == .joined)
+        #expect(bench.peers[1].core.invitations(all: true).last?.state == .accepted)
+        #expect(bench.peers[0].core.invitations(all: true).last?.state == .accepted)
+        #expect(bench.peers[1].groupsOnDisk[id]?.records.count == 3)
+        #expect(bench.peers.allSatisfy { $0.core.sessions.isEmpty }, "no session comes of it")
+    }
+
+    @Test func membersLetOthersInAndAllHear() throws {
+        var bench = try GroupBench(4)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        try bench.letIn(1, by: 0, to: id)
+        try bench.letIn(2, by: 1, to: id)
+        try bench.letIn(3, by: 2, to: id)
+        for index in 0..<4 {
+            #expect(bench.members(id, at: index) == [0, 1, 2, 3])
+            #expect(bench.attached(id, at: index) == [0, 1, 2, 3])
+        }
+    }
+
+    @Test func aMemberThatNobodyKnowsShowsItsSeat() throws {
+        var bench = try GroupBench(3)
+        try bench.connect(0, 1)
+        let id = try bench.create(0)
+        try bench.letIn(1, by: 0, to: id)
+        bench.disconnect(0, 1)
+        try bench.connect(1, 2)
+        try bench.letIn(2, by: 1, to: id)
+        bench.disconnect(1, 2)
+        try bench.connect(0, 2)
+        #expect(bench.members(id, at: 0) == [0, 1, 2])
+        #expect(bench.attached(id, at: 0) == [0, 2] && bench.attached(id, at: 2) == [0, 2])
+    }
+
+    @Test func aMessageReachesAllOthersOnce() throws {
+        var (bench, id) = try self.group(of: 3)
+        let call = bench.send("hello", by: 1, to: id)
+        #expect(bench.bodies(at: 0) == ["hello"] && bench.bodies(at: 2) == ["hello"] && bench.bodies(at: 1) == [])
+        #expect(bench.status(of: call, at: 1, for: 0) == .delivered && bench.status(of: call, at: 1, for: 2) == .delivered)
+        #expect(bench.peers[0].received.first?.group == GroupLabel(id: id, name: "team"))
+        #expect(bench.peers[0].inbox.first?.senderID == bench.ids[1])
+    }
+
+    @Test func aQueuedMessageWaitsForTheAbsent() throws {
+        var (bench, id) = try self.group(of: 3)
+        bench.disconnect(0, 2)
+        let call = bench.send("later", by: 0, to: id, queue: true)
+        #expect(bench.bodies(at: 1) == ["later"] && bench.bodies(at: 2) == [])
+        #expect(bench.status(of: call, at: 0, for: 2) == .queued)
+        bench.restart(0)
+        try bench.connect(0, 2)
+        #expect(bench.bodies(at: 2) == ["later"])
+        #expect(bench.peers[2].inbox.first?.group?.id == id)
+    }
+
+    @Test func whoIsAwayIsUnconfirmed() throws {
+        var (bench, id) = try self.group(of: 3)
+        bench.disconnect(0, 2)
+        let call = bench.send("now", by: 0, to: id)
+        #expect(bench.peers[0].outcome(of: call) == nil)
+        bench.advance(EarshotLimits.messageTimeout)
+        #expect(bench.status(of: call, at: 0, for: 1) == .delivered && bench.status(of: call, at: 0, for: 2) == .unconfirmed)
+    }
+
+    @Test func whoLeavesIsGoneEverywhere() throws {
+        var (bench, id) = try self.group(of: 3)
+        #expect(bench.ask(1, .leave("team")) == .done)
+        #expect(bench.group(id, at: 1) == nil && bench.left(id, at: 1) == [.left])
+        #expect(bench.peers[1].groupsOnDisk[id] == nil)
+        for index in [0, 2] { #expect(bench.members(id, at: index) == [0, 2]) }
+        #expect(bench.send("x", by: 0, to: id) != bench.peers[1].lastCall)
+        #expect(bench.bodies(at: 1) == [] && bench.bodies(at: 2) == ["x"])
+    }
+
+    @Test func whoLeftWhileNobodyWasThereSaysSo() throws {
+        var (bench, id) = try self.group(of: 3)
+        for other in [0, 2] { bench.disconnect(1, other) }
+        bench.ask(1, .leave("team"))
+        #expect(bench.members(id, at: 0) == [0, 1, 2])
+        try bench.connect(0, 1)
+        #expect(bench.members(id, at: 0) == [0, 2], "it is shown its seat, and signs that it has left")
+        #expect(bench.members(id, at: 2) == [0, 2])
+    }
+
+    @Test func whoIsRemovedHearsItAndTalksNoMore() throws {
+        var (bench, id) = try self.group(of: 3)
+        #expect(bench.ask(1, .remove("team", peer: "peer2", withInvited: false))?.error == .forbidden)
+        #expect(bench.ask(0, .remove("team", peer: "peer2", withInvited: false))?.group?.members.count == 2)
+        #expect(bench.left(id, at: 2) == [.removed] && bench.group(id, at: 2) == nil)
+        #expect(bench.members(id, at: 1) == [0, 1])
+        #expect(bench.peers[2].groupsOnDisk[id] == nil)
+        bench.restart(1)
+        #expect(bench.members(id, at: 1) == [0, 1], "that is on disk")
+    }
+
+    @Test func whoWasAwayWhenItWasRemovedHearsItFromAnyMember() throws {
+        var (bench, id) = try self.group(of: 3)
+        for other in [0, 1] { bench.disconnect(2, other) }
+        bench.ask(0, .remove("team", peer: bench.ids[2].description, withInvited: false))
+        #expect(bench.members(id, at: 2) == [0, 1, 2])
+        try bench.connect(1, 2)
+        #expect(bench.left(id, at: 2) == [.removed])
+    }
+
+    @Test func aRemovalTakesTheInvitedOnlyWhereAsked() throws {
+        for withInvited in [false, true] {
+            var bench = try GroupBench(3)
+            try bench.connectAll()
+            let id = try bench.create(0)
+            try bench.letIn(1, by: 0, to: id)
+            try bench.letIn(2, by: 1, to: id)
+            bench.ask(0, .remove("team", peer: "peer1", withInvited: withInvited))
+            #expect(bench.members(id, at: 0) == (withInvited ? [0] : [0, 2]))
+            #expect(bench.left(id, at: 1) == [.removed])
+            #expect(bench.left(id, at: 2) == (withInvited ? [.removed] : []))
+        }
+    }
+
+    @Test func aDissolvedGroupIsGoneForAllAlsoForTheAbsent() throws {
+        var (bench, id) = try self.group(of: 3)
+        bench.disconnect(0, 2)
+        bench.disconnect(1, 2)
+        #expect(bench.ask(1, .dissolve("team"))?.error == .forbidden)
+        #expect(bench.ask(0, .dissolve("team")) == .done)
+        #expect(bench.left(id, at: 0) == [.dissolved] && bench.left(id, at: 1) == [.dissolved])
+        #expect(bench.peers[0].core.groupList.isEmpty)
+        bench.restart(1)
+        #expect(bench.peers[1].core.groupList.isEmpty)
+        try bench.connect(1, 2)
+        #expect(bench.left(id, at: 2) == [.dissolved])
+    }
+
+    @Test func onlyTheCreatorRenames() throws {
+        var (bench, id) = try self.group(of: 2)
+        #expect(bench.ask(1, .rename("team", to: "other"))?.error == .forbidden)
+        #expect(bench.ask(0, .rename("team", to: "other"))?.group?.name == "other")
+        #expect(bench.group(id, at: 1)?.name == "other")
+    }
+
+    @Test func aClosedGroupIsTheCreatorsToFill() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0, isClosed: true)
+        try bench.letIn(1, by: 0, to: id)
+        let answer = bench.ask(1, .invite("team", peers: [bench.ids[2].description], context: [], timeout: nil))
+        #expect(answer?.error == .forbidden)
+    }
+
+    @Test func aRejectedInvitationLetsNobodyIn() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [1, 2], timeout: nil))
+        let invitation = try #require(bench.peers[1].pending.first)
+        let shown = try bench.peers[1].invitation(invitation)
+        #expect(shown.group == InvitedGroup(id: id, name: "team", creator: bench.ids[0], members: 1) && shown.context == [1, 2])
+        bench.respond(1, invitation, .reject)
+        #expect(bench.peers[0].core.invitations(all: true).last?.state == .declined)
+        #expect(bench.members(id, at: 0) == [0] && bench.group(id, at: 1) == nil)
+    }
+
+    @Test func aWithdrawnInvitationLetsNobodyIn() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        let invitation = try #require(
+            bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))?.invitations?.first)
+        // Its answer is on its way when it is withdrawn.
+        bench.peers[0].areSignaturesHeld = true
+        bench.respond(1, invitation.id, .accept)
+        #expect(bench.group(id, at: 1)?.state == .joining)
+        bench.peers[0].call(.withdraw(invitation.id))
+        bench.peers[0].releaseSignatures()
+        bench.settle()
+        #expect(bench.members(id, at: 0) == [0] && bench.group(id, at: 1) == nil)
+        #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == .cancelled)
+    }
+
+    @Test func whoGivesUpJoiningAndIsLetInAllTheSameLeaves() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: .seconds(5)))
+        let invitation = try #require(bench.peers[1].pending.first)
+        bench.peers[0].areSignaturesHeld = true
+        bench.respond(1, invitation, .accept)
+        bench.peers[1].advance(.seconds(5))
+        #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == .timedOut)
+        bench.peers[0].releaseSignatures()
+        bench.settle()
+        #expect(bench.group(id, at: 1) == nil)
+        #expect(bench.members(id, at: 0) == [0], "it is shown its seat, and signs that it has left")
+        try bench.letIn(1, by: 0, to: id)
+        #expect(bench.members(id, at: 0) == [0, 1])
+    }
+
+    @Test func whoAcceptsOfAnInviterThatHasForgottenGivesUp() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: .seconds(3600)))
+        bench.peers[0].areSignaturesHeld = true
+        bench.respond(1, try #require(bench.peers[1].pending.first), .accept)
+        // It starts anew, and knows nothing of what it has asked.
+        bench.restart(0)
+        try bench.connect(0, 1)
+        #expect(bench.group(id, at: 1)?.state == .joining)
+        bench.peers[1].advance(EarshotLimits.absentInviterTime)
+        #expect(bench.group(id, at: 1) == nil)
+        #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == .notConnected)
+    }
+
+    @Test func aCreatorThatHasLeftComesBackByItsOwnWord() throws {
+        var (bench, id) = try self.group(of: 3)
+        bench.ask(0, .leave("team"))
+        #expect(bench.members(id, at: 1) == [1, 2])
+        try bench.letIn(0, by: 1, to: id)
+        for index in 0..<3 {
+            #expect(bench.members(id, at: index) == [0, 1, 2])
+            #expect(bench.attached(id, at: index) == [0, 1, 2])
+        }
+        #expect(bench.ask(0, .rename("team", to: "again"))?.group?.name == "again")
+        #expect(bench.peers[1].core.invitations(all: true).last?.state == .accepted)
+    }
+
+    @Test func acceptingOneInvitationAnswersAllToTheGroup() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        try bench.letIn(1, by: 0, to: id)
+        for inviter in 0..<2 { bench.ask(inviter, .invite("team", peers: ["peer2"], context: [], timeout: nil)) }
+        #expect(bench.peers[2].pending.count == 2)
+        bench.respond(2, bench.peers[2].pending[0], .accept)
+        #expect(bench.peers[2].pending.isEmpty)
+        for inviter in 0..<2 { #expect(bench.peers[inviter].core.invitations(all: true).last?.state == .accepted) }
+        for index in 0..<3 { #expect(bench.members(id, at: index) == [0, 1, 2]) }
+    }
+
+    @Test func aForgedRecordEndsTheConnection() throws {
+        var (bench, id) = try self.group(of: 2)
+        let removal = GroupRecord.removal(GroupRemoval(peer: bench.ids[1], number: 1, signature: [1]))
+        let link = try bench.link(0, 1)
+        bench.peers[0].frame(.group(.record(removal, of: id)), on: link)
+        #expect(bench.peers[0].closed[link] == .some(.protocolViolation))
+        #expect(bench.members(id, at: 0) == [0, 1])
+    }
+
+    @Test func aBlockedMemberIsNeitherSentToNorHeard() throws {
+        var (bench, id) = try self.group(of: 3)
+        bench.peers[0].call(.setTrust(.blocked, bench.ids[1].description, until: nil))
+        let call = bench.send("x", by: 0, to: id)
+        #expect(bench.bodies(at: 1) == [] && bench.bodies(at: 2) == ["x"])
+        #expect(bench.status(of: call, at: 0, for: 1) == nil)
+        #expect(bench.group(id, at: 0)?.members.first { $0.peerID == bench.ids[1] }?.state == .blocked)
+        _ = bench.send("y", by: 1, to: id)
+        #expect(bench.bodies(at: 0) == [] && bench.bodies(at: 2) == ["x", "y"])
+    }
+
+    @Test func groupsThatWerePartedMerge() throws {
+        var (bench, id) = try self.group(of: 6)
+        for one in 0..<3 { for other in 3..<6 { bench.disconnect(one, other) } }
+        bench.ask(0, .rename("team", to: "apart"))
+        bench.ask(4, .leave("team"))
+        _ = bench.send("here", by: 1, to: id)
+        _ = bench.send("there", by: 3, to: id)
+        try bench.connect(2, 5)
+        for index in [0, 1, 2, 3, 5] {
+            #expect(bench.members(id, at: index) == [0, 1, 2, 3, 5])
+            #expect(bench.group(id, at: index)?.name == "apart")
+        }
+        #expect(bench.bodies(at: 2) == ["here"] && bench.bodies(at: 5) == ["there"])
+    }
+}
