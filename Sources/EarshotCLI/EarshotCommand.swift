@@ -22,7 +22,9 @@ struct EarshotCommand: AsyncParsableCommand {
                     UnblockCommand.self, VerifyCommand.self, TrustCommand.self, DistrustCommand.self, LeaveCommand.self,
                     PolicyCommand.self, IdentityCommand.self,
                 ]),
-            CommandGroup(name: "Talking", subcommands: [SendCommand.self, ReceiveCommand.self, FileCommand.self, StreamCommand.self]),
+            CommandGroup(
+                name: "Talking",
+                subcommands: [SendCommand.self, ReceiveCommand.self, FileCommand.self, StreamCommand.self, GroupCommand.self]),
         ])
 
     /// Without a verb nothing can be done: a script that forgot it must not take that for success.

@@ -59,6 +59,17 @@ enum EarshotPage {
         .Em session
         is agreed once, by an invitation that is accepted, and kept until one side leaves it.
         .Pp
+        A
+        .Em group
+        is up to 64 peers that are one conversation: a message goes to all others, and each acknowledges it from its own disk.
+        Every member lets others in, unless the group is closed.
+        Whoever made it is its creator, and alone renames it, takes members out and dissolves it.
+        Two members need no session, and agree to nothing but what is said in the group.
+        On the command line a group is named by its id, by 8 or more leading characters of that, or by its name: several are 65, none is 68.
+        A member that is away gets what was sent with
+        .Fl -queue
+        when it is back; whoever joins later gets nothing older.
+        .Pp
         Data goes to standard output and words to standard error.
         Names and texts that came from a peer are shown with control, bidirectional and zero-width characters escaped.
         """
@@ -66,9 +77,9 @@ enum EarshotPage {
     /// What the exit codes mean, for the page and for the test that holds it to the program's.
     static let exitCodes: [(code: Int32, meaning: String)] = [
         (0, "done"), (1, "other failure"), (64, "wrong usage"), (65, "an ambiguous name, or bad data"), (66, "no such input file"),
-        (68, "unknown peer"), (69, "the daemon is not running"), (73, "cannot create the output"), (74, "input or output error"),
-        (75, "timed out or unconfirmed: try again"), (76, "protocol error"), (77, "declined, or not permitted"), (78, "bad configuration"),
-        (130, "interrupted"),
+        (68, "unknown peer or group, or not a member"), (69, "the daemon is not running"), (73, "cannot create the output"),
+        (74, "input or output error"), (75, "timed out or unconfirmed: try again"), (76, "protocol error"),
+        (77, "declined, or not permitted"), (78, "bad configuration"), (130, "interrupted"),
     ]
 
     private static var rest: String {
@@ -116,6 +127,15 @@ enum EarshotPage {
         .Bd -literal -offset indent
         $ make 2>&1 | tail | earshot send bob -
         $ earshot file send bob report.pdf
+        .Ed
+        .Pp
+        A group of three, and a word to all of it; each of the others says
+        .Ql earshot accept alice
+        first:
+        .Bd -literal -offset indent
+        $ earshot group create team bob carol
+        $ earshot group show team --watch
+        $ earshot send --group team 'lunch?'
         .Ed
         .Pp
         Fetch what arrived into this directory:

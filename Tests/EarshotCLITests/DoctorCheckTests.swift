@@ -29,7 +29,7 @@ import Testing
         var facts = DoctorFacts(
             caller: .init(name: "ann", isRoot: false, groups: ["ann"], registeredGroups: ["ann"]),
             socket: .init(path: "/run/earshot/earshot.sock", choice: .system, state: .answers),
-            daemon: .answers(Self.status(), peers: [], received: 0), version: EarshotVersion.current,
+            daemon: .answers(Self.status(), peers: [], groups: [], received: 0), version: EarshotVersion.current,
             settings: .init(isChecked: true, files: [.init(path: "/etc/earshot/earshotd.conf", problem: nil)]),
             avahi: .init(isInstalled: true, state: .answers), bus: .init(path: "/run/dbus/system_bus_socket", isRunning: true),
             interfaces: [
@@ -95,7 +95,7 @@ import Testing
         let lines = Self.lines(.names) {
             $0.daemon = .answers(
                 Self.status(instance: "alice\u{202E} #2"), peers: [Self.peer("x\u{1B}[2J", "A2"), Self.peer("x\u{1B}[2J", "B2")],
-                received: 0)
+                groups: [], received: 0)
         }
         #expect(
             lines == [
@@ -105,8 +105,39 @@ import Testing
     }
 
     @Test func anotherOfOurName() {
-        let lines = Self.lines(.names) { $0.daemon = .answers(Self.status(), peers: [Self.peer("alice", "A2")], received: 0) }
+        let lines = Self.lines(.names) { $0.daemon = .answers(Self.status(), peers: [Self.peer("alice", "A2")], groups: [], received: 0) }
         #expect(lines == ["warn alice is also the name of A2"])
+    }
+
+    private static func group(_ name: String, _ members: [ControlAPI.GroupMember]) -> ControlAPI.Group {
+        ControlAPI.Group(
+            id: "7c1b8a52-93f0-4c6b-9d0c-6f1f6a2b7a11", name: name, creator: "A2", closed: false, unprotected: false,
+            state: .known(.joined), role: .known(.member), members: members, createdAt: Date())
+    }
+
+    private static func member(
+        _ name: String, _ state: ControlAPI.GroupMember.State, error: ControlAPI.Failure? = nil
+    ) -> ControlAPI.GroupMember {
+        ControlAPI.GroupMember(peerID: name, name: name, state: .known(state), error: error, joinedAt: Date(), invitedBy: "A2")
+    }
+
+    @Test func groupsAreCountedAndTheirTroublesNamed() {
+        func lines(_ groups: [ControlAPI.Group]) -> [String] {
+            Self.lines(.groups) { $0.daemon = .answers(Self.status(), peers: [], groups: groups, received: 0) }
+        }
+        #expect(lines([]) == ["ok in no group"])
+        let (up, away) = (Self.member("alice", .connected), Self.member("bob", .notConnected))
+        #expect(lines([Self.group("team", [up, away]), Self.group("o\u{1B}ps", [up])]) == [#"ok in 2 groups: team of 2, o\eps of 1"#])
+        let failed = Self.member("c\u{202E}arol", .notConnected, error: .init(code: "encryption-mismatch", message: "no\u{9B} TLS"))
+        #expect(
+            lines([Self.group("team", [up, failed, Self.member("dave", .full)])]) == [
+                #"warn c\u{202E}arol in team: no\u{9B} TLS"#,
+                "warn team has 1 member more than there is room for, who hear nothing of what is said there",
+            ])
+        let findings = Check.groups.findings(
+            Self.facts { $0.daemon = .answers(Self.status(), peers: [], groups: [Self.group("team", [failed])], received: 0) })
+        #expect(findings.map(\.next) == ["earshot group show 7c1b8a52"])
+        #expect(Self.lines(.groups) { $0.daemon = .notAsked } == ["skip not checked: no daemon answers"])
     }
 
     @Test(arguments: [
@@ -116,14 +147,16 @@ import Testing
     ])
     func discovery(state: String, line: String) {
         #expect(
-            Self.lines(.discovery) { $0.daemon = .answers(Self.status(backend: "embedded", state: state), peers: [], received: 0) } == [
+            Self.lines(.discovery) {
+                $0.daemon = .answers(Self.status(backend: "embedded", state: state), peers: [], groups: [], received: 0)
+            } == [
                 line
             ])
     }
 
     @Test func whoDoesWithoutAvahiNeedsNone() {
         let without: (inout DoctorFacts) -> Void = {
-            $0.daemon = .answers(Self.status(backend: "embedded"), peers: [], received: 0)
+            $0.daemon = .answers(Self.status(backend: "embedded"), peers: [], groups: [], received: 0)
             $0.avahi = .init(isInstalled: true, state: .stopped)
             $0.bus.isRunning = false
         }
@@ -145,7 +178,7 @@ import Testing
     }
 
     @Test func ports() {
-        let other: (inout DoctorFacts) -> Void = { $0.daemon = .answers(Self.status(port: 40000), peers: [], received: 0) }
+        let other: (inout DoctorFacts) -> Void = { $0.daemon = .answers(Self.status(port: 40000), peers: [], groups: [], received: 0) }
         #expect(Self.lines(.port, other) == ["warn listens on TCP 40000, since 47110 was in use at its start"])
         let taken = Self.lines(.port) {
             other(&$0)
@@ -253,7 +286,7 @@ import Testing
     @Test func daemonAndSettings() {
         #expect(Self.lines(.daemon) { $0.daemon = .failed("it hangs") } == ["fail earshotd does not answer: it hangs"])
         #expect(
-            Self.lines(.daemon) { $0.daemon = .answers(Self.status(version: "9.9.9"), peers: [], received: 0) } == [
+            Self.lines(.daemon) { $0.daemon = .answers(Self.status(version: "9.9.9"), peers: [], groups: [], received: 0) } == [
                 "warn earshotd is version 9.9.9, and this command \(EarshotVersion.current)"
             ])
         #expect(Self.lines(.settings) { $0.settings.files = [] } == ["ok no file: every setting is at its default"])
@@ -301,7 +334,7 @@ import Testing
         #expect(Self.lines(.disk) { $0.disk = space(50_000_000, false, 0) } == ["fail the file system of /s has no inodes left"])
         let quota = Self.lines(.disk) {
             $0.disk = space(50_000_000, false, 1)
-            $0.daemon = .answers(Self.status(quota: 1_000_000), peers: [], received: 950_000)
+            $0.daemon = .answers(Self.status(quota: 1_000_000), peers: [], groups: [], received: 950_000)
         }
         #expect(quota == ["warn received files take 950.0 kB of the quota of 1.0 MB"])
         #expect(Self.lines(.disk) { $0.disk = .unknown } == ["skip not checked: no daemon says where its state is"])
@@ -315,6 +348,6 @@ import Testing
                 $0.disk = .unknown
             })
         #expect(report.failed == 1)
-        #expect(report.checks.count { $0.sign == .skip } == 6)
+        #expect(report.checks.count { $0.sign == .skip } == 7)
     }
 }

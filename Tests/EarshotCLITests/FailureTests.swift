@@ -7,7 +7,8 @@ import Testing
 struct FailureTests {
     @Test(arguments: [
         ("invalid-parameter", 64), ("unsupported", 64), ("ambiguous-peer", 65), ("not-found", 65), ("name-rejected", 65), ("too-large", 65),
-        ("invalid-source", 66), ("unknown-peer", 68), ("storage", 74), ("no-space", 74), ("source-changed", 74), ("timed-out", 75),
+        ("invalid-source", 66), ("unknown-peer", 68), ("ambiguous-group", 65),
+        ("unknown-group", 68), ("not-member", 68), ("storage", 74), ("no-space", 74), ("source-changed", 74), ("timed-out", 75),
         ("unconfirmed", 75), ("unavailable", 75), ("busy", 75), ("inbox-full", 75), ("identity-mismatch", 76), ("encryption-mismatch", 76),
         ("downgrade-detected", 76), ("version-unsupported", 76), ("service-mismatch", 76), ("protocol-violation", 76),
         ("digest-mismatch", 76), ("declined", 77), ("forbidden", 77), ("not-connected", 77), ("cancelled", 1), ("conflict", 1),
@@ -38,7 +39,7 @@ struct FailureTests {
         #expect(failure.message == #"the name "a\nb" contains a control character\e[31m"#)
     }
 
-    @Test(arguments: [[], ["file"]]) func aMissingVerbIsAUsageError(_ arguments: [String]) async throws {
+    @Test(arguments: [[], ["file"], ["group"]]) func aMissingVerbIsAUsageError(_ arguments: [String]) async throws {
         var command = try #require(try EarshotCommand.parseAsRoot(arguments) as? any AsyncParsableCommand)
         let failure = await #expect(throws: CommandFailure.self) { try await command.run() }
         #expect(failure?.status == .usage)
@@ -68,6 +69,9 @@ struct FailureTests {
     @Test(arguments: [
         ["peers", "--bogus"], ["bogus"], ["send"], ["send", "bob"], ["send", "bob", "x", "--timeout", "soon"], ["receive", "--count", "0"],
         ["file", "send", "bob"], ["send", "bob", "x", "--file", "y"], ["events", "--since", "-1"], ["accept"],
+        ["group", "create"], ["group", "show"], ["group", "invite", "team"], ["group", "remove", "team"], ["group", "rename", "team"],
+        ["send", "--group", "team"], ["send", "--group", "", "x"], ["send", "--all", "--group", "team", "x"],
+        ["send", "--group", "team", "--to", "bob", "x"], ["receive", "--group", ""],
     ])
     func misuseIs64InOurVoice(_ arguments: [String]) throws {
         let error = try #require(throws: (any Error).self) { try EarshotCommand.parseAsRoot(arguments) }
@@ -99,7 +103,7 @@ struct FailureTests {
         let help = EarshotCommand.helpMessage(includeHidden: true, columns: 80)
         for verb in [
             "status", "peers", "sessions", "events", "invite", "invitations", "accept", "reject", "block", "unblock", "trust", "distrust",
-            "verify", "leave", "send", "receive", "file", "stream", "identity", "policy", "doctor",
+            "verify", "leave", "send", "receive", "group", "file", "stream", "identity", "policy", "doctor",
         ] { #expect(help.contains("  \(verb) ")) }
     }
 }

@@ -18,7 +18,8 @@ struct AcceptCommand: AsyncParsableCommand {
             await NameWarning(client: client).tell(of: invitation.peerID)
             let answer = try await client.respond(to: invitation.id, .accept, always: always ? true : nil)
             if options.json { try Standard.write(json: answer.json) }
-            Standard.note("accepted the invitation of \(answer.value.peerName.escapedForDisplay)")
+            let group = answer.value.group.map { " to \($0.name.escapedForDisplay)" } ?? ""
+            Standard.note("accepted the invitation of \(answer.value.peerName.escapedForDisplay)\(group)")
         }
     }
 }

@@ -17,6 +17,8 @@ struct ReceiveCommand: AsyncParsableCommand {
     var follow = false
     @Option(name: .long, help: ArgumentHelp("Only messages of this peer.", valueName: "peer"), completion: .provenPeer)
     var from: String?
+    @Option(name: .long, help: ArgumentHelp("Only messages of this group.", valueName: "group"), completion: .group)
+    var group: String?
     @Option(name: .long, help: ArgumentHelp("Wait until this many were printed.", valueName: "n"))
     var count: Int?
     @Option(name: .long, help: ArgumentHelp("Wait no longer than this, such as 30, 1.5, 30s or 2min.", valueName: "time"))
@@ -27,12 +29,14 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     mutating func validate() throws {
         guard self.from != "" else { throw ValidationError("the peer's name is empty") }
+        guard self.group != "" else { throw ValidationError("the group's name is empty") }
         if let count = self.count, count < 1 { throw ValidationError("--count is 1 or more") }
         if self.raw, self.options.json { throw ValidationError("give either --raw or --json, not both") }
     }
 
     mutating func run() async throws {
-        let reader = MessageReader(from: self.from, limit: self.count, form: self.raw ? .raw : self.options.json ? .json : .text)
+        let reader = MessageReader(
+            from: self.from, group: self.group, limit: self.count, form: self.raw ? .raw : self.options.json ? .json : .text)
         let (follow, count, timeout) = (self.follow, self.count, self.timeout)
         try await self.options.withClient { client in
             guard follow || count != nil || timeout != nil else {

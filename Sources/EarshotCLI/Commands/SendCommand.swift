@@ -10,6 +10,7 @@ struct SendCommand: AsyncParsableCommand {
         usage: """
             earshot send PEER TEXT... [--to PEER]... [--mode MODE] [--type MIME] [--queue] [--timeout TIME]
             earshot send --all TEXT...
+            earshot send --group GROUP TEXT...
             earshot send PEER - < message
             earshot send PEER --file FILE
             earshot send PEER --lines < messages
@@ -35,6 +36,9 @@ struct SendCommand: AsyncParsableCommand {
     var to: [String] = []
     @Flag(name: .long, help: "Send to every peer in a session, instead of PEER.")
     var all = false
+    @Option(
+        name: .long, help: ArgumentHelp("Send to all other members of a group, instead of PEER.", valueName: "group"), completion: .group)
+    var group: String?
     @Option(name: .long, help: "reliable, or unreliable: at once or not at all, to peers that are listening.")
     var mode = Mode.reliable
     @Option(name: .long, help: ArgumentHelp("The content type; text/plain where it is text.", valueName: "mime"))
@@ -49,13 +53,15 @@ struct SendCommand: AsyncParsableCommand {
     static let timeoutLimit: Double = 86_400
 
     mutating func validate() throws {
-        if self.all {
-            if !self.to.isEmpty { throw ValidationError("give either --all or the peers, not both") }
+        if self.all || self.group != nil {
+            if !self.to.isEmpty { throw ValidationError("give either --all, or --group, or the peers, not more than one of them") }
+            if self.all, self.group != nil { throw ValidationError("give either --all or --group, not both") }
+            guard self.group != "" else { throw ValidationError("the group's name is empty") }
             // No peer is named, so all the words are the message's.
             self.text = (self.peer.map { [$0] } ?? []) + self.text
             self.peer = nil
         } else if self.peer == nil {
-            throw ValidationError("there is nobody to send to; give a PEER or --all")
+            throw ValidationError("there is nobody to send to; give a PEER, --all or --group")
         }
         if self.queue, self.mode == .unreliable {
             throw ValidationError("an unreliable message does not wait; give either --mode unreliable or --queue")
@@ -91,15 +97,16 @@ struct SendCommand: AsyncParsableCommand {
         // Chosen here, so that an interruption can name what it leaves with the daemon.
         let id = UUID().uuidString.lowercased()
         let request = ControlAPI.MessageRequest(
-            to: self.peer.map { .peers([$0] + self.to) } ?? .all, body: body,
+            to: self.recipients, body: body,
             contentType: self.type ?? (isText ? BodyCoding.textType : BodyCoding.binaryType),
             mode: self.mode == .reliable ? .reliable : .unreliable, messageID: id, queue: self.queue ? true : nil,
             timeoutSeconds: self.timeout?.value)
         let peer = self.to.isEmpty ? self.peer : nil
-        let recipients = self.peer.map { [$0] + self.to }
+        let (recipients, group) = (self.peer.map { [$0] + self.to }, self.group)
         let receipt = try await options.withClient { client in
             let warning = ProtectionWarning(client: client)
-            if let recipients { await warning.tell(of: recipients) } else { await warning.tellOfAll() }
+            // A group says of itself whether its members may talk without TLS.
+            if let recipients { await warning.tell(of: recipients) } else if group == nil { await warning.tellOfAll() }
             do {
                 return try await Self.send(request, id, client)
             } catch let error as ControlError {
@@ -108,6 +115,11 @@ struct SendCommand: AsyncParsableCommand {
         }
         if options.json { try Standard.write(json: receipt.json) }
         try self.judge(receipt.value)
+    }
+
+    private var recipients: ControlAPI.MessageRequest.Recipients {
+        if let group = self.group { return .group(group) }
+        return self.peer.map { .peers([$0] + self.to) } ?? .all
     }
 
     /// The daemon has a message for good: an interruption ends the waiting, and says so.
@@ -123,14 +135,15 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     private func sendLines() async throws {
-        let recipients = self.peer.map { [$0] + self.to }
+        let (recipients, group) = (self.peer.map { [$0] + self.to }, self.group)
         let upload = LineUpload(
             template: LineUpload.Template(
-                recipients: recipients, contentType: self.type, isUnreliable: self.mode == .unreliable, isQueued: self.queue,
+                recipients: recipients, group: self.group, contentType: self.type, isUnreliable: self.mode == .unreliable,
+                isQueued: self.queue,
                 timeout: self.timeout?.value), showsJSON: self.options.json)
         try await self.options.withClient { client in
             let warning = ProtectionWarning(client: client)
-            if let recipients { await warning.tell(of: recipients) } else { await warning.tellOfAll() }
+            if let recipients { await warning.tell(of: recipients) } else if group == nil { await warning.tellOfAll() }
             try await upload.run(client)
         }
     }

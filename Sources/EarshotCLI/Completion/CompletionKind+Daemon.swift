@@ -23,6 +23,12 @@ extension CompletionKind {
     static var reachablePeer: CompletionKind { .daemon(\.reachable) }
     /// Whose invitation waits for an answer.
     static var inviter: CompletionKind { .daemon(\.inviters) }
+    /// Groups that this machine is in.
+    static var group: CompletionKind { .daemon(\.groupNames) }
+    /// Members of groups.
+    static var groupMember: CompletionKind { .daemon(\.groupMembers) }
+    /// Peers that may be asked to join a group.
+    static var groupInvitablePeer: CompletionKind { .daemon { source in source.peers { $0.trust != .blocked && $0.presence == .nearby } } }
     /// Files that wait to be fetched.
     static var fetchableFile: CompletionKind { .daemon { source in source.files(where: \.isFetchable) } }
     /// Files on their way.
@@ -43,7 +49,8 @@ extension CompletionKind {
             let source = try? await ControlClient.with(socketPath: path) { client in
                 CompletionSource(
                     peers: try await client.peers().value.peers, sessions: try await client.sessions().value.sessions,
-                    invitations: try await client.invitations().value.invitations, resources: try await client.resources().value.resources)
+                    invitations: try await client.invitations().value.invitations, resources: try await client.resources().value.resources,
+                    groups: (try? await client.groups().value.groups) ?? [])
             }
             guard let source else { return [] }
             return words(source).map { $0.line(for: CompletionShell.requesting) }

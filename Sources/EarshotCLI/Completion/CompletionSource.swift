@@ -10,6 +10,7 @@ struct CompletionSource: Sendable {
     let sessions: [ControlAPI.Session]
     let invitations: [ControlAPI.Invitation]
     let resources: [ControlAPI.Resource]
+    var groups: [ControlAPI.Group] = []
 
     /// The peers that a condition holds for.
     func peers(where condition: (ControlAPI.Peer) -> Bool) -> [CompletionWord] {
@@ -38,6 +39,25 @@ struct CompletionSource: Sendable {
             .map { self.word($0.peerName, $0.peerID, "invites") }
     }
 
+    /// A name where it means one group, else the beginning of the id.
+    var groupNames: [CompletionWord] {
+        self.groups.map { group in
+            // Nor where it is as another group's id begins, which would be meant.
+            let isTaken = self.groups.contains { $0.id != group.id && ($0.name == group.name || Self.begins($0.id, with: group.name)) }
+            return CompletionWord(group.name, id: group.id, isClear: !isTaken, note: Words.count(group.members.count, "member"))
+        }
+    }
+
+    /// Everyone who is in a group with this machine.
+    var groupMembers: [CompletionWord] {
+        var known: Set<String> = []
+        let members = self.groups.flatMap(\.members).filter { known.insert($0.peerID).inserted }
+        return members.map { member in
+            let isTaken = members.contains { $0.peerID != member.peerID && $0.name == member.name }
+            return CompletionWord(member.name, typedID: Words.short(member.peerID), isClear: !isTaken, note: member.state.rawValue)
+        }
+    }
+
     /// The files that a condition holds for.
     func files(where condition: (ControlAPI.Resource) -> Bool) -> [CompletionWord] {
         let files = self.resources.filter(condition)
@@ -49,7 +69,9 @@ struct CompletionSource: Sendable {
     }
 
     /// Whether a text is long enough to be meant as this id.
-    private static func begins(_ id: String, with text: String) -> Bool { text.utf8.count >= 8 && id.hasPrefix(text.uppercased()) }
+    private static func begins(_ id: String, with text: String) -> Bool {
+        text.utf8.count >= 8 && id.uppercased().hasPrefix(text.uppercased())
+    }
 
     private func word(_ name: String, _ id: String, _ note: String) -> CompletionWord {
         // Nor where it is as another peer's id begins, which would be meant.

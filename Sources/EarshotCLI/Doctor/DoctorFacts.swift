@@ -63,12 +63,12 @@ struct DoctorFacts: Sendable {
         case notAsked
         /// It does not answer as it should; in words.
         case failed(String)
-        /// The status, the peers, and the bytes of received files.
-        case answers(ControlAPI.Status, peers: [ControlAPI.Peer], received: UInt64)
+        /// The status, the peers, the groups, and the bytes of received files.
+        case answers(ControlAPI.Status, peers: [ControlAPI.Peer], groups: [ControlAPI.Group], received: UInt64)
 
         /// The status, where there is one.
         var status: ControlAPI.Status? {
-            guard case .answers(let status, _, _) = self else { return nil }
+            guard case .answers(let status, _, _, _) = self else { return nil }
             return status
         }
     }

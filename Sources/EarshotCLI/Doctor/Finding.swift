@@ -49,6 +49,6 @@ struct Check: Sendable {
 
     /// All of them, from the command line outwards.
     static let all: [Check] = [
-        .socket, .daemon, .settings, .discovery, .avahi, .bus, .names, .interfaces, .port, .reachability, .firewall, .clock, .disk,
+        .socket, .daemon, .settings, .discovery, .avahi, .bus, .names, .groups, .interfaces, .port, .reachability, .firewall, .clock, .disk,
     ]
 }

@@ -21,8 +21,8 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
         self =
             switch code {
             case "invalid-parameter", "unsupported": .usage
-            case "ambiguous-peer", "not-found", "name-rejected", "too-large": .data
-            case "unknown-peer": .unknownPeer
+            case "ambiguous-peer", "ambiguous-group", "not-found", "name-rejected", "too-large": .data
+            case "unknown-peer", "unknown-group", "not-member": .unknownPeer
             case "invalid-source": .noInput
             case "storage", "no-space", "source-changed": .io
             case "timed-out", "unconfirmed", "unavailable", "busy", "inbox-full": .temporary

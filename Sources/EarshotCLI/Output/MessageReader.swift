@@ -10,22 +10,24 @@ struct MessageReader: Sendable {
 
     /// Only messages of this peer, in any form of naming it.
     let from: String?
+    /// Only messages of this group, in any form of naming it.
+    let group: String?
     /// The most that are printed in all.
     let limit: Int?
     let form: Form
 
     /// Prints what is unread now.
-    func drain(_ client: ControlClient) async throws { _ = try await self.drain(client, from: self.from, printed: 0) }
+    func drain(_ client: ControlClient) async throws { _ = try await self.drain(client, from: self.from, in: self.group, printed: 0) }
 
     /// Prints what is unread now; `printed` is how many there were before, and the result how many there are now.
-    private func drain(_ client: ControlClient, from: String?, printed: Int) async throws -> Int {
+    private func drain(_ client: ControlClient, from: String?, in group: String?, printed: Int) async throws -> Int {
         var printed = printed
         // What cannot be read stays unread, and is passed over from there.
         var place: String?
         while true {
             let wanted = min(ReceiveCommand.page, (self.limit ?? .max) - printed)
             guard wanted > 0 else { return printed }
-            let page = try await client.messages(from: from, after: place, limit: wanted)
+            let page = try await client.messages(from: from, in: group, after: place, limit: wanted)
             let messages = page.value.messages
             guard !messages.isEmpty || page.value.next != nil else { return printed }
             if !page.unreadable.isEmpty { place = page.value.next }
@@ -75,13 +77,15 @@ struct MessageReader: Sendable {
         // Subscribed before the first look, so that nothing falls between the two.
         let events = try await client.events()
         let sender = try await self.sender(client)
+        let group = try await self.groupID(client)
         let (wakes, waker) = AsyncThrowingStream.makeStream(of: Wake.self, bufferingPolicy: .bufferingNewest(Self.unprinted))
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
+        return try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask {
                 do {
                     try await events.forEach { event in
                         if let message = event.value.message, message.mode == .unreliable {
-                            if sender == nil || sender == message.sender.id { waker.yield(.unreliable(message)) }
+                            let isWanted = (sender == nil || sender == message.sender.id) && (group == nil || group == message.group?.id)
+                            if isWanted { waker.yield(.unreliable(message)) }
                         } else if event.value.type == .messageReceived || event.value.type == .gap || !event.unreadable.isEmpty {
                             waker.yield(.look)
                         }
@@ -92,15 +96,15 @@ struct MessageReader: Sendable {
                 }
             }
             if let seconds {
-                group.addTask {
+                tasks.addTask {
                     try? await Task.sleep(for: .seconds(seconds))
                     waker.finish()
                 }
             }
-            defer { group.cancelAll() }
+            defer { tasks.cancelAll() }
             // By its id from here on: a name may come to mean another peer, or two.
             let from = sender ?? self.from
-            var printed = try await self.drain(client, from: from, printed: 0)
+            var printed = try await self.drain(client, from: from, in: group, printed: 0)
             if let wanted, printed >= wanted { return printed }
             for try await wake in wakes {
                 if case .unreliable(let message) = wake {
@@ -108,10 +112,21 @@ struct MessageReader: Sendable {
                     printed += 1
                 }
                 if let wanted, printed >= wanted { break }
-                printed = try await self.drain(client, from: from, printed: printed)
+                printed = try await self.drain(client, from: from, in: group, printed: printed)
                 if let wanted, printed >= wanted { break }
             }
             return printed
+        }
+    }
+
+    /// The id of the group whose messages are wanted; of one that this machine has left, its full id.
+    private func groupID(_ client: ControlClient) async throws -> String? {
+        guard let group = self.group else { return nil }
+        do throws(ControlError) {
+            return try await client.group(group).value.id
+        } catch {
+            guard case .problem(let problem) = error, problem.code == "unknown-group", group.utf8.count >= 32 else { throw error }
+            return group.lowercased()
         }
     }
 

@@ -61,12 +61,57 @@ enum Render {
         Table(
             [
                 .init(title: "PEER", isFlexible: true), .init(title: "PEER-ID"), .init(title: "DIRECTION"), .init(title: "STATE"),
-                .init(title: "EXPIRES"), .init(title: "ID"), .init(title: "CONTEXT", isFlexible: true),
+                .init(title: "EXPIRES"), .init(title: "ID"), .init(title: "GROUP", isFlexible: true),
+                .init(title: "CONTEXT", isFlexible: true),
             ],
             rows: invitations.map { invitation in
                 [
                     invitation.peerName, Words.short(invitation.peerID), invitation.direction.rawValue, invitation.state.rawValue,
-                    Words.time(invitation.expiresAt), Words.short(invitation.id), Self.context(invitation.context.bytes),
+                    Words.time(invitation.expiresAt), Words.short(invitation.id), invitation.group.map(Self.invited) ?? "-",
+                    Self.context(invitation.context.bytes),
+                ]
+            })
+    }
+
+    /// The group that an invitation is to: its name, who made it, and how many are in it.
+    private static func invited(_ group: ControlAPI.GroupLabel) -> String {
+        group.name + (group.creator.map { " by \(Words.short($0))" } ?? "") + (group.members.map { ", \(Words.count($0, "member"))" } ?? "")
+    }
+
+    static func groups(_ groups: [ControlAPI.Group]) -> Table {
+        Table(
+            [
+                .init(title: "NAME", isFlexible: true), .init(title: "ID"), .init(title: "ROLE"), .init(title: "MEMBERS"),
+                .init(title: "STATE"),
+            ],
+            rows: groups.map { group in
+                let connected = group.members.count { $0.state == .connected }
+                return [
+                    group.name, group.id, group.role.rawValue, "\(group.members.count), \(connected) connected",
+                    group.state.rawValue + (group.closed ? ", closed" : "") + (group.unprotected ? ", unprotected" : ""),
+                ]
+            })
+    }
+
+    /// A group in one line, escaped.
+    static func groupHead(_ group: ControlAPI.Group) -> String {
+        let kind = (group.closed ? ", closed" : "") + (group.unprotected ? ", unprotected" : "")
+        return "\(group.name) (\(group.id)), \(group.state.rawValue)\(kind), made \(Words.time(group.createdAt))".escapedForDisplay + "\n"
+    }
+
+    static func members(of group: ControlAPI.Group) -> Table {
+        let names = Dictionary(group.members.map { ($0.peerID, $0.name) }) { first, _ in first }
+        return Table(
+            [
+                .init(title: "NAME", isFlexible: true), .init(title: "PEER-ID"), .init(title: "STATE", isFlexible: true),
+                .init(title: "SINCE"), .init(title: "INVITED-BY", isFlexible: true),
+            ],
+            rows: group.members.map { member in
+                let isCreator = member.peerID == group.creator
+                return [
+                    member.name, Words.short(member.peerID),
+                    member.state.rawValue + (member.error.map { ": \($0.message)" } ?? ""), Words.time(member.joinedAt),
+                    isCreator ? "(creator)" : names[member.invitedBy] ?? Words.short(member.invitedBy),
                 ]
             })
     }
@@ -128,7 +173,8 @@ enum Render {
     /// A message with its time and sender; further lines are indented, so that no text can pass for a message of another peer.
     static func message(_ message: ControlAPI.Message) -> String {
         let mark = message.mode == .unreliable ? " (unreliable)" : ""
-        let head = "\(Words.time(message.receivedAt ?? message.sentAt)) \(message.sender.name.escapedForDisplay)\(mark): "
+        let place = message.group.map { " in \($0.name.escapedForDisplay)" } ?? ""
+        let head = "\(Words.time(message.receivedAt ?? message.sentAt)) \(message.sender.name.escapedForDisplay)\(place)\(mark): "
         guard let text = BodyCoding.text(message.body, contentType: message.contentType) else {
             return head + "<\(Words.count(message.size, "byte")) of \(message.contentType.escapedForDisplay)>\n"
         }
@@ -153,7 +199,8 @@ enum Render {
         if let invitation = event.invitation {
             let context = invitation.context.bytes.isEmpty ? "" : " \(Self.context(invitation.context.bytes))"
             return "\(Words.short(invitation.id)) \(Self.towards(invitation.direction)) \(invitation.peerName) "
-                + "\(Words.short(invitation.peerID)) \(invitation.state.rawValue)\(context)"
+                + "\(Words.short(invitation.peerID)) \(invitation.state.rawValue)"
+                + (invitation.group.map { " to the group \($0.name) \(Words.short($0.id))" } ?? "") + context
         }
         if let verification = event.verification {
             return "\(verification.peerName) \(Words.short(verification.peerID)) \(verification.state.rawValue)"
@@ -164,7 +211,9 @@ enum Render {
             return "\(Words.short(session.id)) \(members.joined(separator: ", "))\(event.ended == true ? " ended" : "")"
         }
         if let message = event.message {
-            return "\(Words.short(message.id)) from \(message.sender.name) \(Words.count(message.size, "byte")) of \(message.contentType)"
+            let place = message.group.map { " in \($0.name)" } ?? ""
+            return
+                "\(Words.short(message.id)) from \(message.sender.name)\(place) \(Words.count(message.size, "byte")) of \(message.contentType)"
         }
         if let recipient = event.recipient {
             return "\(Words.short(event.messageID ?? "?")) to \(Words.short(recipient.peerID)) \(recipient.status.rawValue)"
@@ -178,6 +227,12 @@ enum Render {
             return "\(Words.short(stream.id)) \(Self.towards(stream.direction)) \(stream.peerName) \(stream.name) "
                 + "\(Words.size(stream.transferred)) \(Self.state(stream))"
         }
+        if let group = event.group {
+            let connected = group.members.count { $0.state == .connected }
+            return "\(group.name) \(Words.short(group.id)) \(group.state.rawValue), \(Words.count(group.members.count, "member")), "
+                + "\(connected) connected"
+        }
+        if let group = event.groupID { return "\(Words.short(group)) \(event.reason ?? "left")" }
         if let discovery = event.discovery {
             return "\(discovery.backend) \(discovery.state)" + (discovery.error.map { ": \($0)" } ?? "")
         }

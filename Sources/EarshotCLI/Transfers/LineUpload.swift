@@ -13,12 +13,14 @@ struct LineUpload: Sendable {
         let isQueued: Bool
         private let head: ByteBuffer
 
-        /// To these peers, or to all.
-        init(recipients: [String]?, contentType: String?, isUnreliable: Bool, isQueued: Bool, timeout: Double?) {
+        /// To these peers, to a group, or to all.
+        init(recipients: [String]?, group: String? = nil, contentType: String?, isUnreliable: Bool, isQueued: Bool, timeout: Double?) {
             self.isUnreliable = isUnreliable
             self.isQueued = isQueued
-            var head = ByteBuffer(string: "{\"to\":")
-            if let recipients {
+            var head = ByteBuffer(string: group == nil ? "{\"to\":" : "{\"group\":")
+            if let group {
+                head.writeJSONString(group.utf8)
+            } else if let recipients {
                 for (index, name) in recipients.enumerated() {
                     head.writeString(index == 0 ? "[" : ",")
                     head.writeJSONString(name.utf8)

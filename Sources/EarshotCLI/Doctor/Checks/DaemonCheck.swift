@@ -8,7 +8,7 @@ extension Check {
         case .notAsked: return [.skip("nothing answers at the socket")]
         case .failed(let reason):
             return [.fail("earshotd does not answer: \(reason)", next: "see what it does: journalctl -u earshotd -n 50")]
-        case .answers(let status, _, _):
+        case .answers(let status, _, _, _):
             let (name, version) = (status.name.escapedForDisplay, status.version.escapedForDisplay)
             guard status.version == facts.version else {
                 return [

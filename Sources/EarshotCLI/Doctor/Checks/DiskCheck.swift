@@ -24,7 +24,7 @@ extension Check {
         guard !space.isReadOnly else { return [.fail("\(path) is on a file system that is read-only", next: "see why: dmesg | tail")] }
         guard space.inodes == 0 || space.freeInodes > 0 else { return [.fail("the file system of \(path) has no inodes left", next: next)] }
         guard space.free >= Self.fullDisk else { return [.fail("the disk is full: \(amount)", next: next)] }
-        guard case .answers(let status, _, let received) = facts.daemon, let local = status.local else { return [.ok(amount)] }
+        guard case .answers(let status, _, _, let received) = facts.daemon, let local = status.local else { return [.ok(amount)] }
         let reserve = Double(space.total) * local.reserve
         guard Double(space.free) > reserve else {
             return [.fail("no room for files beside the reserve of \(Int(local.reserve * 100))%: \(amount)", next: next)]

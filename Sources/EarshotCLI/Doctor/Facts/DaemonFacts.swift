@@ -25,8 +25,10 @@ extension DoctorFacts.Daemon {
                 let status = try await client.status().value
                 let resources = try await client.resources().value.resources
                 let received = resources.filter { $0.direction == .incoming && $0.inSpool != false && $0.state != .failed }
+                // A daemon of an earlier version has none.
+                let groups = (try? await client.groups().value.groups) ?? []
                 return .answers(
-                    status, peers: try await client.peers().value.peers,
+                    status, peers: try await client.peers().value.peers, groups: groups,
                     received: received.reduce(0) { sum, resource in
                         let (total, overflow) = sum.addingReportingOverflow(resource.transferred)
                         return overflow ? .max : total

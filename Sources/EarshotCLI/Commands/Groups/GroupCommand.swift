@@ -1,0 +1,14 @@
+import ArgumentParser
+
+struct GroupCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "group", abstract: "Groups: many peers that are one conversation.",
+        subcommands: [
+            GroupCreateCommand.self, GroupListCommand.self, GroupShowCommand.self, GroupInviteCommand.self, GroupRemoveCommand.self,
+            GroupLeaveCommand.self, GroupRenameCommand.self, GroupDissolveCommand.self,
+        ])
+
+    mutating func run() async throws {
+        throw CommandFailure(.usage, "a command is missing", hint: Self.helpMessage())
+    }
+}

@@ -1,0 +1,47 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+
+struct GroupCreateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create", abstract: "Make a group, print its id, and invite peers to it.",
+        discussion: "The peers answer in their time: see earshot group show.")
+
+    @Argument(help: ArgumentHelp("What it is called, 1 to 63 bytes.", valueName: "name"))
+    var name: String
+    @Argument(help: ArgumentHelp("Peers to invite.", valueName: "peer"), completion: .groupInvitablePeer)
+    var peers: [String] = []
+    @Option(name: .long, help: ArgumentHelp("Invite the other members of this group too.", valueName: "group"), completion: .group)
+    var from: String?
+    @Flag(name: .long, help: "Only this machine lets others in.")
+    var closed = false
+    @Flag(name: .long, help: "Members may talk without TLS, where their settings allow it.")
+    var unprotected = false
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let (options, name, peers, from) = (self.options, self.name, self.peers, self.from)
+        let (closed, unprotected) = (self.closed, self.unprotected)
+        try await options.withClient { client in
+            var invited = peers
+            if let from {
+                let own = try await client.status().value.peerID
+                // Looked up first: a group that nobody is invited to, since the other one does not exist, is no use.
+                invited += try await client.group(from).value.members.map(\.peerID).filter { $0 != own }
+            }
+            let group = try await client.createGroup(
+                ControlAPI.GroupRequest(name: name, closed: closed ? true : nil, unprotected: unprotected ? true : nil))
+            if options.json { try Standard.write(json: group.json) } else { try Standard.write(group.value.id.escapedForDisplay + "\n") }
+            // One by one: that one cannot be invited is no reason not to invite the others.
+            var outcomes = GroupInvitationOutcomes(group: group.value.name)
+            for peer in invited {
+                do throws(ControlError) {
+                    _ = try await client.invite(to: group.value.id, ControlAPI.GroupInvitationRequest(peers: [peer]), wait: false)
+                } catch {
+                    outcomes.add(CommandFailure(error, peer: peer))
+                }
+            }
+            try outcomes.end()
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+
+struct GroupInviteCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "invite", abstract: "Ask peers to join a group, and wait for their answers.")
+
+    @Argument(help: .group, completion: .group)
+    var group: String
+    @Argument(help: .peer, completion: .groupInvitablePeer)
+    var peers: [String]
+    @Option(name: .long, help: "A word with it, up to 8 KiB.")
+    var context: String?
+    @Option(name: .long, help: ArgumentHelp("How long to wait, such as 30, 1.5, 30s or 2min.", valueName: "time"))
+    var timeout: Seconds?
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let (options, name) = (self.options, self.group)
+        let request = ControlAPI.GroupInvitationRequest(
+            peers: self.peers, context: self.context.map { Base64Bytes(Array($0.utf8)) }, timeoutSeconds: self.timeout?.value)
+        try await options.withClient { client in
+            let group = try await client.group(name).value
+            // Subscribed first, so that a decision is seen however soon it comes.
+            let events = try await client.events()
+            let made = PendingReply<ControlReply<ControlAPI.InvitationList>>()
+            try await Interrupts.takingBack {
+                for invitation in await made.answer()?.value.invitations ?? [] where invitation.state == .pending {
+                    try? await client.withdraw(invitation.id)
+                }
+            } _: {
+                let invitations = try await made.ask { try await client.invite(to: group.id, request, wait: false) }
+                try await Self.follow(invitations.value.invitations, to: group, client, events, json: options.json)
+            }
+        }
+    }
+
+    /// Tells of each as it is decided.
+    private static func follow(
+        _ invitations: [ControlAPI.Invitation], to group: ControlAPI.Group, _ client: ControlClient, _ events: ControlEvents, json: Bool
+    ) async throws {
+        var outcomes = GroupInvitationOutcomes(group: group.name)
+        var open = Set(invitations.filter { $0.state == .pending }.map(\.id))
+        func decide(_ invitation: ControlAPI.Invitation) throws {
+            open.remove(invitation.id)
+            if json { try Standard.write(json: try ControlJSON.encode(invitation)) }
+            outcomes.add(invitation)
+        }
+        for invitation in invitations where invitation.state != .pending { try decide(invitation) }
+        if !open.isEmpty { Standard.note("waiting for \(Words.count(open.count, "peer")) to answer") }
+        if !open.isEmpty {
+            try await events.forEach { event in
+                if let invitation = event.value.invitation, event.value.type == .invitationResolved, open.contains(invitation.id) {
+                    try decide(invitation)
+                } else if event.value.type == .gap || !event.unreadable.isEmpty {
+                    // The decision may be among what was missed, or cannot be read.
+                    for id in open {
+                        let invitation = try await client.invitation(id).value
+                        if invitation.state != .pending { try decide(invitation) }
+                    }
+                }
+                return !open.isEmpty
+            }
+        }
+        try outcomes.end()
+    }
+}

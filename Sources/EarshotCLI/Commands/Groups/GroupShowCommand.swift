@@ -1,0 +1,40 @@
+import ArgumentParser
+import EarshotControl
+import EarshotSafety
+
+struct GroupShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "show", abstract: "List the members of a group.")
+
+    @Argument(help: .group, completion: .group)
+    var group: String
+    @Flag(name: .long, help: "Go on, with the whole list again whenever it has changed, until this machine is in the group no longer.")
+    var watch = false
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let (options, name, watch) = (self.options, self.group, self.watch)
+        try await options.withClient { client in
+            let events = watch ? try await client.events() : nil
+            let group = try await client.group(name)
+            try Self.show(group.value, json: options.json ? group.json : nil)
+            try await events?.forEach { event in
+                if let changed = event.value.group, changed.id == group.value.id {
+                    try Self.show(changed, json: options.json ? try ControlJSON.encode(changed) : nil)
+                } else if event.value.type == .gap || !event.unreadable.isEmpty {
+                    let now = try await client.group(group.value.id)
+                    try Self.show(now.value, json: options.json ? now.json : nil)
+                }
+                guard event.value.type == .groupLeft, event.value.groupID == group.value.id else { return true }
+                let reason = event.value.reason ?? "left"
+                Standard.note("this machine is in the group no longer: \(reason.escapedForDisplay)")
+                return false
+            }
+        }
+    }
+
+    private static func show(_ group: ControlAPI.Group, json: [UInt8]?) throws {
+        if let json { return try Standard.write(json: json) }
+        try Standard.write(Render.groupHead(group))
+        try Render.members(of: group).show(empty: "no members: the inviter has not let this machine in yet")
+    }
+}

@@ -1,0 +1,28 @@
+import EarshotControl
+import EarshotSafety
+
+extension Check {
+    /// Groups whose members cannot all hear each other, though nobody is away.
+    static let groups = Check("groups") { facts in
+        guard case .answers(_, _, let groups, _) = facts.daemon else { return [.skip("no daemon answers")] }
+        guard !groups.isEmpty else { return [.ok("in no group")] }
+        var remarks: [Remark] = []
+        for group in groups {
+            let name = group.name.escapedForDisplay
+            let show = "earshot group show \(group.id.prefix(8))".escapedForDisplay
+            for member in group.members {
+                guard let error = member.error else { continue }
+                let reason = "\(member.name.escapedForDisplay) in \(name): \(error.message.escapedForDisplay)"
+                remarks.append(.warn(reason, next: show))
+            }
+            let full = group.members.count { $0.state == .known(.full) }
+            if full > 0 {
+                let words = "\(name) has \(Words.count(full, "member")) more than there is room for, who hear nothing of what is said there"
+                remarks.append(.warn(words, next: "see who is full: \(show); its creator may take others out"))
+            }
+        }
+        guard remarks.isEmpty else { return remarks }
+        let list = groups.map { "\($0.name.escapedForDisplay) of \($0.members.count)" }.joined(separator: ", ")
+        return [.ok("in \(Words.count(groups.count, "group")): \(list)")]
+    }
+}
