@@ -68,6 +68,16 @@ package struct Action: Sendable, Hashable {
         case removeFile = "remove-file"
         /// PERSON RESOURCE SIZE: the source is another one
         case changeFile = "change-file"
+        /// PERSON HOW: makes a group, open or closed
+        case group
+        /// PERSON GROUP PEER SECONDS
+        case inviteToGroup = "invite-to-group"
+        /// PERSON GROUP HOW: leaves it, dissolves it, or gives it another name
+        case endGroup = "end-group"
+        /// PERSON GROUP MEMBER INVITED
+        case removeMember = "remove-member"
+        /// PERSON GROUP COUNT MODE TIMEOUT: messages, reliable, queued or unreliable
+        case sendToGroup = "send-to-group"
 
         // Machines
         /// MACHINE EFFECTS MILLISECONDS: stops after so many effects of its next input, and starts again
@@ -124,14 +134,16 @@ package struct Action: Sendable, Hashable {
             switch self {
             case .forget: 1
             case .again, .readMessages, .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .move, .moved, .restart, .suspend,
-                .jump, .shut, .halve, .discovery, .hangUp, .accept, .gone, .finish, .read:
+                .jump, .shut, .halve, .discovery, .hangUp, .accept, .gone, .finish, .read, .group:
                 2
             case .reset, .cut: 1
             case .answerFile, .removeFile, .changeFile, .settings, .ask, .need, .crash, .disk, .part, .see, .lose, .approach, .write,
-                .abort:
+                .abort, .endGroup:
                 3
-            case .sendFile, .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open, .acceptNext, .flood: 4
-            case .trust, .send: 5
+            case .inviteToGroup, .removeMember, .sendFile, .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open, .acceptNext,
+                .flood:
+                4
+            case .trust, .send, .sendToGroup: 5
             }
         }
 
@@ -140,7 +152,8 @@ package struct Action: Sendable, Hashable {
             switch self {
             case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
                 .need, .move, .moved, .send, .again, .readMessages, .see, .lose, .forget, .discovery, .open, .accept, .acceptNext, .gone,
-                .write, .finish, .read, .abort, .sendFile, .answerFile, .removeFile, .changeFile:
+                .write, .finish, .read, .abort, .sendFile, .answerFile, .removeFile, .changeFile, .group, .inviteToGroup, .endGroup,
+                .removeMember, .sendToGroup:
                 true
             case .crash, .restart, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .cut, .approach, .say, .forge, .swarm,
                 .flood, .hangUp:

@@ -70,6 +70,13 @@ package struct Counts: Sendable {
         case resourcesOverData = "resources over data connections"
         case resourcesPlaced = "resources put in place"
         case moversFailed = "movers failed"
+        case groups
+        case groupMessages = "messages in groups"
+        case groupPairs = "pairs in a group at the end"
+        case groupsLeft = "groups left"
+        case groupsRemoved = "members removed"
+        case groupsDissolved = "groups dissolved"
+        case groupsJoined = "groups joined"
         case agreed = "pairs in a session at the end"
         case apart = "pairs in none at the end"
     }
@@ -120,7 +127,6 @@ package struct Counts: Sendable {
     mutating func note(_ effect: Effect) {
         switch effect {
         case .answer(_, .failure): self[.failures] += 1
-        case .answer: self[.answers] += 1
         case .publish(.invitationResolved(let invitation)):
             switch invitation.state {
             case .accepted: self[.accepted] += 1
@@ -131,6 +137,15 @@ package struct Counts: Sendable {
             case .pending: break
             }
         case .publish(.sessionChanged(_, ended: true)): self[.sessionsEnded] += 1
+        case .publish(.groupLeft(_, let end)):
+            switch end {
+            case .left: self[.groupsLeft] += 1
+            case .removed: self[.groupsRemoved] += 1
+            case .dissolved: self[.groupsDissolved] += 1
+            }
+        case .answer(_, .invitation(let invitation)) where invitation.group != nil && invitation.state == .accepted:
+            self[.answers] += 1
+            self[.groupsJoined] += 1
         case .publish(.verificationChanged(let verification)):
             switch verification.state {
             case .ready: self[.digits] += 1
@@ -138,6 +153,7 @@ package struct Counts: Sendable {
             case .failed, .timedOut: self[.comparisonsFailed] += 1
             case .none, .requested, .waiting, .matched, .cancelled: break
             }
+        case .answer: self[.answers] += 1
         case .log(let notice): if notice.text == "trust has ended" { self[.trustEnded] += 1 }
         default: break
         }

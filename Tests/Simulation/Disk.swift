@@ -12,6 +12,9 @@ struct Disk: Sendable {
 
     private(set) var peers: OrderedDictionary<PeerID, StoredPeer> = [:]
     private(set) var sessions: [StoredSession] = []
+    private(set) var groups: OrderedDictionary<GroupID, StoredGroup> = [:]
+    /// Groups of which something could not be written, until that is tried again.
+    private(set) var unkeptGroups: OrderedSet<GroupID> = []
     var mode: Mode?
     /// Until when that lasts.
     var modeEnd: Instant = .zero
@@ -34,6 +37,7 @@ struct Disk: Sendable {
                 guard let peer = session.members.last, let there = self.session(with: peer), there.id != session.id else { return nil }
                 return peer
             case .putPeer, .removePeer, .putResource, .removeResource, .putTransfer, .removeTransfer, .putEndedTransfer: return nil
+            case .putGroup, .removeGroup, .putGroupRecord, .removeGroupRecord: return nil
             }
         }
     }
@@ -50,6 +54,8 @@ struct Disk: Sendable {
             case .removePeer(let peer): self.unkeptPeers.note(peer, error)
             case .removeSession(let peer): self.unkeptSessions.note(peer, error)
             case .putSession(let session): if let peer = session.members.last { self.unkeptSessions.note(peer, error) }
+            case .putGroup(let group): self.unkeptGroups.note(group.id, error)
+            case .removeGroup(let id), .putGroupRecord(_, let id), .removeGroupRecord(_, let id): self.unkeptGroups.note(id, error)
             case .putResource, .removeResource, .putTransfer, .removeTransfer, .putEndedTransfer: break
             }
         }
@@ -81,28 +87,47 @@ struct Disk: Sendable {
             case .removeSession(let peer):
                 self.sessions.removeAll { $0.members.dropFirst().contains(peer) }
                 if self.peers[peer]?.isDecided == false { self.peers.removeValue(forKey: peer) }
+            case .putGroup(let group):
+                let there = self.groups[group.id]?.records ?? []
+                self.groups[group.id] = StoredGroup(charter: group.charter, records: there, isOver: group.isOver)
+                for record in group.records { self.put(record, of: group.id) }
+            case .removeGroup(let id): self.groups.removeValue(forKey: id)
+            case .putGroupRecord(let record, let id): self.put(record, of: id)
+            case .removeGroupRecord(let hash, let id): self.groups[id]?.records.removeAll { $0.hash(in: id) == hash }
             case .putResource, .removeResource, .putTransfer, .removeTransfer, .putEndedTransfer: break
             }
         }
         return nil
     }
 
+    private mutating func put(_ record: GroupRecord, of group: GroupID) {
+        let hash = record.hash(in: group)
+        self.groups[group]?.records.removeAll { $0.hash(in: group) == hash }
+        self.groups[group]?.records.append(record)
+    }
+
+    /// What a group is called, by all terms of it that are there.
+    func names(of group: GroupID) -> [String] {
+        (self.groups[group]?.records ?? []).compactMap { if case .terms(let terms) = $0 { terms.name.description } else { nil } }
+    }
+
     /// What a machine starts from. Peers that no person has decided about, and that have no session, are forgotten.
-    mutating func load() -> (peers: [StoredPeer], sessions: [StoredSession]) {
+    mutating func load() -> (peers: [StoredPeer], sessions: [StoredSession], groups: [StoredGroup]) {
         for peer in Array(self.peers.values) where !peer.isDecided && self.session(with: peer.id) == nil {
             self.peers.removeValue(forKey: peer.id)
         }
         self.pending = []
         self.unkeptPeers = []
         self.unkeptSessions = []
+        self.unkeptGroups = []
         self.ended = [:]
         let sessions = self.sessions.sorted { ($0.createdAt, $0.id.high) < ($1.createdAt, $1.id.high) }
-        return (self.peers.values.sorted { $0.id < $1.id }, sessions)
+        return (self.peers.values.sorted { $0.id < $1.id }, sessions, Array(self.groups.values))
     }
 }
 
-extension OrderedSet<PeerID> {
-    fileprivate mutating func note(_ peer: PeerID, _ error: EarshotError?) {
-        if error == nil { self.remove(peer) } else { self.append(peer) }
+extension OrderedSet {
+    fileprivate mutating func note(_ one: Element, _ error: EarshotError?) {
+        if error == nil { self.remove(one) } else { self.append(one) }
     }
 }

@@ -29,7 +29,8 @@ extension World {
             if self.isBlocked(peer, by: machine) { self.fail(.blocked, "\(machine) sends a blocked peer messages") }
         case .stream(let stream, let command): self.check(command, for: stream, of: machine, effect, input)
         case .transfer(let resource, let command): self.check(command, for: resource, of: machine, effect, input)
-        case .flushSoon, .keep, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .log, .dataPath, .keepTransfers, .placeLeft:
+        case .flushSoon, .keep, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .log, .dataPath, .keepTransfers, .placeLeft,
+            .sign, .check:
             break
         }
     }
@@ -53,6 +54,7 @@ extension World {
         self.overhear(frame)
         if self.isBlocked(peer, by: machine) { self.checkMuted(frame, of: machine) }
         self.checkMessage(frame, to: peer, of: machine)
+        self.checkGroupFrame(frame, to: peer, of: machine)
         switch frame {
         case .inviteAnswer(let answer):
             guard case .accepted(let session) = answer.decision else { break }
@@ -76,6 +78,16 @@ extension World {
                 }
             case .busy: break
             case .accepted: self.fail(.blocked, "\(machine) accepts a blocked peer's invitation")
+            }
+        case .group(.inviteAnswer(let answer)):
+            switch answer.decision {
+            case .declined:
+                guard let asked = self.machines[machine].asked.removeValue(forKey: answer.id) else { return }
+                if self.clock.now - asked < .milliseconds(EarshotLimits.blockedAnswerMilliseconds.lowerBound) {
+                    self.fail(.blocked, "\(machine) declines a blocked peer's invitation to a group at once")
+                }
+            case .busy: break
+            case .accepted: self.fail(.blocked, "\(machine) accepts a blocked peer's invitation to a group")
             }
         case .sessionEnd, .messageReceipts, .resourceRefuse, .streamRefuse: break
         default: self.fail(.blocked, "\(machine) sends a blocked peer \(frame)")
@@ -152,6 +164,12 @@ extension World {
                 self.fail(.committed, "\(machine) answers that \(invitation.peerID) is blocked, which is not on disk")
             }
         case (.respond(_, .accept, let always), .invitation(let invitation)):
+            if let group = invitation.group {
+                if invitation.state != .accepted || disk.groups[group.id] == nil {
+                    self.fail(.committed, "\(machine) answers that \(invitation) is accepted, which is not on disk")
+                }
+                return
+            }
             let stored = disk.peers[invitation.peerID]
             if always { self.machines[machine].opinions[invitation.peerID] = Machine.Opinion(trust: .trusted, until: nil) }
             if invitation.state != .accepted || disk.session(with: invitation.peerID)?.id != invitation.sessionID
@@ -168,6 +186,7 @@ extension World {
             break
         case (.stream(let request), _): self.check(answer, to: request, of: machine)
         case (.resource(let request), _): self.check(answer, to: request, of: machine)
+        case (.group(let request), _): self.check(answer, to: request, of: machine)
         default: self.fail(.answers, "\(machine) answers \(open.command) with \(answer)")
         }
     }
@@ -195,7 +214,7 @@ extension World {
             // What has become of a person's own is told, and where a file is that came before.
             if row.direction == .outgoing || row.state == .completed { return }
             peer = row.peerID
-        case .liveMessages, .messageStatuses, .discoveryChanged: return
+        case .liveMessages, .messageStatuses, .discoveryChanged, .groupChanged, .groupLeft: return
         }
         guard self.isBlocked(peer, by: machine) else { return }
         // That it is there is told once a start: who reads events from there on knows nothing yet.

@@ -28,7 +28,10 @@ extension World {
             self.checkDataPaths(of: machine)
             self.checkResources(of: machine, core)
             for other in 0..<machine { self.checkPair(machine, other) }
-            for other in 0..<self.schedule.honest where other != machine { self.checkStreams(machine, other) }
+            for other in 0..<self.schedule.honest where other != machine {
+                self.checkStreams(machine, other)
+                self.checkGroups(machine, other)
+            }
         }
     }
 

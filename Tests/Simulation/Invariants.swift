@@ -38,6 +38,8 @@ extension World {
             guard failed.count == 1, before.undecided == 1, after.undecidedCount == 0 else { return }
             // A stream that has waited for the session is over.
             guard before.core?.isAwaitingStream(failed[0]) == false else { return }
+            // The inviter has been told, and the invitation is over.
+            guard before.core?.isAwaitingGroup(failed[0]) == false else { return }
             if before.core?.showsSame(as: after) == false {
                 self.fail(.unchanged, "\(machine) has told that something could not be kept, and it is another than before")
             }
@@ -53,7 +55,7 @@ extension World {
         self.checkLimits(of: machine, core)
         switch input {
         case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .read, .call(_, .send), .stream,
-            .callerGone, .transfer, .transfers, .call(_, .resource), .streamsOver:
+            .callerGone, .transfer, .transfers, .call(_, .resource), .call(_, .group), .signed, .checked, .streamsOver:
             break
         case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:
             self.machines[machine].blocked = core.keptPeers.filter { $0.trust == .blocked }.map(\.id)
@@ -81,6 +83,7 @@ extension World {
         for peer in disk.peers.values where !unkeptPeers.contains(peer.id) && !peers.contains(where: { $0.id == peer.id }) {
             self.fail(.kept, "\(machine) has \(peer) on disk alone")
         }
+        self.checkKeptGroups(of: machine, core, isEnd: isEnd)
         let sessions = core.keptSessions
         for session in sessions where !disk.sessions.contains(session) && !unkeptSessions.contains(session.members.last ?? core.id) {
             self.fail(.kept, "\(machine) has \(session) in memory alone")
@@ -126,7 +129,7 @@ extension World {
                     + figures.dataPaths + figures.outboxes + 3 + figures.openStreams + figures.streamAcceptors
                     + 2 * figures.openTransfers
             ),
-            ("peers with messages", figures.outboxes, figures.records),
+            ("conversations with messages", figures.outboxes, figures.conversations),
             ("calls that wait for messages", figures.sending, self.machines[machine].calls.count),
             ("changes of the outbox", figures.keeping, 4 * self.machines[machine].mailbox.pending.count + 64),
         ]
@@ -180,7 +183,7 @@ extension World {
                 if decision == .block { self.doubt(machine, peer, .blocked) }
                 if decision == .accept, always { self.doubt(machine, peer, .trusted) }
             case .endVerification(_, mismatch: true): if let id = call.peer { self.doubt(machine, id, .unknown) }
-            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification, .send, .stream, .resource: break
+            case .invite, .withdraw, .awaitInvitation, .leave, .verify, .endVerification, .send, .stream, .resource, .group: break
             }
         }
     }

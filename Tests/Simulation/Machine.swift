@@ -20,8 +20,8 @@ final class Machine {
     /// Numbers of messages that were sent more than once, and of those that were queued.
     var repeated: Set<UInt64> = []
     var queued: Set<UInt64> = []
-    /// The number of the last message of each machine that was stored here, of queued ones and of others.
-    var latest: OrderedDictionary<Int, UInt64> = [:]
+    /// The number of the last message of each machine that was stored here, of queued ones and of others, in each conversation.
+    var latest: OrderedDictionary<Line, UInt64> = [:]
     /// Messages of which readers of events have heard.
     var heard: OrderedSet<Mailbox.Key> = []
     /// How far its wall clock is set wrong.
@@ -77,6 +77,13 @@ final class Machine {
         self.identities = identities
         self.name = name
         self.settings = settings
+    }
+
+    /// Messages that are stored in the order in which they were sent.
+    struct Line: Hashable {
+        let sender: Int
+        let isQueued: Bool
+        let group: GroupID?
     }
 
     /// What a person has decided about a peer, as far as was answered.

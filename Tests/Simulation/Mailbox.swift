@@ -15,7 +15,7 @@ struct Mailbox: Sendable {
     enum Work: Sendable {
         case keep(KeepID, [OutboxChange])
         case deliver(PeerID, [InboxMessage])
-        case bodies(PeerID, [MessageID])
+        case bodies(Conversation, [MessageID])
         case receipts(PeerID)
     }
 
@@ -36,7 +36,7 @@ struct Mailbox: Sendable {
     private(set) var receipts: OrderedDictionary<PeerID, OrderedSet<MessageID>> = [:]
     private var unread = 0
     /// Senders one of whose messages was refused, until they say that they know.
-    private var refusing: OrderedDictionary<PeerID, DeliveryOutcome.Refusal> = [:]
+    private var refusing: OrderedDictionary<Conversation, DeliveryOutcome.Refusal> = [:]
     var pending: Deque<Work> = []
 
     /// What a machine starts from.
@@ -46,7 +46,8 @@ struct Mailbox: Sendable {
         return self.outbox.values.map { row in
             QueuedMessageRow(
                 id: row.message.id, contentType: row.message.contentType, size: row.message.body.readableBytes,
-                fingerprint: row.message.fingerprint, sent: row.message.sent, deadline: row.message.deadline, recipients: row.recipients)
+                fingerprint: row.message.fingerprint, sent: row.message.sent, deadline: row.message.deadline, recipients: row.recipients,
+                group: row.message.group)
         }
     }
 
@@ -71,12 +72,12 @@ struct Mailbox: Sendable {
     mutating func deliver(_ messages: [InboxMessage], at wall: WallTime) -> [DeliveryOutcome] {
         messages.map { message in
             let key = Key(sender: message.senderID, id: message.id)
-            if message.isResumed { self.refusing[message.senderID] = nil }
-            if message.followsRefusal, self.refusing[message.senderID] == nil { self.refusing[message.senderID] = .storage }
+            if message.isResumed { self.refusing[message.conversation] = nil }
+            if message.followsRefusal, self.refusing[message.conversation] == nil { self.refusing[message.conversation] = .storage }
             if self.inbox[key] != nil { return .duplicate }
-            if let refusal = self.refusing[message.senderID] { return .refused(refusal) }
+            if let refusal = self.refusing[message.conversation] { return .refused(refusal) }
             guard self.unread < self.limit else {
-                self.refusing[message.senderID] = .inboxFull
+                self.refusing[message.conversation] = .inboxFull
                 return .refused(.inboxFull)
             }
             self.inbox[key] = (message.body, false)
@@ -85,12 +86,12 @@ struct Mailbox: Sendable {
                 Message(
                     id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
                     contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent, received: wall,
-                    readState: .unread, recipients: []))
+                    readState: .unread, recipients: [], group: message.group))
         }
     }
 
     /// None of them could be written, so nothing may overtake them.
-    mutating func refuse(_ messages: [InboxMessage]) { for message in messages { self.refusing[message.senderID] = .storage } }
+    mutating func refuse(_ messages: [InboxMessage]) { for message in messages { self.refusing[message.conversation] = .storage } }
 
     /// Marks the oldest unread ones read; those of senders that are to hear of it, by sender.
     mutating func read(_ count: Int, receiptsFor wants: (PeerID) -> Bool) -> OrderedDictionary<PeerID, [MessageID]> {
@@ -110,6 +111,6 @@ struct Mailbox: Sendable {
     /// The session with a peer has ended: it is told nothing more.
     mutating func endSession(with peer: PeerID) {
         self.receipts[peer] = nil
-        self.refusing[peer] = nil
+        self.refusing[Conversation(with: peer)] = nil
     }
 }

@@ -28,13 +28,17 @@ struct ScheduleMaker {
     private static func weight(_ verb: Action.Verb) -> Int {
         switch verb {
         case .invite: 24
-        case .respond, .see: 20
+        case .respond: 36
+        case .see: 20
         case .trust: 14
         case .approach, .say: 12
         case .verify: 10
         case .match, .need, .accept, .cut, .readMessages, .answerFile: 8
         case .move, .open: 12
         case .send, .sendFile: 30
+        case .inviteToGroup: 24
+        case .sendToGroup: 16
+        case .group, .endGroup, .removeMember: 2
         case .await, .settings, .reset, .crash, .disk, .lose, .acceptNext, .write: 6
         case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved, .finish, .read, .abort, .again, .removeFile, .changeFile: 4
         case .withdraw, .leave, .rename, .restart, .jump, .slow, .shut, .forget, .discovery, .hangUp, .gone, .flood: 3
@@ -42,7 +46,24 @@ struct ScheduleMaker {
         }
     }
 
+    /// A person who is invited to a group, and will look at that soon.
+    private var invited: Int?
+    /// Whether a large file has just been sent, and something may come between.
+    private var isSending = false
+
     mutating func next() -> Action {
+        if self.isSending {
+            self.isSending = false
+            if self.random.chance(40) {
+                self.milliseconds += self.random.number(in: 5...400)
+                return Action(self.milliseconds, .reset, self.arguments(of: .reset))
+            }
+        }
+        if let person = self.invited, self.random.chance(60) {
+            self.invited = nil
+            self.milliseconds += self.random.number(in: 30...600)
+            return Action(self.milliseconds, .respond, [person, self.any(), 0, 0])
+        }
         // Mostly while other things are under way; now and then long enough for what comes due.
         switch self.random.below(200) {
         case 0..<4: self.milliseconds += self.random.number(in: 5_000...40_000)
@@ -59,7 +80,10 @@ struct ScheduleMaker {
             }
             place -= weight
         }
-        return Action(self.milliseconds, verb, self.arguments(of: verb))
+        let arguments = self.arguments(of: verb)
+        if verb == .inviteToGroup, arguments[2] < self.honest { self.invited = arguments[2] }
+        self.isSending = verb == .sendFile && arguments[2] >= 300_000
+        return Action(self.milliseconds, verb, arguments)
     }
 
     private mutating func person() -> Int { self.random.chance(60) ? self.favourites[0] : self.random.below(self.honest) }
@@ -84,6 +108,12 @@ struct ScheduleMaker {
                 self.person(), self.peer(), self.random.one(of: [0, 1, 1_000, 1_001, 300_000, 700_000, 5_000_000, 5_000_001, 20_000_000]),
                 self.random.one(of: [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4]),
             ]
+        case .group: [self.person(), self.any()]
+        case .inviteToGroup: [self.person(), self.any(), self.peer(), self.random.one(of: [0, 5, 30, 60, 60])]
+        case .endGroup: [self.person(), self.any(), self.random.below(3)]
+        case .removeMember: [self.person(), self.any(), self.any(), self.random.below(2)]
+        case .sendToGroup:
+            [self.person(), self.any(), self.random.one(of: [1, 1, 2, 5]), self.random.one(of: [0, 0, 1, 1, 2]), self.random.below(4)]
         case .answerFile: [self.person(), self.any(), self.random.below(4)]
         case .removeFile: [self.person(), self.any(), self.random.below(3)]
         case .changeFile: [self.person(), self.any(), self.random.one(of: [1_000, 300_000, 5_000_000])]

@@ -87,6 +87,7 @@ struct Shelf {
         case .removeTransfer(let id): self.going.removeValue(forKey: id)
         case .putEndedTransfer(let end): self.ended.append(end)
         case .putPeer, .removePeer, .putSession, .removeSession: break
+        case .putGroup, .removeGroup, .putGroupRecord, .removeGroupRecord: break
         }
     }
 

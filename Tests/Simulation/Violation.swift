@@ -38,6 +38,8 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
         /// A resource that either side has told to be complete is on the receiver's disk, its bytes and its row, as it was sent; a resource
         /// has one mover at a time, and in the end nothing that can go on stands still.
         case transfers
+        /// Nothing is sent in a group to who is no member of it; in the end all its members hold the same records, and talk.
+        case groups
     }
 
     package let invariant: Invariant

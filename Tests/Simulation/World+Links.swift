@@ -117,7 +117,8 @@ extension World {
             let label = (try? DisplayName(far.name)) ?? Self.anybody
             let peer = ProvenPeer(
                 id: ids[1 - side], displayName: label, publicKey: [], signatureScheme: .ed25519, version: 1,
-                encryption: self.preference(of: far.index), transport: transport, extensions: [.streamReroute], transcript: transcript)
+                encryption: self.preference(of: far.index), transport: transport, extensions: [.streamReroute, .groups],
+                transcript: transcript)
             let facts = LinkFacts(
                 peer: peer, origin: [10, 77, UInt8(far.isHostile ? count % 3 : 0), UInt8(far.index)], isInitiator: side == 0,
                 dialledAddress: side == 0 ? address : nil, vouchedUntil: nil)
@@ -234,6 +235,9 @@ extension World {
             if case .invite(let invite) = frame, self.machines[machine].asked[invite.id] == nil {
                 self.machines[machine].asked[invite.id] = self.clock.now
             }
+            if case .group(.invite(let invite)) = frame, self.machines[machine].asked[invite.id] == nil {
+                self.machines[machine].asked[invite.id] = self.clock.now
+            }
             return self.hand(.link(link, .frame(frame)), to: machine)
         }
         guard core.isStanding(link, of: peer) else { return }
@@ -242,7 +246,7 @@ extension World {
             .streamOpen, .streamAccept, .streamRefuse, .streamDone, .streamAbort, .streamReroute, .streamRerouted:
             self.note(frame, from: peer, at: machine)
             self.hand(.link(link, .frame(frame)), to: machine)
-        case .messageReceipts: self.hand(.link(link, .frame(frame)), to: machine)
+        case .messageReceipts, .group: self.hand(.link(link, .frame(frame)), to: machine)
         case .message(let message):
             let isLive = message.mode == .unreliable
             self.hand(.link(link, isLive ? .liveMessages([message]) : .messages([message])), to: machine)

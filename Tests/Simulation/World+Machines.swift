@@ -9,11 +9,11 @@ extension World {
     mutating func start(_ machine: Int) {
         guard self.machines[machine].core == nil, !self.machines[machine].isHostile else { return }
         self.machines[machine].run += 1
-        let (peers, sessions) = self.machines[machine].disk.load()
+        let (peers, sessions, groups) = self.machines[machine].disk.load()
         let own = self.machines[machine]
         let random = SplitMix64(seed: self.schedule.seed, 3, UInt64(machine), UInt64(own.run))
-        var core = NodeCore(id: own.id, settings: own.settings, hasDiscovery: true, random: random)
-        core.load(peers, sessions)
+        var core = NodeCore(id: own.id, key: Self.key(of: machine), settings: own.settings, hasDiscovery: true, random: random)
+        core.load(peers, sessions, groups)
         self.machines[machine].core = core
         for peer in peers where peer.isTLSPinned { self.machines[machine].pins.apply(.keep, to: peer.id) }
         self.machines[machine].blocked = peers.filter { $0.trust == .blocked }.map(\.id)
@@ -136,17 +136,19 @@ extension World {
         case .pin(let peer, let pin): self.machines[machine].pins.apply(pin, to: peer)
         case .dataPath(let transfer, let effect): self.carryOut(effect, transfer, on: machine)
         case .sendUnreliable(let link, let messages): self.send(messages, on: link)
-        case .flushSoon(let peer):
-            self.clock.plan(.input(machine, run: self.machines[machine].run, .flush(peer)), after: .microseconds(20))
+        case .flushSoon(let conversation):
+            self.clock.plan(.input(machine, run: self.machines[machine].run, .flush(conversation)), after: .microseconds(20))
         case .keep(let id, let changes): self.ask(.keep(id, changes), on: machine)
         case .deliver(let link, let messages):
             if let peer = self.machines[machine].links[link] { self.ask(.deliver(peer, messages), on: machine) }
-        case .loadBodies(let peer, let ids): self.ask(.bodies(peer, ids), on: machine)
+        case .loadBodies(let conversation, let ids): self.ask(.bodies(conversation, ids), on: machine)
         case .loadReceipts(let peer): self.ask(.receipts(peer), on: machine)
         case .stream(let stream, let command): self.carryOut(command, stream, on: machine)
         case .transfer(let resource, let command): self.carryOut(command, resource, on: machine)
         case .keepTransfers(let changes): self.ask(nil, changes.flatMap(\.operations), on: machine)
         case .placeLeft(let rows): self.placeLeft(rows, on: machine)
+        case .sign(let id, let inputs): self.sign(inputs, as: id, on: machine)
+        case .check(let id, let checks): self.check(checks, as: id, on: machine)
         case .publish, .log: break
         }
     }

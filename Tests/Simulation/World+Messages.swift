@@ -10,12 +10,16 @@ extension World {
 
     /// Sends some messages to one peer or to all; the bodies are numbers that rise, so that it shows which came before which.
     mutating func send(_ action: Action, from machine: Int, to peer: Int) {
+        self.send(action, from: machine, to: action[3] % 4 == 3 ? .all : .peers([self.machines[peer].id.description]))
+    }
+
+    mutating func send(_ action: Action, from machine: Int, to recipients: Message.Recipients) {
         let mode = action[3] % 4
         let timeouts: [Duration?] = [nil, .milliseconds(300), .seconds(2), .seconds(60)]
         let drafts = (0..<(action[2] % 9)).map { _ in
             self.drafts += 1
             var draft = MessageDraft(
-                to: mode == 3 ? .all : .peers([self.machines[peer].id.description]), contentType: "application/octet-stream",
+                to: recipients, contentType: "application/octet-stream",
                 body: ByteBuffer(integer: UInt64(self.drafts)), mode: mode == 2 ? .unreliable : .reliable,
                 id: self.drafts % 5 == 0 ? nil : MessageID(high: UInt64(machine), low: UInt64(self.drafts)), queue: mode == 1,
                 timeout: timeouts[action[4] % 4])
@@ -107,17 +111,26 @@ extension World {
             }
             input = .kept(ids, error)
         case .deliver(let peer, let messages):
-            var outcomes: [DeliveryOutcome]?
-            if error == nil {
-                outcomes = own.mailbox.deliver(messages, at: self.clock.now(skew: own.skew).wall)
-                self.note(messages, outcomes ?? [], from: peer, at: machine)
-            } else {
-                own.mailbox.refuse(messages)
+            // What has come meanwhile, of others too, is written in the same commit.
+            var all = [(peer, messages)]
+            while case .deliver(let other, let more)? = own.mailbox.pending.first, all.count < 4 {
+                own.mailbox.pending.removeFirst()
+                all.append((other, more))
             }
-            input = .delivered([DeliveryReport(of: peer, messages.map(\.id), outcomes)])
-        case .bodies(let peer, let ids):
+            let reports = all.map { peer, messages in
+                var outcomes: [DeliveryOutcome]?
+                if error == nil {
+                    outcomes = own.mailbox.deliver(messages, at: self.clock.now(skew: own.skew).wall)
+                    self.note(messages, outcomes ?? [], from: peer, at: machine)
+                } else {
+                    own.mailbox.refuse(messages)
+                }
+                return DeliveryReport(of: peer, messages.map(\.id), outcomes)
+            }
+            input = .delivered(reports)
+        case .bodies(let conversation, let ids):
             let bodies = ids.compactMap { id in own.mailbox.body(of: id).map { LoadedBody(id: id, body: $0) } }
-            input = .bodies(peer, ids, error.map { .failure($0) } ?? .success(bodies))
+            input = .bodies(conversation, ids, error.map { .failure($0) } ?? .success(bodies))
         case .receipts(let peer): input = .receipts(peer, error == nil ? Array(own.mailbox.receipts[peer] ?? []) : nil)
         }
         self.trace?.note("\(machine) disk: \(error.map { "failed: \($0)" } ?? "done")")
@@ -134,10 +147,10 @@ extension World {
             }
             self.counts[.storedMessages] += 1
             guard let number = Self.number(message.body), !self.machines[sender].repeated.contains(number) else { continue }
-            let isQueued = self.machines[sender].queued.contains(number)
-            let last = self.machines[machine].latest[sender * 2 + (isQueued ? 1 : 0)] ?? 0
+            let line = Machine.Line(sender: sender, isQueued: self.machines[sender].queued.contains(number), group: message.group?.id)
+            let last = self.machines[machine].latest[line] ?? 0
             if number <= last { self.fail(.order, "\(machine) has stored message \(number) of \(sender) after \(last)") }
-            self.machines[machine].latest[sender * 2 + (isQueued ? 1 : 0)] = number
+            self.machines[machine].latest[line] = number
         }
     }
 

@@ -185,6 +185,9 @@ extension World {
 
     // MARK: Data connections
 
+    /// What is received of a data connection at once, in bytes.
+    private static let piece: UInt64 = 512 * 1024
+
     private func dataConnection(of id: ResourceID, at machine: Int) -> Int? {
         let data = self.machines[machine].data
         return data.open[TransferID(id)].flatMap { data.hearers[$0]?.connection }
@@ -227,25 +230,31 @@ extension World {
         guard var mover = self.machines[machine].transfers.movers[number], let data = mover.data else { return }
         let id = mover.row.id
         if let content = self.dataConnections[data].content, let held = self.machines[machine].shelf.partial[id] {
-            self.dataConnections[data].content = nil
+            // Piece by piece, so that what breaks the connection may come between.
+            let piece = min(content.count, Self.piece)
+            let rest = content.count - piece
+            self.dataConnections[data].content = rest > 0 ? Content(stamp: content.stamp, count: rest) : nil
             if let failure = self.diskFailure(machine) {
                 self.fail(failure, &mover, on: machine)
             } else if content.count > held.size - held.content.count {
                 self.fail(.tooLarge, "more than was declared", &mover, on: machine)
             } else {
-                self.machines[machine].shelf.partial[id]?.content.append(content.count, of: content.stamp)
-                mover.position = held.content.count + content.count
+                self.machines[machine].shelf.partial[id]?.content.append(piece, of: content.stamp)
+                mover.position = held.content.count + piece
             }
         }
-        let isOver = self.dataConnections[data].isClosed || self.dataConnections[data].isWhole || mover.hasFailed || mover.isStopped
-        guard isOver else {
+        let hasMore = self.dataConnections[data].content != nil
+        let isWhole = self.dataConnections[data].isWhole && !hasMore
+        guard self.dataConnections[data].isClosed || isWhole || mover.hasFailed || mover.isStopped else {
             self.machines[machine].transfers.movers[number]?.position = mover.position
+            let time = self.diskTime(machine)
+            if hasMore { self.clock.plan(.resourceBytes(machine, run: self.machines[machine].run, number), after: time) }
             return
         }
         self.machines[machine].transfers.movers[number]?.data = nil
         let written = self.machines[machine].shelf.partial[id]?.content.count ?? 0
         if !mover.hasFailed {
-            if self.dataConnections[data].isWhole, written < mover.row.size, !self.dataConnections[data].isClosed {
+            if isWhole, written < mover.row.size, !self.dataConnections[data].isClosed {
                 self.fail(.protocolViolation, "only \(written) bytes came", &mover, on: machine)
             } else {
                 self.tell(.dataEnded(at: written), id, on: machine)

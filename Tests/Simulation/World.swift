@@ -51,7 +51,7 @@ package struct World {
                     fromTrusted: random.one(of: [.accept, .accept, .ask, .reject]), pairedOnly: random.chance(10),
                     acceptResources: random.one(of: [.session, .ask])),
                 invitationTimeout: .seconds(30), configuredPeers: [], maximumResourceSize: random.chance(10) ? 1_000_000 : nil,
-                putsInPlace: random.chance(60))
+                putsInPlace: random.chance(60), groupInvitations: index % 3 == 1 ? .accept : .ask, name: try? DisplayName(name))
             self.machines.append(
                 Machine(index: index, isHostile: isHostile, identities: identities, name: name, settings: settings))
         }

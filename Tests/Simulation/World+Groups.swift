@@ -1,0 +1,152 @@
+import EarshotCore
+import EarshotWire
+import NIOCore
+import OrderedCollections
+
+/// Groups: what persons do with them, what their shells do for the core, and what has to hold.
+extension World {
+    /// A machine's key: its id is the digest of it.
+    static func key(of machine: Int) -> OwnKey { OwnKey(publicKey: [UInt8(machine), 0], scheme: .ed25519) }
+
+    // MARK: People
+
+    mutating func group(_ action: Action, on machine: Int) {
+        guard let core = self.machines[machine].core else { return }
+        let groups = core.groupList
+        // Few, so that there is something going on in each.
+        if action.verb == .group || (action.verb == .inviteToGroup && groups.isEmpty) {
+            guard groups.count < 2 else { return }
+            let (isClosed, isUnprotected) = (action[1] % 5 == 0, action[1] % 3 == 0)
+            return self.call(
+                .group(.create(name: "group \(action[1] % 4)", isClosed: isClosed, isUnprotected: isUnprotected)), on: machine)
+        }
+        guard !groups.isEmpty else { return }
+        let group = groups[action[1] % groups.count]
+        let id = group.id.description
+        switch action.verb {
+        case .inviteToGroup:
+            let peer = action[2] % self.machines.count
+            let timeout: Duration? = action[3] == 0 ? nil : .seconds(action[3])
+            self.call(.group(.invite(id, peers: [self.machines[peer].id.description], context: [], timeout: timeout)), on: machine)
+        case .endGroup:
+            switch action[2] % 3 {
+            case 0: self.call(.group(.leave(id)), on: machine)
+            case 1: self.call(.group(.dissolve(id)), on: machine)
+            default: self.call(.group(.rename(id, to: "group \(action[1] % 4 + 4)")), on: machine)
+            }
+        case .removeMember:
+            let others = group.members.map(\.peerID).filter { $0 != core.id }
+            guard !others.isEmpty else { return }
+            let member = others[action[2] % others.count].description
+            self.call(.group(.remove(id, peer: member, withInvited: action[3] == 1)), on: machine)
+        case .sendToGroup: self.send(action, from: machine, to: .group(id))
+        default: break
+        }
+    }
+
+    // MARK: Signatures
+
+    mutating func sign(_ inputs: [[UInt8]], as id: SignatureID, on machine: Int) {
+        let key = Self.key(of: machine).publicKey
+        self.later(.signed(id, .success(inputs.map { ToySignature.sign($0, by: key) })), id, on: machine)
+    }
+
+    mutating func check(_ checks: [[ProofCheck]], as id: SignatureID, on machine: Int) {
+        self.later(.checked(id, checks.map { $0.allSatisfy(ToySignature.isValid) }), id, on: machine)
+    }
+
+    private mutating func later(_ input: Input, _ id: SignatureID, on machine: Int) {
+        let run = self.machines[machine].run
+        var random = SplitMix64(seed: self.schedule.seed, 12, UInt64(machine), UInt64(run), id.number)
+        self.clock.plan(.input(machine, run: run, input), after: .microseconds(random.number(in: 50...5_000)))
+    }
+
+    // MARK: What has to hold
+
+    /// Nothing goes to a peer, in a group, that is no member of it by what this side has.
+    mutating func checkGroupFrame(_ frame: Frame, to peer: PeerID, of machine: Int) {
+        guard let core = self.machines[machine].core, case .message(let message) = frame else { return }
+        let group = GroupID(session: message.session)
+        guard let held = core.keptGroup(group) else { return }
+        self.counts[.groupMessages] += 1
+        if !held.members.contains(peer) { self.fail(.groups, "\(machine) sends \(message.id) to \(peer), which is no member of \(group)") }
+    }
+
+    /// What callers are told of groups is on disk.
+    mutating func check(_ answer: Answer, to request: GroupRequest, of machine: Int) {
+        let disk = self.machines[machine].disk
+        switch (request, answer) {
+        case (.create, .group(let group)):
+            if disk.groups[group.id] == nil {
+                self.fail(.committed, "\(machine) answers that it has made \(group.id), which is not on disk")
+            }
+            self.counts[.groups] += 1
+        case (.rename(_, let name), .group(let group)):
+            let names = disk.names(of: group.id)
+            if !names.contains(name) {
+                self.fail(.committed, "\(machine) answers that \(group.id) is called \(name), and on disk it is \(names)")
+            }
+        case (.remove, .group(let group)):
+            if disk.groups[group.id] == nil { self.fail(.committed, "\(machine) answers of \(group.id), which is not on disk") }
+        case (.leave(let name), .done), (.dissolve(let name), .done):
+            guard let id = GroupID(name), let left = disk.groups[id], !left.isOver else { return }
+            self.fail(.committed, "\(machine) answers that \(id) is over, and on disk it is not")
+        case (.invite, .invitations): break
+        default: self.fail(.answers, "\(machine) answers \(request) with \(answer)")
+        }
+    }
+
+    /// Memory and disk have the same groups, but for what is about to be written again.
+    mutating func checkKeptGroups(of machine: Int, _ core: NodeCore, isEnd: Bool) {
+        let disk = self.machines[machine].disk
+        let unkept: OrderedSet<GroupID> = isEnd ? [] : disk.unkeptGroups
+        let held = core.keptGroups
+        for group in held where !unkept.contains(group.stored.id) {
+            guard let there = disk.groups[group.stored.id], there.isEqual(to: group.stored) else {
+                let there = disk.groups[group.stored.id].map { "\($0.records.count) records, over: \($0.isOver)" } ?? "nothing"
+                let words = "\(group.stored.records.count) records of \(group.stored.id) in memory, and \(there) on disk"
+                return self.fail(.kept, "\(machine) has \(words)")
+            }
+        }
+        for id in disk.groups.keys where !unkept.contains(id) && !held.contains(where: { $0.stored.id == id }) {
+            self.fail(.kept, "\(machine) has the group \(id) on disk alone")
+        }
+    }
+
+    /// In the end all who are in a group with each other hold the same of it, and are connected; and nothing waits.
+    mutating func checkGroups(_ one: Int, _ other: Int) {
+        guard let core = self.machines[one].core, let far = self.machines[other].core else { return }
+        let (own, theirs) = (self.machines[one].id, self.machines[other].id)
+        // Who has blocked another does not speak with it, and the other cannot know.
+        guard core.facts(of: theirs)?.trust != .blocked, far.facts(of: own)?.trust != .blocked else { return }
+        for group in core.keptGroups where !group.stored.isOver && group.members.contains(theirs) {
+            guard let there = far.keptGroup(group.stored.id) else {
+                return self.fail(.groups, "\(one) has \(other) in \(group.stored.id), which \(other) is not in")
+            }
+            guard group.stored.isSame(as: there.stored) else {
+                return self.fail(.groups, "\(one) and \(other) hold different records of \(group.stored.id)")
+            }
+            self.counts[.groupPairs] += 1
+            let conversation = Conversation(with: theirs, in: group.stored.id)
+            guard core.isAttached(conversation) else {
+                return self.fail(.groups, "\(one) and \(other) are in \(group.stored.id), and do not talk")
+            }
+            let waiting = core.outbox(in: conversation)?.count ?? 0
+            if waiting > 0 { self.fail(.drained, "\(one) has \(waiting) messages for \(other) in \(group.stored.id) that do not go") }
+        }
+    }
+}
+
+extension StoredGroup {
+    /// Whether it has those very records, in whatever order, with the same signatures too.
+    func isEqual(to other: StoredGroup) -> Bool {
+        self.charter == other.charter && self.isOver == other.isOver && self.records.count == other.records.count
+            && (self.records == other.records || Set(self.records) == Set(other.records))
+    }
+
+    /// Whether it has the same records, in whatever order.
+    func isSame(as other: StoredGroup) -> Bool {
+        let (own, others) = (self.records.map { $0.hash(in: self.id) }, other.records.map { $0.hash(in: other.id) })
+        return self.charter == other.charter && self.isOver == other.isOver && own.count == others.count && Set(own) == Set(others)
+    }
+}
