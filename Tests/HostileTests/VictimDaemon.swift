@@ -130,15 +130,20 @@ final class VictimDaemon {
         _ method: String, _ path: String, json: String? = nil, at place: String, patience: Int32 = 15_000
     ) throws -> (status: Int, body: String) {
         let socket = try PlainSocket(path: place)
-        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-        if let json { head += "Content-Type: application/json\r\nContent-Length: \(json.utf8.count)\r\n" }
-        socket.send(Array((head + "\r\n" + (json ?? "")).utf8))
+        socket.send(Self.request(method, path, json: json))
         guard let bytes = socket.receiveAll(within: patience) else { throw NoAnswer(what: "nothing in time") }
         let answer = String(decoding: bytes, as: UTF8.self)
         let parts = answer.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
         let status = answer.split(separator: " ").dropFirst().first.flatMap { Int($0) }
         guard let status else { throw NoAnswer(what: answer) }
         return (status, parts.count > 1 ? String(parts[1]) : "")
+    }
+
+    /// The bytes of a call.
+    static func request(_ method: String, _ path: String, json: String? = nil) -> [UInt8] {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        if let json { head += "Content-Type: application/json\r\nContent-Length: \(json.utf8.count)\r\n" }
+        return Array((head + "\r\n" + (json ?? "")).utf8)
     }
 
     /// The API has not answered, or with this.

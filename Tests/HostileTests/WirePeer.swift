@@ -2,7 +2,7 @@ import Crypto
 import EarshotWire
 import NIOCore
 
-/// A peer that speaks the protocol by hand, in plaintext: every frame, and every byte, is a test's own.
+/// A peer that speaks the protocol by hand, in plaintext or through a tunnel: every frame, and every byte, is a test's own.
 final class WirePeer {
     let socket: PlainSocket
     let key: P256.Signing.PrivateKey
@@ -10,16 +10,22 @@ final class WirePeer {
     /// How long it waits for the daemon's next bytes, in milliseconds.
     var patience: Int32 = 10_000
     private let name: String
+    /// Under which protection its bytes reach the daemon.
+    private let transport: TransportKind
+    private let extensions: [HelloExtension]
     private var preamble = PreambleDecoder()
     private var decoder = FrameDecoder()
 
     init(
-        port: UInt16, key: P256.Signing.PrivateKey = P256.Signing.PrivateKey(), name: String = "mallory", from: String = "127.0.0.1"
+        port: UInt16, key: P256.Signing.PrivateKey = P256.Signing.PrivateKey(), name: String = "mallory", from: String = "127.0.0.1",
+        transport: TransportKind = .plaintext, extensions: [HelloExtension] = []
     ) throws {
         self.socket = try PlainSocket(port: port, from: from)
         self.key = key
         self.id = PeerID(subjectPublicKeyInfo: key.publicKey.derRepresentation)
         self.name = name
+        self.transport = transport
+        self.extensions = extensions
         self.decoder.phase = .proven
     }
 
@@ -28,7 +34,7 @@ final class WirePeer {
         Hello(
             versions: WireLimits.versions, publicKey: Array(self.key.publicKey.derRepresentation), signatureScheme: .ecdsaSecp256r1SHA256,
             nonce: (0..<WireLimits.nonceLength).map { _ in .random(in: .min ... .max) }, serviceType: try ServiceType("earshot"),
-            displayName: try DisplayName(self.name), encryption: .none)
+            displayName: try DisplayName(self.name), encryption: self.transport == .tls ? .optional : .none, extensions: self.extensions)
     }
 
     @discardableResult
@@ -39,9 +45,11 @@ final class WirePeer {
         return self.socket.send(Array(buffer.readableBytesView))
     }
 
-    /// The next frame, pings answered; `nil` once the connection is closed. Fails where nothing comes in time.
+    /// The next frame, pings answered; `nil` once the connection is closed. Fails where nothing else comes in time.
     func next() throws -> Frame? {
+        let deadline = ContinuousClock.now + .milliseconds(Int(self.patience))
         while true {
+            guard ContinuousClock.now < deadline else { throw Silence() }
             if let frame = try self.decoder.next() {
                 guard case .ping(let value) = frame else { return frame }
                 try self.send(.pong(value))
@@ -82,8 +90,8 @@ final class WirePeer {
         try self.send(.hello(hello), preamble: true)
         let theirs = try self.next { if case .hello(let hello) = $0 { hello } else { nil } }
         let transcript = Transcript(
-            initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs), transport: .plaintext
-        )
+            initiatorHello: try FrameEncoder.payload(of: hello), responderHello: try FrameEncoder.payload(of: theirs),
+            transport: self.transport)
         let signature = try self.key.signature(for: transcript.proofInput(of: .initiator))
         try self.send(.proof(Proof(signature: Array(signature.derRepresentation))))
         return self

@@ -147,7 +147,7 @@ final class FloodPeer {
             versions: WireLimits.versions, publicKey: Array(self.key.publicKey.derRepresentation), signatureScheme: .ecdsaSecp256r1SHA256,
             nonce: (0..<WireLimits.nonceLength).map { _ in .random(in: .min ... .max) }, serviceType: try ServiceType("earshot"),
             displayName: try DisplayName("flood \(self.number)"), encryption: self.transport == .tls ? .optional : .none,
-            extensions: self.template.isForData ? [.dataConnection] : [.streamReroute])
+            extensions: self.template.isForData ? [.dataConnection] : [.streamReroute, .groups])
     }
 
     private func say(_ frames: Frame...) throws {

@@ -14,6 +14,8 @@ struct FloodWords {
     static let session = SessionID(high: 0x5E55_1014_0BAD_CAFE, low: 0x5E55_1014_DEAD_BEEF)
     /// Opening words whose sender has not proven its key.
     private let hello: Hello
+    /// Of that sender; DER.
+    var key: [UInt8] { self.hello.publicKey }
 
     init() throws {
         let key = P256.Signing.PrivateKey().publicKey
@@ -50,6 +52,8 @@ struct FloodWords {
         case .sessionResume: return [.sessionResume(step % 2 == 0 ? Self.session : Self.id(step))]
         // Not the peer's own: that one ends before the flood, where it does.
         case .sessionEnd: return [.sessionEnd(Self.id(step))]
+        case .groupInvite, .groupAnswer, .groupRecord, .groupWithdraw, .groupNames, .groupIndex:
+            return try self.groupFrames(type, step).map { .group($0) }
         case .message: return [.message(self.message(step))]
         case .messageReceipts: return [.messageReceipts(self.receipts(step))]
         case .resourceOffer: return [.resourceOffer(self.offer(step))]
@@ -150,7 +154,8 @@ extension FrameType {
     var needsSession: Bool {
         switch self {
         case .hello, .proof, .refusal, .ping, .pong, .goodbye, .invite, .inviteAnswer, .inviteWithdraw, .sessionResume, .sessionEnd,
-            .verifyBegin, .verifyAnswer, .verifyReveal, .verifyEnd:
+            .groupInvite, .groupAnswer, .groupRecord, .groupWithdraw, .groupNames, .groupIndex, .verifyBegin, .verifyAnswer, .verifyReveal,
+            .verifyEnd:
             false
         case .message, .messageReceipts, .resourceOffer, .resourceAccept, .resourceRefuse, .resourceChunk, .resourceEnd, .resourceDone,
             .resourceCancel, .resourceHave, .resourceFrom, .dataTicket, .dataUnavailable, .dataAttach, .streamOpen, .streamAccept,

@@ -1,0 +1,165 @@
+import Crypto
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+/// A group as the daemon's user sees it.
+struct GroupView: Decodable, Hashable {
+    struct Member: Decodable, Hashable {
+        let peer_id: String
+        let name: String
+        let state: String
+        let invited_by: String
+        let joined_at: String
+    }
+    let id: String
+    let name: String
+    let members: [Member]
+
+    /// Who is in it, without those for whom there is no room.
+    var peers: Set<String> { Set(self.members.filter { $0.state != "full" }.map(\.peer_id)) }
+
+    /// It as a person takes it in: its name, and who is in it under which name.
+    var names: [String] { [self.name] + self.members.map { "\($0.peer_id) \($0.name)" }.sorted() }
+
+    static func all(of daemon: VictimDaemon) throws -> [GroupView] {
+        struct List: Decodable { let groups: [GroupView] }
+        return try daemon.decoded(List.self, at: "/v1/groups").groups
+    }
+}
+
+/// A peer over TLS that knows groups, and has a daemon let it into one, or lets the daemon into its own: what it says then is a test's own.
+final class GroupPeer {
+    let tunnel: TLSTunnel
+    let key: GroupKey
+    let daemon: VictimDaemon
+    private(set) var peer: WirePeer
+    private let name: String
+    /// What the daemon has said of the group that it has let this peer into.
+    private(set) var charter: GroupCharter?
+    /// Of the seat that it has in that group.
+    private(set) var seatNumber: UInt32 = 1
+
+    var id: PeerID { self.key.id }
+
+    init(_ daemon: VictimDaemon, name: String = "mallory") throws {
+        self.daemon = daemon
+        self.tunnel = try TLSTunnel(to: daemon.port)
+        self.key = GroupKey(self.tunnel.key)
+        self.name = name
+        self.peer = try Self.connect(self.tunnel, name)
+    }
+
+    private static func connect(_ tunnel: TLSTunnel, _ name: String) throws -> WirePeer {
+        try WirePeer(port: tunnel.port, key: tunnel.key, name: name, transport: .tls, extensions: [.groups]).prove()
+    }
+
+    /// Closes its connection, and opens another one.
+    func reconnect() throws { self.peer = try Self.connect(self.tunnel, self.name) }
+
+    func send(_ frames: GroupFrame...) throws {
+        for frame in frames { try self.peer.send(.group(frame)) }
+    }
+
+    func send(_ record: GroupRecord, of group: GroupID) throws { try self.send(.record(record, of: group)) }
+
+    func next<Value>(_ match: (GroupFrame) -> Value?) throws -> Value {
+        try self.peer.next { if case .group(let frame) = $0 { match(frame) } else { nil } }
+    }
+
+    // MARK: Being let in
+
+    /// The daemon's user makes a group and lets this peer in: the group's id.
+    func join(_ name: String = "team", isClosed: Bool = false) throws -> GroupID {
+        let answer = try self.daemon.call("POST", "/v1/groups", json: #"{"name":"\#(name)","closed":\#(isClosed)}"#)
+        try #require(answer.status == 201 || answer.status == 200, "\(answer)")
+        return try self.letIn(to: name)
+    }
+
+    /// The daemon's user invites this peer to a group that there is.
+    @discardableResult
+    func letIn(to group: String) throws -> GroupID {
+        // The daemon has taken its proof: it may be named.
+        try self.peer.roundTrip()
+        let answer = try self.daemon.call("POST", "/v1/groups/\(group)/invitations", json: #"{"peers":["\#(self.id)"]}"#)
+        try #require((200..<300).contains(answer.status), "\(answer)")
+        let invite = try self.next { if case .invite(let invite) = $0 { invite } else { nil } }
+        self.charter = invite.charter
+        self.seatNumber = invite.seatNumber
+        let id = invite.charter.id
+        let creator = invite.charter.creator
+        var seat = GroupSeat(
+            publicKey: self.key.publicKey, scheme: ForgedRecords.scheme, name: try DisplayName(self.name), number: invite.seatNumber,
+            joinedAtMilliseconds: 1_700_000_000_000, voucher: creator, voucherNumber: invite.voucherNumber,
+            warrant: GroupSeat.Warrant(.creator))
+        seat.signature = try self.key.sign(try seat.signedBytes(as: .peer, in: id))
+        try self.send(.inviteAnswer(GroupInviteAnswer(id: invite.id, decision: .accepted(seat))))
+        // It takes this peer for a member from now on.
+        try self.next { if case .names(let names) = $0, names.contains(where: { $0.group == id }) { () } else { nil } }
+        try self.send(.index(id, []))
+        try self.next { frame -> Void? in
+            if case .record(.seat(let seat), id) = frame, seat.peer == self.id, !seat.warrant.signature.isEmpty { () } else { nil }
+        }
+        try #require(GroupView.all(of: self.daemon).contains { $0.peers.contains(self.id.description) })
+        return id
+    }
+
+    // MARK: Letting in
+
+    /// This peer makes a group and has the daemon join it, whose user says so.
+    func create(_ name: String = "trap") throws -> ForgedRecords {
+        let charter = try ForgedRecords.charter(by: self.key)
+        self.charter = charter
+        try self.offer(charter, name)
+        return ForgedRecords(group: charter.id)
+    }
+
+    /// Has the daemon join a group of this peer's, and gives it all of it that is needed.
+    func offer(_ charter: GroupCharter, _ name: String = "trap") throws {
+        let records = ForgedRecords(group: charter.id)
+        let invitation = try self.invite(charter, name)
+        // The user's command ends once the daemon is in.
+        let command = try PlainSocket(path: self.daemon.socket)
+        command.send(VictimDaemon.request("POST", "/v1/invitations/\(invitation)/response", json: #"{"decision":"accept"}"#))
+        var seat = try self.next { frame -> GroupSeat? in
+            guard case .inviteAnswer(let answer) = frame, answer.id == invitation, case .accepted(let seat) = answer.decision
+            else { return nil }
+            return seat
+        }
+        seat.warrant = GroupSeat.Warrant(.creator, signature: try self.key.sign(try seat.signedBytes(as: .creator, in: charter.id)))
+        try self.send(.seat(try records.seat(of: self.key, as: .creator, by: self.key)), of: charter.id)
+        try self.send(.seat(seat), of: charter.id)
+        try #require(command.receiveAll() != nil)
+        try self.settle(charter.id)
+    }
+
+    /// Asks the daemon into a group of this peer's; the invitation is pending there afterwards, unless it was answered at once.
+    func invite(_ charter: GroupCharter, _ name: String = "trap") throws -> InvitationID {
+        try self.peer.roundTrip()
+        let id = InvitationID.random()
+        let terms = try ForgedRecords(group: charter.id).terms(1, name, by: self.key)
+        try self.send(
+            .invite(
+                GroupInvite(
+                    id: id, timeoutMilliseconds: 60_000, charter: charter, terms: terms, members: 1, voucherNumber: 1, seatNumber: 1,
+                    context: [])))
+        return id
+    }
+
+    // MARK: What the daemon holds
+
+    /// Names the group as one that this peer holds otherwise, and has the daemon say what it holds: by then it has dealt with all records
+    /// that came before. Only a member is answered.
+    @discardableResult
+    func settle(_ group: GroupID) throws -> Set<GroupRecordHash> {
+        try self.send(.names([GroupName(group: group, digest: .random())]))
+        return try self.next { if case .index(group, let hashes) = $0 { Set(hashes) } else { nil } }
+    }
+
+    /// Sends a record for which the daemon closes the connection; how it does.
+    func refusal(of record: GroupRecord, in group: GroupID) throws -> WireErrorCode? {
+        try self.send(record, of: group)
+        return try self.peer.refusal()
+    }
+}

@@ -1,0 +1,100 @@
+import Crypto
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+/// Records that were good once, sent again, and ones that are made to look as old: a removal is for good.
+extension HostileTests {
+    @Suite struct GroupReplays {
+        @Test("groups: a removed member shows its seat again, and vouches as if it were before") func removedMember() throws {
+            let daemon = try VictimDaemon()
+            let mallory = try GroupPeer(daemon)
+            let records = ForgedRecords(group: try mallory.join())
+            let creator = try #require(mallory.charter).creator
+            // A friend of both, whom it has let in, and its own second key.
+            let (friend, second) = (GroupKey(), GroupKey())
+            let itsSeats = try [friend, second].map { GroupRecord.seat(try records.seat(of: $0, by: mallory.key)) }
+            for seat in itsSeats { try mallory.send(seat, of: records.group) }
+            try mallory.settle(records.group)
+            #expect(try self.members(of: daemon) == [creator, mallory.id, friend.id, second.id])
+            // The friend stays by the creator's own word; the second key goes as well.
+            try self.remove(second, by: daemon)
+            try self.remove(mallory.key, by: daemon)
+            let removal = try mallory.next { frame -> GroupRecord? in
+                if case .record(.removal(let removal), records.group) = frame, removal.peer == mallory.id { .removal(removal) } else { nil }
+            }
+            #expect(try self.members(of: daemon) == [creator, friend.id])
+            let rest = try self.members(of: daemon)
+            let own = mallory.key
+            var shown = itsSeats
+            for number: UInt32 in [1, 2, 9] {
+                shown.append(.seat(try records.seat(of: GroupKey(), number, at: 1, by: own)))
+                shown.append(.seat(try records.seat(of: GroupKey(), number, at: 1, by: own, seat: number)))
+            }
+            // It, and its second key, by the word of the friend, who holds a seat that counts.
+            shown.append(.seat(try records.seat(of: own, by: friend)))
+            shown.append(.seat(try records.seat(of: own, 2, by: friend)))
+            shown.append(.seat(try records.seat(of: second, 7, by: friend)))
+            for _ in 0..<2 {
+                for record in shown {
+                    try mallory.send(record, of: records.group)
+                    // Whoever shows what does not count hears why.
+                    let answer = try mallory.next { if case .record(let record, records.group) = $0 { record } else { nil } }
+                    guard case .removal(let said) = answer else {
+                        Issue.record("\(record) is answered by \(answer)")
+                        continue
+                    }
+                    #expect(said.peer == own.id || said.peer == second.id)
+                    #expect(try self.members(of: daemon) == rest)
+                }
+                // On another connection as well.
+                try mallory.reconnect()
+            }
+            // The removal itself is known, and its own word does not bring it back.
+            try mallory.send(removal, of: records.group)
+            try mallory.peer.roundTrip()
+            #expect(try self.members(of: daemon) == rest)
+            #expect(daemon.isAlive)
+        }
+
+        @Test("groups: a leave of an earlier seat, and that seat, are sent again") func earlierSeat() throws {
+            let daemon = try VictimDaemon()
+            let mallory = try GroupPeer(daemon)
+            let records = ForgedRecords(group: try mallory.join())
+            let creator = try #require(mallory.charter).creator
+            let leave = GroupRecord.leave(try records.leave(of: mallory.key))
+            try mallory.send(leave, of: records.group)
+            while try self.members(of: daemon) != [creator] { try mallory.peer.roundTrip() }
+            try mallory.reconnect()
+            try mallory.letIn(to: records.group.description)
+            #expect(mallory.seatNumber == 2, "above the one that it has left")
+            let held = try mallory.settle(records.group)
+            for _ in 0..<2 {
+                try mallory.send(leave, of: records.group)
+                #expect(try mallory.settle(records.group) == held)
+            }
+            #expect(try self.members(of: daemon) == [creator, mallory.id])
+            // The member of a later seat has nothing of a friend's word for the earlier one.
+            let friend = GroupKey()
+            try mallory.send(.seat(try records.seat(of: friend, by: mallory.key, seat: 2)), of: records.group)
+            try mallory.send(.seat(try records.seat(of: mallory.key, by: friend)), of: records.group)
+            try mallory.send(.leave(try records.leave(of: friend)), of: records.group)
+            try mallory.send(.seat(try records.seat(of: friend, name: "back", by: mallory.key, seat: 2)), of: records.group)
+            try mallory.settle(records.group)
+            #expect(try self.members(of: daemon) == [creator, mallory.id], "who has left comes back by a higher number alone")
+            #expect(daemon.isAlive)
+        }
+
+        private func members(of daemon: VictimDaemon) throws -> Set<PeerID> {
+            let group = try #require(try GroupView.all(of: daemon).first)
+            return Set(group.peers.compactMap { PeerID($0) })
+        }
+
+        /// Its user takes a member out, and nobody else.
+        private func remove(_ peer: GroupKey, by daemon: VictimDaemon) throws {
+            let answer = try daemon.call("DELETE", "/v1/groups/team/members/\(peer.id)")
+            #expect(answer.status == 200, "\(answer)")
+        }
+    }
+}
