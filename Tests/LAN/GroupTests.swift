@@ -1,0 +1,147 @@
+import EarshotControl
+import Foundation
+import Testing
+
+extension LAN {
+    /// Groups on hosts of their own, as people make them and talk in them.
+    @Suite struct Groups {
+        private static let names = ["alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi"]
+
+        /// So many daemons, each on a host of its own; all see each other.
+        private func daemons(_ count: Int, in laboratory: Laboratory) async throws -> [Daemon] {
+            var daemons: [Daemon] = []
+            for (place, name) in Self.names.prefix(count).enumerated() {
+                if place > 2 { try await laboratory.ownHost(name, "10.77.0.\(place + 1)") }
+                daemons.append(try await laboratory.daemon(name))
+            }
+            for daemon in daemons {
+                try await eventually(within: .seconds(60), "\(daemon.name) sees all others") {
+                    try await daemon.peers().count { $0.presence == .nearby } == count - 1
+                }
+            }
+            return daemons
+        }
+
+        /// The first makes a group of all, and all others say yes.
+        private func team(_ count: Int, in laboratory: Laboratory, _ options: String...) async throws -> [Daemon] {
+            let daemons = try await self.daemons(count, in: laboratory)
+            let creator = daemons[0]
+            let others = daemons.dropFirst()
+            let made = try await creator.earshot(["group", "create", "team"] + others.map(\.name) + options)
+            try #require(made.status == 0, "\(made)")
+            for member in others {
+                let invitation = try await member.awaitInvitation(from: creator)
+                #expect(invitation.group?.name == "team")
+                try await member.expect(0, "accept", creator.name)
+            }
+            let began = ContinuousClock.now
+            for daemon in daemons { try await self.awaitMembers(daemons, at: daemon) }
+            measured("until \(count) members are all connected, after the last has accepted", ContinuousClock.now - began)
+            return daemons
+        }
+
+        private func group(_ daemon: Daemon, _ name: String = "team") async throws -> ControlAPI.Group? {
+            try await daemon.decode(ControlAPI.GroupList.self, "group", "list").groups.first { $0.name == name }
+        }
+
+        /// Waits until a daemon holds exactly these for members, each of them connected.
+        private func awaitMembers(_ members: [Daemon], at daemon: Daemon, named name: String = "team") async throws {
+            let names = members.map(\.name).sorted()
+            try await eventually(within: .seconds(60), "\(daemon.name) is connected to \(names) in \(name)") {
+                guard let group = try await self.group(daemon, name), group.state == .known(.joined) else { return false }
+                return group.members.map(\.name).sorted() == names && group.members.allSatisfy { $0.state == .known(.connected) }
+            }
+        }
+
+        private func awaitNone(at daemon: Daemon) async throws {
+            try await eventually(within: .seconds(60), "\(daemon.name) is in no group") {
+                try await daemon.decode(ControlAPI.GroupList.self, "group", "list").groups.isEmpty
+            }
+        }
+
+        /// All eight talk to all, each hears each once and by name; one that was killed hears what it missed; all see the new name, and who is
+        /// out is out.
+        @Test func eightTalkAsOne() async throws {
+            try await Laboratory.run { laboratory in
+                let daemons = try await self.team(8, in: laboratory)
+                let (alice, bob, erin, heidi) = (daemons[0], daemons[1], daemons[4], daemons[7])
+                for daemon in daemons {
+                    let receipt = try await daemon.decode(
+                        ControlAPI.MessageReceipt.self, "send", "--group", "team", "hello from \(daemon.name)")
+                    #expect(receipt.recipients.count == 7)
+                    #expect(receipt.recipients.allSatisfy { $0.status == .known(.delivered) })
+                }
+                for daemon in daemons {
+                    let messages = try await daemon.receive(7)
+                    #expect(Set(messages.map(\.sender.name)) == Set(daemons.map(\.name)).subtracting([daemon.name]))
+                    #expect(messages.allSatisfy { String(decoding: $0.body, as: UTF8.self) == "hello from \($0.sender.name)" })
+                    #expect(messages.allSatisfy { $0.group?.name == "team" })
+                    // Agreed to is the group, and nothing else.
+                    #expect(try await daemon.sessions().isEmpty)
+                }
+
+                await erin.kill()
+                try await bob.expect(0, "send", "--group", "team", "--queue", "for all that come back")
+                try await erin.start()
+                let missed = try await erin.receive(1, seconds: 60)
+                #expect(missed.map { String(decoding: $0.body, as: UTF8.self) } == ["for all that come back"])
+                for daemon in daemons where ![bob.name, erin.name].contains(daemon.name) { #expect(try await daemon.receive(1).count == 1) }
+
+                try await bob.expect(77, "group", "rename", "team", "bob's")
+                try await alice.expect(0, "group", "rename", "team", "crew")
+                for daemon in daemons { try await self.awaitMembers(daemons, at: daemon, named: "crew") }
+
+                try await bob.expect(77, "group", "remove", "crew", heidi.name)
+                try await alice.expect(0, "group", "remove", "crew", heidi.name)
+                try await self.awaitNone(at: heidi)
+                try await heidi.expect(68, "send", "--group", "crew", "am I out?")
+                let seven = Array(daemons.dropLast())
+                for daemon in seven { try await self.awaitMembers(seven, at: daemon, named: "crew") }
+                let receipt = try await bob.decode(ControlAPI.MessageReceipt.self, "send", "--group", "crew", "without heidi")
+                #expect(receipt.recipients.count == 6)
+
+                try await erin.expect(0, "group", "leave", "crew")
+                try await self.awaitNone(at: erin)
+                let six = seven.filter { $0.name != erin.name }
+                for daemon in six { try await self.awaitMembers(six, at: daemon, named: "crew") }
+
+                try await alice.expect(0, "group", "dissolve", "crew")
+                for daemon in six { try await self.awaitNone(at: daemon) }
+                try await bob.expect(68, "send", "--group", "crew", "anyone?")
+            }
+        }
+
+        /// Three, of which one was off the network when it was taken out: those that know it do not hear it, and it learns of that when it is
+        /// back. A member lets others in, but not into a closed group.
+        @Test func whoIsTakenOutWhileAwayLearnsOfIt() async throws {
+            try await Laboratory.run { laboratory in
+                let daemons = try await self.team(4, in: laboratory)
+                let (alice, bob, carol, dave) = (daemons[0], daemons[1], daemons[2], daemons[3])
+                try await laboratory.lab("link", dave.host, "down")
+                try await alice.expect(0, "group", "remove", "team", dave.name)
+                let three = [alice, bob, carol]
+                for daemon in three { try await self.awaitMembers(three, at: daemon) }
+                // It does not know, and says something.
+                try await dave.expect(0, "send", "--group", "team", "--queue", "still here")
+                let gone = try dave.begin(["group", "show", "team", "--watch"])
+                try await laboratory.lab("link", dave.host, "up")
+                try await self.awaitNone(at: dave)
+                let outcome = await gone.outcome()
+                #expect(outcome.status == 0)
+                #expect(outcome.errors.contains("removed"))
+                try await bob.expect(0, "send", "--group", "team", "the three of us")
+                let received = try await carol.receive(1)
+                #expect(received.map { String(decoding: $0.body, as: UTF8.self) } == ["the three of us"])
+                try await alice.expect(75, "receive", "--from", dave.name, "--count", "1", "--timeout", "1")
+
+                // A member may not let in whom the creator has taken out.
+                try await bob.expect(77, "group", "invite", "team", dave.name)
+                try await alice.expect(0, "group", "create", "inner", bob.name, "--closed")
+                try await bob.awaitInvitation(from: alice)
+                try await bob.expect(0, "accept", alice.name)
+                try await self.awaitMembers([alice, bob], at: bob, named: "inner")
+                try await bob.expect(77, "group", "invite", "inner", carol.name)
+            }
+        }
+    }
+}
