@@ -4,5 +4,5 @@ import importlib
 
 PARTS = {
     name: importlib.import_module(f"parts.{name}")
-    for name in ("files", "trees", "streams", "messages", "library", "latency", "durable", "memory", "scale")
+    for name in ("files", "trees", "streams", "messages", "library", "latency", "durable", "memory", "scale", "groups")
 }

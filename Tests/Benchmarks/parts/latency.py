@@ -23,9 +23,17 @@ class Control(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(self.path)
 
+    def ask(self, method, path, value=None):
+        """What it answers; fails where that is an error."""
+        self.request(method, path, None if value is None else json.dumps(value), {"Content-Type": "application/json"})
+        answer = self.getresponse()
+        body = answer.read()
+        if answer.status >= 400:
+            raise RuntimeError(f"{method} {path}: {answer.status} {body.decode()}")
+        return json.loads(body)
+
     def post(self, path, value):
-        self.request("POST", path, json.dumps(value), {"Content-Type": "application/json"})
-        return json.loads(self.getresponse().read())
+        return self.ask("POST", path, value)
 
 
 def times(control, count, pause=0.0):
