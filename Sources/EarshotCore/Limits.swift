@@ -365,8 +365,10 @@ package enum EarshotLimits {
     package static let groupRecords = WireLimits.groupRecords
     /// How many groups this machine is in at most; as many more that are over are kept for others to hear of it.
     package static let groups = 64
-    /// How often a minute a peer is given what it lacks of a group.
+    /// How often a minute a peer is given what it lacks of a group, on one connection; and how often it is asked at once.
     package static let groupExchanges = 8
+    /// After how long a peer may be asked once more for what is lacking here of a group: not as often as it has to answer.
+    package static let groupQuestionInterval: Duration = .seconds(10)
     /// How many records that are new here are checked a second for one peer; the others wait.
     package static let groupRecordsPerSecond = 64
     /// How many of them are checked at once.

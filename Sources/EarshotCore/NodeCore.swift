@@ -130,6 +130,8 @@ package struct NodeCore: Sendable {
         case groupNews
         /// More records of a peer may be checked.
         case groupRecords(PeerID)
+        /// A peer may be asked again for what is lacking of groups.
+        case groupQuestions(PeerID)
         /// Trusted peers are invited for what waits for them.
         case queueInvitations
     }
@@ -233,6 +235,7 @@ package struct NodeCore: Sendable {
         case .keepGroup(let group): self.keepGroup(group)
         case .groupNews: self.publishGroupNews()
         case .groupRecords(let peer): self.checkRecords(of: peer)
+        case .groupQuestions(let peer): self.askLater(peer)
         case .queueInvitations: self.offerReach()
         }
     }

@@ -41,6 +41,14 @@ package struct GroupRecords: Sendable, Hashable {
     package private(set) var removals: OrderedDictionary<PeerID, GroupRemoval> = [:]
     /// What follows from them.
     package private(set) var membership = GroupMembership()
+    /// The hashes of everything that is held, in their order: the same records give the same ones.
+    package private(set) var hashes: [GroupRecordHash] = []
+    /// What tells all that is held from what another holds.
+    package private(set) var digest: GroupRecordHash
+    /// The hashes of what is not kept by its hash: peers ask for all of them, and may often.
+    private var termsHash: GroupRecordHash
+    private var leaveHashes: OrderedDictionary<PeerID, GroupRecordHash> = [:]
+    private var removalHashes: OrderedDictionary<PeerID, GroupRecordHash> = [:]
 
     package var id: GroupID { self.charter.id }
 
@@ -48,24 +56,26 @@ package struct GroupRecords: Sendable, Hashable {
     package init(_ charter: GroupCharter, _ terms: GroupTerms) {
         self.charter = charter
         self.terms = terms
+        self.termsHash = GroupRecord.terms(terms).hash(in: charter.id)
+        self.hashes = [self.termsHash]
+        self.digest = .digest(of: self.hashes)
     }
 
     /// What was kept of a group: it was checked before it was kept, and may come in any order.
     /// `nil` without terms.
     package init?(_ kept: StoredGroup) {
         guard case .terms(let terms)? = kept.records.first(where: { $0.kind == .terms }) else { return nil }
-        self.charter = kept.charter
-        self.terms = terms
+        self.init(kept.charter, terms)
         for record in kept.records {
             switch record {
             case .charter: break
-            case .terms(let terms): if self.refusal(of: record) == nil { self.terms = terms }
+            case .terms(let terms): if self.refusal(of: record) == nil { self.take(terms) }
             case .seat(let seat): self.seats[seat.hash(in: self.id)] = seat
-            case .leave(let leave): self.leaves[leave.peer] = leave
-            case .removal(let removal): self.removals[removal.peer] = removal
+            case .leave(let leave): self.take(leave)
+            case .removal(let removal): self.take(removal)
             }
         }
-        self.membership = GroupMembership(of: self)
+        self.recount()
     }
 
     // MARK: Checking
@@ -153,15 +163,40 @@ package struct GroupRecords: Sendable, Hashable {
         if let refusal = self.refusal(of: record) { return refusal }
         switch record {
         case .charter: break
-        case .terms(let terms): self.terms = terms
-        case .leave(let leave): self.leaves[leave.peer] = leave
+        case .terms(let terms): self.take(terms)
+        case .leave(let leave): self.take(leave)
         case .removal(let removal):
-            self.removals[removal.peer] = removal
-            if let leave = self.leaves[removal.peer], leave.number <= removal.number { self.leaves[removal.peer] = nil }
+            self.take(removal)
+            if let leave = self.leaves[removal.peer], leave.number <= removal.number {
+                self.leaves[removal.peer] = nil
+                self.leaveHashes[removal.peer] = nil
+            }
         case .seat(let seat): self.seats[seat.hash(in: self.id)] = seat
         }
-        self.membership = GroupMembership(of: self)
+        self.recount()
         return nil
+    }
+
+    private mutating func take(_ terms: GroupTerms) {
+        self.terms = terms
+        self.termsHash = GroupRecord.terms(terms).hash(in: self.id)
+    }
+
+    private mutating func take(_ leave: GroupLeave) {
+        self.leaves[leave.peer] = leave
+        self.leaveHashes[leave.peer] = GroupRecord.leave(leave).hash(in: self.id)
+    }
+
+    private mutating func take(_ removal: GroupRemoval) {
+        self.removals[removal.peer] = removal
+        self.removalHashes[removal.peer] = GroupRecord.removal(removal).hash(in: self.id)
+    }
+
+    /// What follows from the records, once they have changed. Forgetting what is not needed changes nothing of it.
+    private mutating func recount() {
+        self.membership = GroupMembership(of: self)
+        self.hashes = (self.membership.needed + [self.termsHash] + self.leaveHashes.values + self.removalHashes.values).sorted()
+        self.digest = .digest(of: self.hashes)
     }
 
     /// Forgets the seats that are not needed: those that do not count, and those left or behind another of their peer that vouch for none.
@@ -190,18 +225,6 @@ package struct GroupRecords: Sendable, Hashable {
     }
 
     // MARK: Comparing
-
-    /// The hashes of everything that is held, in their order: the same records give the same ones.
-    package var hashes: [GroupRecordHash] {
-        var hashes = Array(self.membership.needed)
-        hashes.append(GroupRecord.terms(self.terms).hash(in: self.id))
-        hashes += self.leaves.values.map { GroupRecord.leave($0).hash(in: self.id) }
-        hashes += self.removals.values.map { GroupRecord.removal($0).hash(in: self.id) }
-        return hashes.sorted()
-    }
-
-    /// What tells all that is held from what another holds.
-    package var digest: GroupRecordHash { .digest(of: self.hashes) }
 
     /// Everything that is held but the charter.
     package var all: [GroupRecord] { self.lacking(in: []) }

@@ -52,6 +52,16 @@ struct GroupSignatures: Sendable {
     mutating func endSigning(_ id: SignatureID) -> GroupSigning? { self.signings.removeValue(forKey: id) }
     mutating func endChecking(_ id: SignatureID) -> GroupChecking? { self.checkings.removeValue(forKey: id) }
 
+    /// An invitation of a peer's that is being checked is taken back: what was held for it.
+    mutating func withdraw(_ id: InvitationID, of peer: PeerID) -> HoldID?? {
+        for (signature, checking) in self.checkings {
+            guard case .invitation(let invite, from: peer, _, let hold) = checking, invite.id == id else { continue }
+            self.checkings[signature] = nil
+            return .some(hold)
+        }
+        return nil
+    }
+
     /// Nothing is signed any more: the calls that wait.
     mutating func dismiss() -> [CallID] {
         defer { self.signings = [:] }

@@ -17,12 +17,15 @@ struct GroupTies: Sendable {
     private var shown: Set<GroupID> = []
     /// Groups of which the peer was asked for what is lacking, and has not answered.
     private var asked: Set<GroupID> = []
+    /// Groups of which the peer is to be asked once it may be asked again.
+    private var unasked: OrderedSet<GroupID> = []
+    /// When the peer was asked, of each group: not as often as it has to answer, so that no question is in vain.
+    private var questions = Self.questions
     /// Groups that the peer has named and that this side does not hold: it is asked once for what it has.
     private var strange: Set<GroupID> = []
     private var left: Set<GroupID> = []
     /// When indexes of the peer were answered, of each group.
-    private var answers = RateLimiter<GroupID>(
-        burst: EarshotLimits.groupExchanges, interval: .seconds(60) / EarshotLimits.groupExchanges, capacity: 2 * EarshotLimits.groups)
+    private var answers = Self.answers
     /// Records that wait to be checked.
     var records: Deque<GroupRecordInput> = []
     /// Whether some of its are being checked.
@@ -33,6 +36,11 @@ struct GroupTies: Sendable {
         burst: EarshotLimits.groupRecordsPerSecond, interval: .seconds(1) / EarshotLimits.groupRecordsPerSecond, capacity: 4)
 
     var isEmpty: Bool { self.shared.isEmpty }
+    private static let questions = RateLimiter<GroupID>(
+        burst: EarshotLimits.groupExchanges, interval: EarshotLimits.groupQuestionInterval, capacity: 2 * EarshotLimits.groups)
+    private static let answers = RateLimiter<GroupID>(
+        burst: EarshotLimits.groupExchanges, interval: .seconds(60) / EarshotLimits.groupExchanges, capacity: 2 * EarshotLimits.groups)
+
     /// Whether something may be said in any group now.
     var isAttached: Bool { self.shared.contains(where: self.isAttached) }
 
@@ -55,6 +63,9 @@ struct GroupTies: Sendable {
         self.heard = [:]
         self.shown = []
         self.asked = []
+        self.unasked = []
+        self.questions = Self.questions
+        self.answers = Self.answers
         self.strange = []
         self.left = []
         self.records = []
@@ -85,8 +96,31 @@ struct GroupTies: Sendable {
 
     /// Whether this side's seat has not been shown yet.
     mutating func show(_ group: GroupID) -> Bool { self.shown.insert(group).inserted }
-    /// Whether the peer is not being asked already.
-    mutating func ask(_ group: GroupID) -> Bool { self.asked.insert(group).inserted }
+
+    /// What comes of a wish to ask the peer for what is lacking.
+    enum Question: Sendable {
+        case asks
+        /// It was asked so often that it need not answer: it is to be asked after a while (``takeUnasked()``).
+        case asksLater
+        /// It is asked already, or will be.
+        case isAsking
+    }
+
+    mutating func ask(_ group: GroupID, at now: MonotonicInstant) -> Question {
+        guard !self.asked.contains(group), !self.unasked.contains(group) else { return .isAsking }
+        guard self.questions.allows(group, at: now) else {
+            self.unasked.append(group)
+            return self.unasked.count == 1 ? .asksLater : .isAsking
+        }
+        self.questions.note(group, at: now)
+        self.asked.insert(group)
+        return .asks
+    }
+
+    mutating func takeUnasked() -> OrderedSet<GroupID> {
+        defer { self.unasked = [] }
+        return self.unasked
+    }
 
     mutating func isStrange(_ group: GroupID) -> Bool {
         self.strange.count < WireLimits.groupsPerFrame && self.strange.insert(group).inserted

@@ -142,6 +142,7 @@ extension NodeCore {
         for input in ties.records { self.release(input.hold) }
         self.records[id]?.groups.renew()
         self.deadlines.cancel(.groupRecords(id))
+        self.deadlines.cancel(.groupQuestions(id))
         for group in ties.shared { self.publishGroupSoon(group) }
     }
 

@@ -43,7 +43,10 @@ extension NodeCore {
         let digest = held.records.digest
         self.records[id]?.groups.name(group, digest)
         self.send(.group(.names([GroupName(group: group, digest: digest)])), on: current.id)
-        if !wasAttached, self.records[id]?.groups.isAttached(group) == true { self.groupAttached(group, id) }
+        guard !wasAttached, self.records[id]?.groups.isAttached(group) == true else { return }
+        // The peer may have named it before it was a member here.
+        self.compareRecords(of: group, with: id)
+        self.groupAttached(group, id)
     }
 
     private mutating func groupsNamed(_ names: [GroupName], by id: PeerID, on link: LinkID) {
@@ -51,7 +54,9 @@ extension NodeCore {
             for name in names { self.records[id]?.groups.hearLater(name) }
             return
         }
-        for name in names { self.groupNamed(name, by: id, on: link) }
+        // What it says last of a group is what it holds.
+        let last = OrderedDictionary(names.map { ($0.group, $0) }, uniquingKeysWith: { $1 })
+        for name in last.values { self.groupNamed(name, by: id, on: link) }
         // What it does not name, though it is a member here: it does not know that this side is one.
         for group in self.records[id]?.groups.named.keys ?? [] where self.records[id]?.groups.heard[group] == nil {
             if self.showSeat(in: group, to: id) { self.nameGroup(group, to: id) }
@@ -83,10 +88,25 @@ extension NodeCore {
         if let invitation = held.invitation { self.inviterIsThere(invitation) }
         guard held.invitation != nil || held.records.membership.contains(id) else { return }
         if held.invitation == nil, self.records[id]?.groups.named[group] == nil { self.nameGroup(group, to: id) }
-        if name.digest != held.records.digest, self.records[id]?.groups.ask(group) == true {
-            self.send(.group(.index(group, held.records.hashes)), on: link)
-        }
+        self.compareRecords(of: group, with: id)
         if !wasAttached, self.records[id]?.groups.isAttached(group) == true { self.groupAttached(group, id) }
+    }
+
+    /// Asks a peer that holds other records than this side for those that are lacking here; later, where it was asked often.
+    private mutating func compareRecords(of group: GroupID, with id: PeerID) {
+        guard let held = self.groups[group], let ties = self.records[id]?.groups, let said = ties.heard[group], said != held.records.digest,
+            let link = self.records[id]?.connection
+        else { return }
+        switch self.records[id]?.groups.ask(group, at: self.now.monotonic) {
+        case .asks: self.send(.group(.index(group, held.records.hashes)), on: link)
+        case .asksLater: self.set(.groupQuestions(id), after: EarshotLimits.groupQuestionInterval)
+        case .isAsking, nil: break
+        }
+    }
+
+    /// Groups of which a peer could not be asked at once.
+    mutating func askLater(_ id: PeerID) {
+        for group in self.records[id]?.groups.takeUnasked() ?? [] { self.compareRecords(of: group, with: id) }
     }
 
     /// Both sides hold each other for members: they talk from now on.

@@ -60,7 +60,9 @@ extension NodeCore {
 
     private func intake(of session: SessionID?, from peer: PeerFacts) -> Intake {
         let group = session.flatMap { peer.session == $0 ? nil : self.attachedGroup($0, with: peer.id) }
-        let conversation = Conversation(with: peer.id, in: group)
+        // What is refused before the group is attached keeps the order of what is said there, and of nothing else.
+        let shared = session.map { GroupID(session: $0) }.flatMap { self.isFellowMember(peer.id, in: $0) ? $0 : nil }
+        let conversation = Conversation(with: peer.id, in: group ?? (peer.session == session ? nil : shared))
         let traffic = self.traffic[conversation]
         let isRefusing = traffic?.isRefusing == true
         return Intake(

@@ -151,6 +151,7 @@ extension NodeCore {
     }
 
     mutating func withdrawalCame(_ withdraw: InviteWithdraw, from id: PeerID) {
+        if let hold = self.groups.signatures.withdraw(withdraw.id, of: id) { return self.release(hold) }
         guard self.pending(withdraw.id, of: id, .incoming) != nil else { return }
         if let group = self.invitations[withdraw.id]?.invitation.group?.id, self.groups[group]?.invitation == withdraw.id {
             let words = "the inviter has taken its invitation back"

@@ -88,6 +88,27 @@ import Testing
         #expect(answered() > 0)
     }
 
+    @Test func aPeerIsAskedSoOftenWhateverItNames() throws {
+        var (bench, id, link) = try self.pair()
+        bench.advance(.seconds(120))
+        _ = bench.peers[1].sent(on: link)
+        /// How often it is asked for one frame with so many names, all of which say something else.
+        func asked(_ count: Int = 1) -> Int {
+            let names = (0..<count).map { _ in GroupName(group: id, digest: .random()) }
+            bench.peers[1].frame(.group(.names(names)), on: link)
+            return questions()
+        }
+        func questions() -> Int {
+            bench.peers[1].sent(on: link).count { if case .group(.index(id, _)) = $0 { true } else { false } }
+        }
+        #expect(asked(WireLimits.groupsPerFrame) == 1, "once a frame")
+        for _ in 1..<EarshotLimits.groupExchanges { #expect(asked() == 1) }
+        #expect(asked() == 0)
+        bench.peers[1].advance(EarshotLimits.groupQuestionInterval)
+        #expect(questions() == 1, "it is asked later")
+        #expect(asked() == 0)
+    }
+
     @Test func aMachineIsInSoManyGroups() throws {
         var bench = try GroupBench(2)
         try bench.connectAll()

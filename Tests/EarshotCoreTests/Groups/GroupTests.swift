@@ -1,6 +1,7 @@
 import EarshotWire
 import NIOCore
 import OrderedCollections
+import Simulation
 import Testing
 
 @testable import EarshotCore
@@ -138,6 +139,38 @@ import Testing
         #expect(bench.left(id, at: 2) == [.removed])
     }
 
+    @Test func whoDoesNotKnowOfItsRemovalAndOffersAFileHearsOfIt() throws {
+        var (bench, id) = try self.group(of: 2)
+        let link = try bench.link(0, 1)
+        bench.ask(0, .remove("team", peer: "peer1", withInvited: false))
+        let offer = ResourceOffer(session: SessionID(high: id.high, low: id.low), id: .random(), kind: .file, size: 1, name: "a")
+        bench.peers[0].frame(.resourceOffer(offer), on: link)
+        let sent = bench.peers[0].sent(on: link)
+        #expect(sent.contains { if case .resourceRefuse(let refuse) = $0 { refuse.refusal.code == .notConnected } else { false } })
+        #expect(sent.contains { if case .group(.record(.removal, id)) = $0 { true } else { false } })
+    }
+
+    @Test func whatAPeerNamedBeforeItWasAMemberIsComparedWhenItIsOne() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        try bench.letIn(1, by: 0, to: id)
+        let link = try bench.link(1, 2)
+        bench.peers[1].frame(.group(.names([GroupName(group: id, digest: .random())])), on: link)
+        #expect(bench.peers[1].sent(on: link).isEmpty)
+        // The first has let it in, and the second hears it from that one.
+        let (key, creator) = (GroupBench.key(2).publicKey, GroupBench.key(0).publicKey)
+        var seat = GroupSeat(
+            publicKey: key, scheme: .ed25519, name: try DisplayName("peer2"), number: 1, joinedAtMilliseconds: 1, voucher: bench.ids[0],
+            voucherNumber: 1, warrant: GroupSeat.Warrant(.creator))
+        seat.signature = ToySignature.sign(try seat.signedBytes(as: .peer, in: id), by: key)
+        seat.warrant.signature = ToySignature.sign(try seat.signedBytes(as: .creator, in: id), by: creator)
+        bench.peers[1].frame(.group(.record(.seat(seat), of: id)), on: try bench.link(1, 0))
+        let sent = bench.peers[1].sent(on: link)
+        #expect(sent.contains { if case .group(.names) = $0 { true } else { false } })
+        #expect(sent.contains { if case .group(.index(id, _)) = $0 { true } else { false } }, "it holds other records")
+    }
+
     @Test func aRemovalTakesTheInvitedOnlyWhereAsked() throws {
         for withInvited in [false, true] {
             var bench = try GroupBench(3)
@@ -210,6 +243,21 @@ import Testing
         bench.settle()
         #expect(bench.members(id, at: 0) == [0] && bench.group(id, at: 1) == nil)
         #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == .cancelled)
+    }
+
+    @Test func anInvitationIsWithdrawnBeforeItIsChecked() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        _ = try bench.create(0)
+        bench.peers[1].areSignaturesHeld = true
+        let invitation = try #require(
+            bench.ask(0, .invite("team", peers: ["peer1"], context: [1], timeout: nil))?.invitations?.first)
+        #expect(bench.peers[1].holds.count == 1)
+        bench.peers[0].call(.withdraw(invitation.id))
+        bench.settle()
+        #expect(bench.peers[1].holds.isEmpty, "its sender is not charged for it any more")
+        bench.peers[1].releaseSignatures()
+        #expect(bench.peers[1].pending.isEmpty && bench.peers[1].core.invitations(all: true).isEmpty)
     }
 
     @Test func whoGivesUpJoiningAndIsLetInAllTheSameLeaves() throws {

@@ -57,7 +57,7 @@ extension HostileTests {
         @Test("groups: different things to different members") func differentThings() throws {
             // Its creator gives both the same two names of one number, in different orders: they agree all the same.
             var names: [String] = []
-            var groups: [[String]] = []
+            var expected: [String] = []
             for order in [[0, 1], [1, 0]] {
                 let daemon = try VictimDaemon()
                 let mallory = try GroupPeer(daemon)
@@ -68,12 +68,12 @@ extension HostileTests {
                 let group = try #require(try GroupView.all(of: daemon).first)
                 // The lower hash is that of one group: another group's may be the other one's.
                 let lower = terms.min { $0.hash(in: records.group).bytes.lexicographicallyPrecedes($1.hash(in: records.group).bytes) }
-                guard case .terms(let winner)? = lower else { return Issue.record("no terms") }
+                guard case .terms(let winner)? = lower else { continue }
                 names.append(group.name)
-                groups.append([winner.name.description])
+                expected.append(winner.name.description)
                 #expect(daemon.isAlive)
             }
-            #expect(groups == names.map { [$0] })
+            #expect(names.count == 2 && names == expected)
         }
 
         @Test("groups: a flood of records, new ones and the same") func floodOfRecords() throws {
