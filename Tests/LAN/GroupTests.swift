@@ -124,6 +124,7 @@ extension LAN {
                 // It does not know, and says something.
                 try await dave.expect(0, "send", "--group", "team", "--queue", "still here")
                 let gone = try dave.begin(["group", "show", "team", "--watch"])
+                try await eventually("it watches the group") { !gone.outputSoFar().isEmpty }
                 try await laboratory.lab("link", dave.host, "up")
                 try await self.awaitNone(at: dave)
                 let outcome = await gone.outcome()
