@@ -40,7 +40,7 @@ class Daemon(http.client.HTTPConnection):
 
 
 def set_the_stage():
-    """Bob is trusted and in a session, carol waits for an answer, and there is something unread: whatever the test has done meanwhile."""
+    """Bob is trusted, in a session and in a group, carol waits for an answer, and there is something unread: whatever the test has done meanwhile."""
     alice, bob, carol = Daemon("alice"), Daemon("bob"), Daemon("carol")
     alice.call("PUT", "/v1/peers/bob/trust", {"trust": "trusted"})
     if not alice.call("GET", "/v1/sessions")[1]["sessions"]:
@@ -58,6 +58,23 @@ def set_the_stage():
         if row["direction"] == "incoming" and row["state"] == "offered":
             alice.call("POST", f"/v1/resources/{row['id']}/response", {"decision": "accept"})
     bob.call("POST", "/v1/resources", {"to": ["alice"], "path": os.path.join(PLACE, "small")})
+    set_the_groups(alice, bob)
+
+
+def set_the_groups(alice, bob):
+    """Alice has a group that bob is a member of, and none of those that the test has made but the latest."""
+    groups = [group for group in alice.call("GET", "/v1/groups")[1]["groups"] if group["role"] == "creator"]
+    for group in groups[:-2]:
+        alice.call("DELETE", f"/v1/groups/{group['id']}?dissolve=true")
+    if groups:
+        group = groups[-1]
+    else:
+        group = alice.call("POST", "/v1/groups", {"name": "team"})[1]
+    if not any(member["name"] == "bob" for member in group["members"]):
+        alice.call("POST", f"/v1/groups/{group['id']}/invitations", {"peers": ["bob"], "timeout_seconds": 5})
+        for invitation in bob.call("GET", "/v1/invitations")[1]["invitations"]:
+            if invitation["direction"] == "incoming" and invitation["state"] == "pending" and invitation["group"]:
+                bob.call("POST", f"/v1/invitations/{invitation['id']}/response", {"decision": "accept"})
 
 
 def known_ids(path):
@@ -95,6 +112,9 @@ def before_call(context, case, kwargs):
     parameters = case.path_parameters or {}
     if "peer" in parameters and (name := choice(case, "bob", "carol", None)):
         parameters["peer"] = name
+    if "group" in parameters and choice(case, True, True, False):
+        groups = Daemon("alice").call("GET", "/v1/groups")[1]["groups"]
+        parameters["group"] = choice(case, *[group["id"] for group in groups], "nobody's")
     if "id" in parameters and choice(case, True, True, False) and (ids := known_ids(case.path)):
         parameters["id"] = choice(case, *ids)
     query = case.query or {}
@@ -105,6 +125,8 @@ def before_call(context, case, kwargs):
     if isinstance(body, dict):
         if "peer" in body and (name := choice(case, "bob", "dave", "nobody")):
             body["peer"] = name
+        if isinstance(body.get("peers"), list) and (name := choice(case, "bob", "dave", None)):
+            body["peers"] = [name]
         if isinstance(body.get("to"), list) and choice(case, True, True, False):
             body["to"] = ["bob"]
         if isinstance(body.get("path"), str) and choice(case, True, False):
