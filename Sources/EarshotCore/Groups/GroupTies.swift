@@ -15,6 +15,8 @@ struct GroupTies: Sendable {
     private(set) var heard: OrderedDictionary<GroupID, GroupRecordHash> = [:]
     /// Groups in which this side's seat was shown to the peer.
     private var shown: Set<GroupID> = []
+    /// Groups whose removal of the peer it was shown.
+    private var shownRemovals: Set<GroupID> = []
     /// Groups of which the peer was asked for what is lacking, and has not answered.
     private var asked: Set<GroupID> = []
     /// Groups of which the peer is to be asked once it may be asked again.
@@ -49,7 +51,10 @@ struct GroupTies: Sendable {
         self.named[group] != nil && self.heard[group] != nil && self.shared.contains(group)
     }
 
-    mutating func join(_ group: GroupID) -> Bool { self.shared.append(group).inserted }
+    mutating func join(_ group: GroupID) -> Bool {
+        self.shownRemovals.remove(group)
+        return self.shared.append(group).inserted
+    }
 
     mutating func part(_ group: GroupID) {
         self.shared.remove(group)
@@ -62,6 +67,7 @@ struct GroupTies: Sendable {
         self.named = [:]
         self.heard = [:]
         self.shown = []
+        self.shownRemovals = []
         self.asked = []
         self.unasked = []
         self.questions = Self.questions
@@ -96,6 +102,8 @@ struct GroupTies: Sendable {
 
     /// Whether this side's seat has not been shown yet.
     mutating func show(_ group: GroupID) -> Bool { self.shown.insert(group).inserted }
+    /// Whether the peer has not been shown yet that it was removed.
+    mutating func showRemoval(_ group: GroupID) -> Bool { self.shownRemovals.insert(group).inserted }
 
     /// What comes of a wish to ask the peer for what is lacking.
     enum Question: Sendable {

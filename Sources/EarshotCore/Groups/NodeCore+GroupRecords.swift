@@ -86,7 +86,7 @@ extension NodeCore {
         self.records[id]?.groups.hear(group, name.digest)
         // Its inviter, or who has heard of that, takes this machine for a member.
         if let invitation = held.invitation { self.inviterIsThere(invitation) }
-        guard held.invitation != nil || held.records.membership.contains(id) else { return }
+        guard held.invitation != nil || held.records.membership.contains(id) else { return self.showRemoval(from: group, to: id) }
         if held.invitation == nil, self.records[id]?.groups.named[group] == nil { self.nameGroup(group, to: id) }
         self.compareRecords(of: group, with: id)
         if !wasAttached, self.records[id]?.groups.isAttached(group) == true { self.groupAttached(group, id) }
@@ -124,12 +124,11 @@ extension NodeCore {
         return group
     }
 
-    /// A peer has sent something in a session that is not known, or in a group that it is not a member of: who has been removed and does not
-    /// know it is given the removal.
-    mutating func saidToStrangeGroup(_ session: SessionID, by id: PeerID) {
-        let group = GroupID(session: session)
+    /// A peer has named a group, or has sent something in one, of which it is no member: who has been removed and does not know it is given
+    /// the removal, once on a connection.
+    mutating func showRemoval(from group: GroupID, to id: PeerID) {
         guard let held = self.groups[group], let removal = held.records.removals[id], let current = self.records[id]?.link.current,
-            self.mayCarry(held, current.facts)
+            self.mayCarry(held, current.facts), self.records[id]?.groups.showRemoval(group) == true
         else { return }
         self.send(.group(.record(.removal(removal), of: group)), on: current.id)
     }

@@ -148,6 +148,8 @@ import Testing
         let sent = bench.peers[0].sent(on: link)
         #expect(sent.contains { if case .resourceRefuse(let refuse) = $0 { refuse.refusal.code == .notConnected } else { false } })
         #expect(sent.contains { if case .group(.record(.removal, id)) = $0 { true } else { false } })
+        bench.peers[0].frame(.resourceOffer(offer), on: link)
+        #expect(bench.peers[0].sent(on: link).count == 1, "it is shown it once")
     }
 
     @Test func whatAPeerNamedBeforeItWasAMemberIsComparedWhenItIsOne() throws {
