@@ -1,5 +1,20 @@
+import ArgumentParser
+
 /// Lets `--socket` and `--json` stand before the verb as well as behind it: people write both.
 enum ArgumentOrder {
+    /// Commands that have commands of their own.
+    private static let verbsOfTwoWords: Set<String> = {
+        let root = EarshotCommand.configuration
+        // What follows `identity` is another program's.
+        var verbs: Set<String> = ["identity"]
+        for group in root.groupedSubcommands {
+            for command in group.subcommands where !command.configuration.subcommands.isEmpty {
+                if let verb = command.configuration.commandName { verbs.insert(verb) }
+            }
+        }
+        return verbs
+    }()
+
     /// The same arguments with leading common options moved behind the verb (of two words for `file` and the like).
     static func verbFirst(_ arguments: [String]) -> [String] {
         var rest = arguments[...]
@@ -16,7 +31,7 @@ enum ArgumentOrder {
             }
         }
         guard !common.isEmpty, let verb = rest.first, !verb.hasPrefix("-") else { return arguments }
-        let words = ["file", "stream", "identity", "policy"].contains(verb) && rest.count > 1 ? 2 : 1
+        let words = self.verbsOfTwoWords.contains(verb) && rest.count > 1 ? 2 : 1
         return rest.prefix(words) + common + rest.dropFirst(words)
     }
 }
