@@ -220,6 +220,13 @@ extension NodeCore {
     /// transport, or say why not.
     mutating func closeDisagreeingLinks() {
         for link in self.records.values.compactMap(\.link.current) + self.mutedLinks.values
-        where !self.preferencesYield(link.facts.peer) { self.emit(.close(link.id, nil)) }
+        where !self.preferencesYield(link.facts.peer) || self.mayCarryGroupsOtherwise(link.facts) { self.emit(.close(link.id, nil)) }
+    }
+
+    /// Whether a connection without TLS stands between two that are in a group which needs it: the peer's preference may have changed as this
+    /// machine's has, and the next handshake says so.
+    private func mayCarryGroupsOtherwise(_ facts: LinkFacts) -> Bool {
+        guard facts.protection != .encrypted, self.settings.encryption != .none else { return false }
+        return self.records[facts.peer.id]?.groups.shared.contains { self.groups[$0]?.records.charter.isUnprotected == false } == true
     }
 }
