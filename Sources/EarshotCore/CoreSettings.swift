@@ -16,6 +16,7 @@ package struct CoreSettings: Sendable, Hashable {
     package var maximumResourceSize: UInt64?
     /// What is done about invitations to groups; `accept` is for those of trusted peers, and the others' wait for a person then.
     package var groupInvitations: InvitationPolicy
+    package var groupFiles: GroupFilePolicy
     /// What this machine is called: it joins groups by that name.
     package var name: DisplayName?
     /// Whether received files are put into a directory, and do not stay in the spool.
@@ -24,9 +25,10 @@ package struct CoreSettings: Sendable, Hashable {
     package init(
         policy: PolicyEngine.Settings, invitationTimeout: Duration, configuredPeers: [ConfiguredPeer],
         outboxAge: Duration = .seconds(604_800), receipts: Bool = true, maximumResourceSize: UInt64? = nil, putsInPlace: Bool = false,
-        groupInvitations: InvitationPolicy = .ask, name: DisplayName? = nil
+        groupInvitations: InvitationPolicy = .ask, groupFiles: GroupFilePolicy = .accept, name: DisplayName? = nil
     ) {
         self.groupInvitations = groupInvitations
+        self.groupFiles = groupFiles
         self.name = name
         self.maximumResourceSize = maximumResourceSize
         self.putsInPlace = putsInPlace

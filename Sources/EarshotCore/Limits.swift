@@ -363,6 +363,10 @@ package enum EarshotLimits {
     package static let groupMembers = Int(WireLimits.groupMembers)
     /// How many seats, leaves and removals of one group are kept at most, of each.
     package static let groupRecords = WireLimits.groupRecords
+    /// How many transfers of one thing to a group move at a time.
+    package static let shareTransfers = 4
+    /// For how long nothing of one may move before another one of its share begins as well.
+    package static let shareStallTime: Duration = .seconds(5)
     /// How many groups this machine is in at most; as many more that are over are kept for others to hear of it.
     package static let groups = 64
     /// How often a minute a peer is given what it lacks of a group, on one connection; and how often it is asked at once.

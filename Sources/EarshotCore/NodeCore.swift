@@ -128,6 +128,8 @@ package struct NodeCore: Sendable {
         case keepGroup(GroupID)
         /// Changes of members' states are published together.
         case groupNews
+        /// Transfers of a share may have stood still for so long that others of it begin.
+        case share(ShareID)
         /// More records of a peer may be checked.
         case groupRecords(PeerID)
         /// A peer may be asked again for what is lacking of groups.
@@ -234,6 +236,7 @@ package struct NodeCore: Sendable {
         case .groupQuiet(let group): self.groupIsQuiet(group)
         case .keepGroup(let group): self.keepGroup(group)
         case .groupNews: self.publishGroupNews()
+        case .share(let share): self.startShare(share)
         case .groupRecords(let peer): self.checkRecords(of: peer)
         case .groupQuestions(let peer): self.askLater(peer)
         case .queueInvitations: self.offerReach()

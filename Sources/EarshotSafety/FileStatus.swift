@@ -20,6 +20,8 @@ package struct FileStatus: Sendable, Hashable {
     package let device: UInt64
     /// Which file it is there.
     package let inode: UInt64
+    /// How many names it has.
+    package let links: UInt64
     /// Seconds and nanoseconds of the last change of the content.
     package let modified: [Int]
 
@@ -40,6 +42,7 @@ package struct FileStatus: Sendable, Hashable {
         self.group = status.st_gid
         self.device = UInt64(status.st_dev)
         self.inode = UInt64(status.st_ino)
+        self.links = UInt64(status.st_nlink)
         self.modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
     }
 

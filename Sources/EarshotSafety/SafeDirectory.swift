@@ -104,6 +104,13 @@ package final class SafeDirectory: Sendable {
         guard Self.renameWithoutReplacing(self, name, other, newName) else { throw FileError("move", self.subject(name)) }
     }
 
+    /// Gives a file another name beside its own; EEXIST when that is taken.
+    package func link(_ name: SafeName, as newName: SafeName) throws(FileError) {
+        guard linkat(self.descriptor, name.description, self.descriptor, newName.description, 0) == 0 else {
+            throw FileError("link", self.subject(newName))
+        }
+    }
+
     /// Whether anything has that name: a link counts, wherever it leads.
     package func has(_ name: SafeName) throws(FileError) -> Bool { try self.status(of: name) != nil }
 

@@ -124,6 +124,8 @@ public enum MessageKind: Sendable {}
 /// See ``InvitationKind``.
 public enum ResourceKindTag: Sendable {}
 /// See ``InvitationKind``.
+public enum ShareKind: Sendable {}
+/// See ``InvitationKind``.
 public enum StreamKindTag: Sendable {}
 
 /// See ``InvitationKind``.
@@ -137,6 +139,8 @@ public typealias SessionID = WireID<SessionKind>
 public typealias MessageID = WireID<MessageKind>
 /// Names one resource, made by its sender.
 public typealias ResourceID = WireID<ResourceKindTag>
+/// Names what the transfers of one thing to the members of a group have in common, at their sender; it is not on the wire.
+public typealias ShareID = WireID<ShareKind>
 /// Names one stream, made by the side that opens it.
 public typealias StreamID = WireID<StreamKindTag>
 
@@ -148,4 +152,9 @@ extension WireID where Kind == TransferKindTag {
     public init(_ id: WireID<some Any>) {
         self.init(high: id.high, low: id.low)
     }
+}
+
+extension WireID where Kind == ShareKind {
+    /// A share by the name that a person gives, who does not tell one from the transfers of it.
+    package init(_ id: ResourceID) { self.init(high: id.high, low: id.low) }
 }

@@ -61,7 +61,7 @@ enum EarshotPage {
         .Pp
         A
         .Em group
-        is up to 64 peers that are one conversation: a message goes to all others, and each acknowledges it from its own disk.
+        is up to 64 peers that are one conversation: a message or a file goes to all others, and each acknowledges it from its own disk.
         Every member lets others in, unless the group is closed.
         Whoever made it is its creator, and alone renames it, takes members out and dissolves it.
         Two members need no session, and agree to nothing but what is said in the group.
@@ -137,6 +137,10 @@ enum EarshotPage {
         $ earshot group show team --watch
         $ earshot send --group team 'lunch?'
         .Ed
+        .Pp
+        A file to all of it: a transfer a member, four at a time, each of which goes on by itself where it is interrupted:
+        .Pp
+        .Dl $ earshot file send --group team plan.pdf
         .Pp
         Fetch what arrived into this directory:
         .Pp

@@ -49,6 +49,7 @@ struct ControlJSONTests {
         try self.roundTrip(ControlAPI.InvitationResponse(decision: .known(.block)))
         try self.roundTrip(ControlAPI.TrustRequest(trust: .known(.trusted)))
         try self.roundTrip(ControlAPI.ResourceRequest(to: ["bob"], path: "/x"))
+        try self.roundTrip(ControlAPI.ResourceRequest(group: "team", path: "/x"))
         try self.roundTrip(
             ControlAPI.MessageRequest(to: .all, body: [0], contentType: "a/b", messageID: "m", queue: true, timeoutSeconds: 3))
         try self.roundTrip(ControlAPI.MessageReceipt(messageID: "m", recipients: [Self.recipient]))
@@ -77,7 +78,7 @@ struct ControlJSONTests {
         #expect(
             Set(try self.object(Self.resource).keys) == [
                 "id", "direction", "peer_id", "peer_name", "name", "kind", "size", "transferred", "bytes_per_second", "state", "digest",
-                "created_at",
+                "created_at", "group",
             ])
         #expect(
             Set(try self.object(Self.message([65], "text/plain")).keys) == [
@@ -92,6 +93,8 @@ struct ControlJSONTests {
         #expect(try self.object(Self.resource)["digest"] is NSNull)
         #expect(try self.object(Self.message([65], "text/plain"))["group"] is NSNull)
         #expect(try self.object(Self.resource)["path"] == nil)
+        #expect(try self.object(Self.resource)["group"] is NSNull)
+        #expect(try self.object(Self.resource)["share_id"] == nil)
     }
 
     @Test(arguments: ["", #","protection":null"#])

@@ -198,7 +198,14 @@ struct GeneratedModels {
             state: self.word(ControlAPI.Resource.State.self),
             digest: self.optional { _ in "xxh3:99aa06d3014798d86001c324468d497f" }, path: self.optional { $0.text() },
             error: self.optional { $0.failure() }, createdAt: self.time(), completedAt: self.optional { $0.time() },
-            inSpool: self.optional { $0.flag() })
+            inSpool: self.optional { $0.flag() }, group: self.optional { $0.groupLabel() }, shareID: self.optional { $0.id() })
+    }
+
+    mutating func resourceRequest() -> ControlAPI.ResourceRequest {
+        let isToGroup = self.flag()
+        return .init(
+            to: isToGroup ? nil : self.list(1...3) { $0.text() }, group: isToGroup ? self.text() : nil, path: "/" + self.text(),
+            queue: self.optional { $0.flag() }, digest: self.optional { $0.word(ControlAPI.Resource.Digest.self) })
     }
 
     mutating func stream() -> ControlAPI.Stream {

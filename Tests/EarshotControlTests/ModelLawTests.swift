@@ -73,11 +73,7 @@ import Testing
         Model("Stream") { $0.stream() },
         Model("StreamList") { ControlAPI.StreamList(streams: $0.list { $0.stream() }) },
         Model("ResourceList") { ControlAPI.ResourceList(resources: $0.list { $0.resource() }) },
-        Model("ResourceRequest") {
-            ControlAPI.ResourceRequest(
-                to: $0.list(1...3) { $0.text() }, path: "/" + $0.text(), queue: $0.optional { $0.flag() },
-                digest: $0.optional { $0.word(ControlAPI.Resource.Digest.self) })
-        },
+        Model("ResourceRequest") { $0.resourceRequest() },
         Model("ResourceResponse") { ControlAPI.ResourceResponse(decision: $0.word(ControlAPI.ResourceResponse.Decision.self)) },
         Model("Problem") { $0.problem() },
         Model("Candidate") { ControlAPI.Candidate(id: $0.peerID(), name: $0.text()) }, Model("Event") { $0.event() },

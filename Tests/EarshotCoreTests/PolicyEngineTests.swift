@@ -48,11 +48,23 @@ import Testing
         #expect(outcomes == [.allow, .allow, .ask, .allow, .ask, .allow])
     }
 
+    @Test func filesOfMembersAreTakenOrAskedAbout() {
+        #expect(self.engine(.unknown).groupFile(.accept).isTaken)
+        #expect(!self.engine(.unknown).groupFile(.ask).isTaken)
+        #expect(self.engine(.trusted).groupFile(.ask).isTaken)
+        #expect(self.engine(.unknown, hasSession: true).groupFile(.ask).isTaken)
+        // Who wants to be asked about each file is.
+        #expect(!self.engine(.trusted) { $0.acceptResources = .ask }.groupFile(.accept).isTaken)
+    }
+
     @Test func aGroupIsARuleOfItsOwn() {
         let decisions = self.engine(.unknown).explain(in: ["team", "ops"])
         #expect(decisions.dropLast(2) == self.engine(.unknown).explain()[...], "it changes nothing else")
         #expect(decisions.suffix(2).map(\.rule) == ["group = team", "group = ops"])
         #expect(decisions.suffix(2).allSatisfy { $0.action == .group && $0.outcome == .allow })
+        #expect(decisions.last?.reason.contains("its files there are taken") == true)
+        let asking = self.engine(.unknown).explain(in: ["team"], files: .ask).last
+        #expect(asking?.reason.contains("a person is asked about its files there") == true)
         let blocked = self.engine(.blocked).explain(in: ["team"]).last
         #expect(blocked?.action == .group && blocked?.outcome == .deny && blocked?.rule == "trust = blocked")
     }

@@ -30,7 +30,8 @@ struct TransferBench {
 
     func draft(_ id: ResourceID, size: UInt64 = 10, source: StoredTransfer.Source = .path, isQueued: Bool = false) -> ResourceDraft {
         ResourceDraft(
-            id: id, to: self.peer, name: "x", kind: .file, size: size, path: "/x", source: source, stamp: "1", isQueued: isQueued)
+            id: id, to: Conversation(with: self.peer), name: "x", kind: .file, size: size, path: "/x", source: source, stamp: "1",
+            isQueued: isQueued)
     }
 
     /// Sends one, whose source opens at once.

@@ -11,6 +11,8 @@ extension StoreSchema {
     static let undoingGroups =
         "DROP TABLE group_records; DROP TABLE groups; ALTER TABLE messages DROP COLUMN group_id; "
         + "ALTER TABLE messages DROP COLUMN group_name; ALTER TABLE outbox DROP COLUMN group_id; "
+        + "ALTER TABLE resources DROP COLUMN group_id; ALTER TABLE resources DROP COLUMN group_name; "
+        + "ALTER TABLE resources DROP COLUMN share_id; "
     /// Takes back what came since one session a peer, and peers decided about, are a matter of the layout.
     static let undoingSessionsByPeer = undoingGroups + "DROP INDEX members_by_peer; ALTER TABLE peers DROP COLUMN decided; "
 }

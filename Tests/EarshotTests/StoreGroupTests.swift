@@ -133,6 +133,20 @@ import Testing
         #expect(resumed.map(\.isStored) == [true])
     }
 
+    @Test func aResourceSaysToWhichGroupItWasSent() async throws {
+        let directory = try StateDirectory()
+        let label = GroupLabel(id: try Self.group().id, name: "team\u{202E}")
+        let rows = [(label, ShareID(high: .max, low: 1)), (label, nil), (nil, nil)].enumerated().map { index, place in
+            Resource(
+                id: ResourceID(high: 0, low: UInt64(index)), direction: .outgoing, peerID: peerID(1), peerName: "bob", group: place.0,
+                shareID: place.1, name: "a", kind: .file, size: 1, state: .offered, created: WallTime(Self.time))
+        }
+        try await Store(directory: directory.path).apply(rows.map { .putResource($0) })
+        // As they change, too.
+        try await Store(directory: directory.path).apply([.putResource(rows[0])])
+        #expect(try await Store(directory: directory.path).load().resources == rows)
+    }
+
     @Test func whatWaitsForAGroupIsKnownForThat() async throws {
         let directory = try StateDirectory()
         let group = try Self.group().id

@@ -111,6 +111,68 @@ extension LAN {
             }
         }
 
+        private func files(_ daemon: Daemon) async throws -> [ControlAPI.Resource] {
+            try await daemon.decode(ControlAPI.ResourceList.self, "file", "list", "--group", "team").resources
+        }
+
+        /// What a member has received in the group is what was sent.
+        private func awaitFile(_ name: String, at daemon: Daemon, like content: Data) async throws {
+            try await eventually(within: .seconds(60), "\(daemon.name) has \(name)") {
+                try await self.files(daemon).contains { $0.name == name && $0.state == .known(.completed) }
+            }
+            try await daemon.expect(0, "file", "get", name)
+            #expect(FileManager.default.contents(atPath: "\(daemon.place)/\(name)") == content, "\(name) at \(daemon.name)")
+        }
+
+        /// A file goes to all, also where its sender is killed on the way; one that is away has it when it is back, and who is out has nothing.
+        @Test func aFileGoesToAll() async throws {
+            try await Laboratory.run { laboratory in
+                let daemons = try await self.team(5, in: laboratory)
+                let (alice, bob, erin) = (daemons[0], daemons[1], daemons[4])
+                let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+                try content.write(to: URL(fileURLWithPath: "\(alice.place)/plan"))
+                let sent = try await alice.decode(ControlAPI.ResourceList.self, "file", "send", "--group", "team", "\(alice.place)/plan")
+                    .resources
+                #expect(sent.count == 4 && sent.allSatisfy { $0.state == .known(.completed) && $0.group?.name == "team" })
+                #expect(Set(sent.compactMap(\.shareID)).count == 1)
+                for daemon in daemons.dropFirst() {
+                    try await self.awaitFile("plan", at: daemon, like: content)
+                    let received = try await self.files(daemon)
+                    #expect(
+                        received.map(\.peerName) == ["alice"] && received.first?.group?.name == "team" && received.first?.shareID == nil)
+                    #expect(try await daemon.sessions().isEmpty)
+                }
+                #expect(try await alice.files().count == 4)
+
+                // A member that is no creator sends to all too: left with the daemon, which is killed, to one that is away.
+                await erin.kill()
+                let large = Data(repeating: 7, count: 60_000_000)
+                try large.write(to: URL(fileURLWithPath: "\(bob.place)/large"))
+                try await bob.expect(0, "file", "send", "--group", "team", "\(bob.place)/large", "--queue")
+                try await bob.restart()
+                try await erin.start()
+                for daemon in daemons where daemon.name != bob.name { try await self.awaitFile("large", at: daemon, like: large) }
+                try await eventually("it is told so") {
+                    try await self.files(bob).filter { $0.direction == .outgoing }.allSatisfy { $0.state == .known(.completed) }
+                }
+
+                // Ended for all, by what they have in common.
+                await erin.kill()
+                let waiting = try await alice.decode(
+                    ControlAPI.ResourceList.self, "file", "send", "--group", "team", "\(alice.place)/plan", "--queue"
+                ).resources
+                let share = try #require(waiting.first?.shareID)
+                try await alice.expect(0, "file", "cancel", share)
+                #expect(try await self.files(alice).filter { $0.shareID == share }.count { $0.state == .known(.cancelled) } == 1)
+
+                try await alice.expect(0, "group", "remove", "team", erin.name)
+                let last = try await alice.decode(ControlAPI.ResourceList.self, "file", "send", "--group", "team", "\(alice.place)/plan")
+                    .resources
+                #expect(last.count == 3 && last.allSatisfy { $0.state == .known(.completed) })
+                try await alice.expect(68, "file", "send", "--group", "nobody's", "\(alice.place)/plan")
+            }
+        }
+
         /// Three, of which one was off the network when it was taken out: those that know it do not hear it, and it learns of that when it is
         /// back. A member lets others in, but not into a closed group.
         @Test func whoIsTakenOutWhileAwayLearnsOfIt() async throws {

@@ -78,6 +78,8 @@ package struct Action: Sendable, Hashable {
         case removeMember = "remove-member"
         /// PERSON GROUP COUNT MODE TIMEOUT: messages, reliable, queued or unreliable
         case sendToGroup = "send-to-group"
+        /// PERSON GROUP SIZE MODE: a file or a directory by its path, or a file that is kept first; queued or not
+        case shareFile = "share-file"
 
         // Machines
         /// MACHINE EFFECTS MILLISECONDS: stops after so many effects of its next input, and starts again
@@ -140,8 +142,8 @@ package struct Action: Sendable, Hashable {
             case .answerFile, .removeFile, .changeFile, .settings, .ask, .need, .crash, .disk, .part, .see, .lose, .approach, .write,
                 .abort, .endGroup:
                 3
-            case .inviteToGroup, .removeMember, .sendFile, .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open, .acceptNext,
-                .flood:
+            case .inviteToGroup, .removeMember, .sendFile, .shareFile, .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open,
+                .acceptNext, .flood:
                 4
             case .trust, .send, .sendToGroup: 5
             }
@@ -153,7 +155,7 @@ package struct Action: Sendable, Hashable {
             case .invite, .withdraw, .respond, .await, .trust, .leave, .verify, .match, .mismatch, .giveUp, .settings, .rename, .ask,
                 .need, .move, .moved, .send, .again, .readMessages, .see, .lose, .forget, .discovery, .open, .accept, .acceptNext, .gone,
                 .write, .finish, .read, .abort, .sendFile, .answerFile, .removeFile, .changeFile, .group, .inviteToGroup, .endGroup,
-                .removeMember, .sendToGroup:
+                .removeMember, .sendToGroup, .shareFile:
                 true
             case .crash, .restart, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .cut, .approach, .say, .forge, .swarm,
                 .flood, .hangUp:

@@ -71,7 +71,9 @@ package struct Counts: Sendable {
         case resourcesPlaced = "resources put in place"
         case moversFailed = "movers failed"
         case groups
-        case groupMessages = "messages in groups"
+        case groupMessages = "frames in groups"
+        case shares = "files sent to groups"
+        case sharesReceived = "files received in groups"
         case groupPairs = "pairs in a group at the end"
         case groupsLeft = "groups left"
         case groupsRemoved = "members removed"

@@ -89,7 +89,7 @@ extension World {
             let states: [DiscoveryStatus.State] = [.running, .unavailable, .starting]
             self.hand(.discovery(.status(DiscoveryStatus(backend: .avahi, state: states[action[1] % 3]))), to: machine)
         case .accept, .gone, .write, .finish, .read, .abort: self.stream(action, on: machine)
-        case .group, .inviteToGroup, .endGroup, .removeMember, .sendToGroup: self.group(action, on: machine)
+        case .group, .inviteToGroup, .endGroup, .removeMember, .sendToGroup, .shareFile: self.group(action, on: machine)
         case .answerFile, .removeFile, .changeFile: self.resource(action, on: machine)
         default: self.act(action, on: machine, about: self.peer(action[1], of: machine))
         }

@@ -38,6 +38,7 @@ struct ScheduleMaker {
         case .send, .sendFile: 30
         case .inviteToGroup: 24
         case .sendToGroup: 16
+        case .shareFile: 10
         case .group, .endGroup, .removeMember: 2
         case .await, .settings, .reset, .crash, .disk, .lose, .acceptNext, .write: 6
         case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved, .finish, .read, .abort, .again, .removeFile, .changeFile: 4
@@ -114,6 +115,11 @@ struct ScheduleMaker {
         case .removeMember: [self.person(), self.any(), self.any(), self.random.below(2)]
         case .sendToGroup:
             [self.person(), self.any(), self.random.one(of: [1, 1, 2, 5]), self.random.one(of: [0, 0, 1, 1, 2]), self.random.below(4)]
+        case .shareFile:
+            [
+                self.person(), self.any(), self.random.one(of: [0, 1_000, 300_000, 700_000, 5_000_000]),
+                self.random.below(6),
+            ]
         case .answerFile: [self.person(), self.any(), self.random.below(4)]
         case .removeFile: [self.person(), self.any(), self.random.below(3)]
         case .changeFile: [self.person(), self.any(), self.random.one(of: [1_000, 300_000, 5_000_000])]

@@ -33,6 +33,7 @@ extension World {
         switch (row.state, row.direction) {
         case (.completed, .incoming):
             self.counts[.resourcesReceived] += 1
+            if row.group != nil { self.counts[.sharesReceived] += 1 }
             let shelf = self.machines[machine].shelf
             guard shelf.rows[row.id]?.state == .completed, let content = shelf.received[row.id], content.count == row.size else {
                 return self.fail(.transfers, "\(machine) tells that \(row.id) is complete, which is not on disk")
@@ -71,6 +72,11 @@ extension World {
             self.machines[machine].transfers.bodies.remove(row.id)
         case (.respond(let id, let decision), .resource(let row)):
             isExpected = row.id == id && (decision == .accept || row.state == .cancelled)
+        case (.removeShare(let share), .resources(let rows)):
+            isExpected = rows.allSatisfy { $0.shareID == share && $0.state.isFinal }
+            if rows.isEmpty, let left = shelf.rows.values.first(where: { $0.shareID == share }) {
+                self.fail(.committed, "\(machine) answers that \(share) is gone, and \(left.id) of it is on disk")
+            }
         case (.remove(let id), .resource(let row)): isExpected = row.id == id && row.state.isFinal
         case (.remove(let id), .done):
             isExpected = true
@@ -95,7 +101,7 @@ extension World {
     mutating func checkResources(of machine: Int, _ core: NodeCore) {
         for row in core.resources(at: self.clock.now(skew: .zero).monotonic) where !row.state.isFinal {
             guard let other = self.machine(of: row.peerID), !self.machines[other].isHostile,
-                let far = self.machines[other].core, core.facts(of: row.peerID)?.isAttached == true
+                let far = self.machines[other].core, core.isAttached(Conversation(with: row.peerID, in: row.group?.id))
             else { continue }
             let theirs = try? far.resource(row.id, at: self.clock.now(skew: .zero).monotonic)
             if let theirs, row.direction == .outgoing, theirs.state == .offered { continue }

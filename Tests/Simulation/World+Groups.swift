@@ -40,6 +40,7 @@ extension World {
             let member = others[action[2] % others.count].description
             self.call(.group(.remove(id, peer: member, withInvited: action[3] == 1)), on: machine)
         case .sendToGroup: self.send(action, from: machine, to: .group(id))
+        case .shareFile: self.shareFile(action, from: machine, to: group.id)
         default: break
         }
     }
@@ -65,11 +66,17 @@ extension World {
 
     /// Nothing goes to a peer, in a group, that is no member of it by what this side has.
     mutating func checkGroupFrame(_ frame: Frame, to peer: PeerID, of machine: Int) {
-        guard let core = self.machines[machine].core, case .message(let message) = frame else { return }
-        let group = GroupID(session: message.session)
+        guard let core = self.machines[machine].core else { return }
+        let said: SessionID
+        switch frame {
+        case .message(let message): said = message.session
+        case .resourceOffer(let offer): said = offer.session
+        default: return
+        }
+        let group = GroupID(session: said)
         guard let held = core.keptGroup(group) else { return }
         self.counts[.groupMessages] += 1
-        if !held.members.contains(peer) { self.fail(.groups, "\(machine) sends \(message.id) to \(peer), which is no member of \(group)") }
+        if !held.members.contains(peer) { self.fail(.groups, "\(machine) sends to \(peer), which is no member of \(group): \(frame)") }
     }
 
     /// What callers are told of groups is on disk.

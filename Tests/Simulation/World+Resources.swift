@@ -25,11 +25,35 @@ extension World {
             default: .path
             }
         let draft = ResourceDraft(
-            id: resource, to: id, name: "x", kind: action[3] % 5 == 3 ? .directory : .file, size: content.count, path: "/x",
+            id: resource, to: Conversation(with: id), name: "x", kind: action[3] % 5 == 3 ? .directory : .file, size: content.count,
+            path: "/x",
             source: source, stamp: source == .body ? "" : "\(content.stamp)", digest: action[2] % 2 == 0 ? .xxh3 : .sha256,
             isQueued: isQueued)
         self.call(.resource(source == .body ? .sendBody(draft) : .send([draft])), on: machine)
         if source == .body, self.machines[machine].core != nil { self.machines[machine].transfers.bodies.append(resource) }
+    }
+
+    /// Sends one to all other members of a group: by its path, or as a body that is kept first.
+    mutating func shareFile(_ action: Action, from machine: Int, to group: GroupID) {
+        guard let core = self.machines[machine].core, let members = try? core.conversations(inGroup: group.description),
+            (try? core.checkQueue(adding: members.count)) != nil
+        else { return }
+        self.resources += 1
+        let content = Content(stamp: UInt64(self.resources), count: UInt64(action[2]))
+        let share = ShareID(high: UInt64(machine + 1), low: UInt64(self.resources))
+        let isKept = action[3] % 3 == 2
+        let drafts = members.map { conversation in
+            self.resources += 1
+            let resource = ResourceID(high: UInt64(machine + 1), low: UInt64(self.resources))
+            self.machines[machine].shelf.sources[resource] = content
+            return ResourceDraft(
+                id: resource, to: conversation, shareID: share, name: "x", kind: action[3] % 3 == 1 ? .directory : .file,
+                size: content.count,
+                path: isKept ? nil : "/x", source: isKept ? .spool : .path, stamp: "\(content.stamp)",
+                digest: action[2] % 2 == 0 ? .xxh3 : .sha256, isQueued: action[3] % 2 == 1)
+        }
+        self.counts[.shares] += 1
+        self.call(.resource(.send(drafts)), on: machine)
     }
 
     mutating func resource(_ action: Action, on machine: Int) {
@@ -44,7 +68,9 @@ extension World {
             guard !rows.isEmpty else { return }
             let row = rows[action[1] % rows.count]
             switch action[2] % 3 {
-            case 0: self.call(.resource(.remove(row.id)), on: machine)
+            case 0:
+                if let share = row.shareID, action[1] % 2 == 0 { return self.call(.resource(.removeShare(share)), on: machine) }
+                self.call(.resource(.remove(row.id)), on: machine)
             case 1: self.call(.resource(.dropContent(row.id)), on: machine)
             default:
                 // Only of a body is there a caller that can go.
@@ -108,7 +134,7 @@ extension World {
     }
 
     private mutating func openResourceData(_ id: ResourceID, with peer: PeerID, on machine: Int) {
-        guard let facts = self.machines[machine].core?.facts(of: peer), let link = facts.link, facts.session != nil else {
+        guard let core = self.machines[machine].core, let link = core.facts(of: peer)?.link, core.isTalking(with: peer) else {
             return self.hand(.transfer(id, .dataOpened(false)), to: machine)
         }
         let (place, side) = Wire.place(link)

@@ -59,7 +59,9 @@ import Testing
         "GroupChange": [#"{"name":"\#(group)"}"#],
         "GroupInvitationRequest": [#"{"peers":["PEER"],"context":"aGk=","timeout_seconds":86400}"#],
         "ReadRequest": [#"{"messages":[{"id":"ID","from":"PEER"}]}"#],
-        "ResourceRequest": [#"{"to":["BLOCKED"],"path":"/nowhere","digest":"xxh3"}"#],
+        "ResourceRequest": [
+            #"{"to":["BLOCKED"],"path":"/nowhere","digest":"xxh3"}"#, #"{"group":"\#(group)","path":"/nowhere"}"#,
+        ],
         "ResourceResponse": [#"{"decision":"accept"}"#],
     ]
 

@@ -31,6 +31,7 @@ import Testing
         timeout = 30s
         [groups]
         invitations = ask            # ask | accept | reject
+        files = accept               # accept | ask
         [messages]
         inbox_limit = 10000          # messages; inbox_size bounds bytes
         inbox_size = 256M
@@ -106,6 +107,7 @@ import Testing
         timeout = 5min
         [groups]
         invitations = reject
+        files = ask
         [messages]
         inbox_limit = 7
         inbox_size = 512K
@@ -152,6 +154,7 @@ import Testing
         #expect(settings.fromTrusted == .ask)
         #expect(settings.invitationTimeout == .seconds(300))
         #expect(settings.groupInvitations == .reject)
+        #expect(settings.groupFiles == .ask)
         #expect(settings.inboxLimit == 7)
         #expect(settings.inboxSize == 524_288)
         #expect(settings.inboxAge == .seconds(7200))
@@ -191,7 +194,8 @@ import Testing
         ("[identity]\nkey = /x", 2, "unknown key 'key' in [identity]; there are certificate, private_key, authorities"),
         ("[invitations]\npaired_only = maybe", 2, "'maybe' is not yes or no"),
         ("[groups]\ninvitations = allow", 2, "'allow' is not one of ask, accept, reject"),
-        ("[groups]\naccept = ask", 2, "unknown key 'accept' in [groups]; there are invitations"),
+        ("[groups]\naccept = ask", 2, "unknown key 'accept' in [groups]; there are"),
+        ("[groups]\nfiles = reject", 2, "'reject' is not one of accept, ask"),
         ("[resources]\naccept = all", 2, "one of session, ask"),
         ("[resources]\nquota = 1G\ndirectory = received", 3, "an absolute path"),
         ("[resources]\non_conflict = replace", 2, "one of rename, overwrite, skip"),

@@ -117,13 +117,13 @@ import Testing
 @Suite struct SettingsChangesTests {
     /// What the settings say of groups reaches the node, at once.
     @Test func theNodeHearsOfGroups() throws {
-        let settings = try load(file: "[groups]\ninvitations = accept\n")
+        let settings = try load(file: "[groups]\ninvitations = accept\nfiles = ask\n")
         let configuration = Node.Configuration(settings, stateDirectory: "/nowhere")
-        #expect(configuration.groupInvitations == .accept)
+        #expect(configuration.groupInvitations == .accept && configuration.groupFiles == .ask)
         let defaults = Node.Configuration(try load(file: ""), stateDirectory: "/nowhere")
-        #expect(defaults.groupInvitations == .ask)
+        #expect(defaults.groupInvitations == .ask && defaults.groupFiles == .accept)
         let changes = settings.changes(from: try load(file: ""))
-        #expect(changes == SettingsChanges(changed: ["groups.invitations"], needsRestart: []))
+        #expect(changes == SettingsChanges(changed: ["groups.invitations", "groups.files"], needsRestart: []))
     }
 
     @Test func everyKeyThatDiffersIsNamed() throws {

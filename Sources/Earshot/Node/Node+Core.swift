@@ -203,6 +203,7 @@ extension Node.Configuration {
         CoreSettings(
             policy: self.policySettings, invitationTimeout: self.invitationTimeout, configuredPeers: self.configuredPeers,
             outboxAge: self.outboxAge, receipts: self.receipts, maximumResourceSize: self.maximumResourceSize,
-            putsInPlace: self.receiveDirectory != nil, groupInvitations: self.groupInvitations, name: self.displayName)
+            putsInPlace: self.receiveDirectory != nil, groupInvitations: self.groupInvitations, groupFiles: self.groupFiles,
+            name: self.displayName)
     }
 }

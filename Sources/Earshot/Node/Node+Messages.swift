@@ -38,7 +38,7 @@ extension Node {
         var sender: PeerID?
         if let name { sender = try await self.sender(name) }
         var groupID: GroupID?
-        if let group { groupID = try await self.groupID(group) }
+        if let group { groupID = try await self.heardGroup(group) }
         return try await self.store.messagePage(
             state: state, from: sender, in: groupID, after: place, limit: min(max(limit, 1), EarshotLimits.messagesListed))
     }
@@ -46,7 +46,7 @@ extension Node {
     private func sender(_ name: String) throws(EarshotError) -> PeerID { try self.core.resolve(name) }
 
     /// A group that this machine has left may still have messages in the inbox: its full id names it.
-    private func groupID(_ name: String) throws(EarshotError) -> GroupID {
+    func heardGroup(_ name: String) throws(EarshotError) -> GroupID {
         if let id = GroupID(name) { return id }
         return try self.core.groupID(name)
     }

@@ -19,15 +19,30 @@ extension Node {
         to names: [String], path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
         let peers = try queue ? self.core.recipients(names) : self.recipients(names)
-        if queue { try self.core.checkQueue(adding: peers.count) }
+        return try await self.send(path, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, queue)
+    }
+
+    /// The same to every other member of a group that is not blocked here, few of them at a time. Rows have a ``Resource/shareID`` in common.
+    /// Who is away is waited for for `resourceReachTime`, with `queue` as a queued one is.
+    /// - Throws: `unknown-group`, `ambiguous-group`; `invalid-parameter` where there is no other member; the rest as above.
+    public func sendResource(
+        toGroup group: String, path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
+    ) async throws(EarshotError) -> [Resource] {
+        try await self.send(path, to: try self.core.conversations(inGroup: group), shareID: .random(), digest, queue)
+    }
+
+    private func send(
+        _ path: String, to conversations: [Conversation], shareID: ShareID?, _ digest: Resource.Digest, _ queue: Bool
+    ) async throws(EarshotError) -> [Resource] {
+        if queue || shareID != nil { try self.core.checkQueue(adding: conversations.count) }
         var uploads: [(draft: ResourceDraft, content: SourceContent)] = []
-        for peer in peers {
+        for conversation in conversations {
             // Each transfer has its own descriptor and its own digest of what it read.
             let opened = try await SourceOpening.open(path)
             let source = opened.source
             let draft = ResourceDraft(
-                id: .random(), to: peer, name: opened.name, kind: opened.kind, size: source.size, path: path, source: .path,
-                stamp: source.stamp, digest: digest, isQueued: queue)
+                id: .random(), to: conversation, shareID: shareID, name: opened.name, kind: opened.kind, size: source.size, path: path,
+                source: .path, stamp: source.stamp, digest: digest, isQueued: queue)
             uploads.append((draft, try SourceContent(source)))
         }
         return try await self.send(uploads.map(\.draft), uploads.map(\.content))
@@ -53,7 +68,8 @@ extension Node {
         try Self.check(name, size)
         guard !self.core.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
-        let draft = ResourceDraft(id: .random(), to: peer, name: name, kind: kind, size: size, source: .body, digest: digest)
+        let draft = ResourceDraft(
+            id: .random(), to: Conversation(with: peer), name: name, kind: kind, size: size, source: .body, digest: digest)
         let source = try BodySource(size: size, digest: digest == .sha256 ? .sha256 : .xxh3)
         self.openedSources[draft.id] = source
         let ended = OneShot<Result<Resource, EarshotError>>()
@@ -80,24 +96,60 @@ extension Node {
     ) async throws(EarshotError) -> [Resource] {
         try Self.check(name, size)
         let peer = try self.only(try self.core.recipients(names))
-        try self.core.checkQueue(adding: 1)
-        let id = ResourceID.random()
-        _ = try await self.spool.begin(id, size: size, self.allowance)
+        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, pieces: body)
+        return try await self.keep(body, for: [Conversation(with: peer)], shareID: nil, queue: true)
+    }
+
+    /// Keeps a body in the spool, once for all, and sends it from there to every other member of a group; returns when it is on disk.
+    /// Rows and `queue` as for a path.
+    ///
+    /// - Throws: as the two above.
+    public func sendResource(
+        toGroup group: String, name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
+        queue: Bool = false,
+        body: any AsyncSequence<ByteBuffer, any Error> & Sendable
+    ) async throws(EarshotError) -> [Resource] {
+        try Self.check(name, size)
+        let conversations = try self.core.conversations(inGroup: group)
+        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, pieces: body)
+        return try await self.keep(body, for: conversations, shareID: .random(), queue: queue)
+    }
+
+    /// A body that is kept before it is sent.
+    private struct KeptBody {
+        let name: String
+        let kind: Resource.Kind
+        let size: UInt64
+        let digest: Resource.Digest
+        let pieces: any AsyncSequence<ByteBuffer, any Error> & Sendable
+    }
+
+    private func keep(
+        _ body: KeptBody, for conversations: [Conversation], shareID: ShareID?, queue: Bool
+    ) async throws(EarshotError) -> [Resource] {
+        try self.core.checkQueue(adding: conversations.count)
+        let ids = conversations.map { _ in ResourceID.random() }
+        guard let first = ids.first else { return [] }
+        _ = try await self.spool.begin(first, size: body.size, self.allowance)
         do {
             var offset: UInt64 = 0
-            for try await piece in body { offset = try await self.spool.write(id, offset: offset, piece) }
+            for try await piece in body.pieces { offset = try await self.spool.write(first, offset: offset, piece) }
         } catch {
-            await self.spool.abandon(id)
+            await self.spool.abandon(first)
             throw error as? EarshotError ?? EarshotError(.cancelled, "the body was cut off", underlying: error)
         }
-        let path = try await self.spool.keepForSending(id)
+        let path = try await self.spool.keepForSending(first)
         do throws(EarshotError) {
+            if ids.count > 1 { try await self.spool.share(first, with: Array(ids.dropFirst())) }
             let source = try SourceFile(path: path)
-            let draft = ResourceDraft(
-                id: id, to: peer, name: name, kind: kind, size: size, source: .spool, stamp: source.stamp, digest: digest, isQueued: true)
-            return try await self.send([draft], [try SourceContent(source)])
+            let drafts = zip(ids, conversations).map { id, conversation in
+                ResourceDraft(
+                    id: id, to: conversation, shareID: shareID, name: body.name, kind: body.kind, size: body.size, source: .spool,
+                    stamp: source.stamp, digest: body.digest, isQueued: queue)
+            }
+            return try await self.send(drafts, [])
         } catch {
-            await self.spool.dropOutgoing(id)
+            for id in ids { await self.spool.dropOutgoing(id) }
             throw error
         }
     }

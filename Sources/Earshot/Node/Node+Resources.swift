@@ -10,6 +10,17 @@ extension Node {
     /// Every transfer, running and finished, oldest first.
     public func resources() -> [Resource] { self.core.resources(at: self.transport.timers.now) }
 
+    /// Those that were sent to one group, where one is named; one that this machine has left by its whole id.
+    /// - Throws: `unknown-group`, `ambiguous-group`.
+    public func resources(inGroup name: String?) throws(EarshotError) -> [Resource] {
+        guard let name else { return self.resources() }
+        let group = try self.heardGroup(name)
+        return self.resources().filter { $0.group?.id == group }
+    }
+
+    /// The transfers of one thing to the members of a group, in the order in which they were asked for; none where no such thing is known.
+    public func resources(of share: ShareID) -> [Resource] { self.core.resources(of: share, at: self.transport.timers.now) }
+
     /// - Throws: `not-found`.
     public func resource(_ id: ResourceID) throws(EarshotError) -> Resource {
         try self.core.resource(id, at: self.transport.timers.now)
@@ -51,6 +62,12 @@ extension Node {
         let answer = await self.call(.resource(.remove(id)))
         if case .done = answer { return nil }
         return try answer.resource
+    }
+
+    /// Cancels those of a share that are running, and gives the rows of all; deletes them once all are over, and gives none.
+    /// - Throws: `not-found`, `storage`.
+    public func removeShare(_ id: ShareID) async throws(EarshotError) -> [Resource] {
+        try await self.call(.resource(.removeShare(id))).resources
     }
 
     // MARK: Beginning

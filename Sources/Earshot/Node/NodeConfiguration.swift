@@ -49,6 +49,8 @@ extension Node {
         public var pairedOnly = false
         /// For invitations to groups: `accept` those of trusted peers, while the others' wait for a person.
         public var groupInvitations: InvitationPolicy = .ask
+        /// For resources from members of a group, in it: `ask` has those of members wait that are neither trusted nor in a session.
+        public var groupFiles: GroupFilePolicy = .accept
         /// How long an invitation is open where the inviter does not say.
         public var invitationTimeout: Duration = .seconds(30)
         /// Messages kept in the inbox.

@@ -177,9 +177,27 @@ extension Spool {
     /// Where an outgoing content lies.
     package nonisolated func outgoingPath(_ id: ResourceID) -> String { "\(self.outgoing.path)/\(id)" }
 
+    /// Has an outgoing content lie there under these ids too, each of which is dropped by itself: it takes its room once. On disk when this
+    /// returns; when it throws, it lies there under its own alone.
+    package func share(_ id: ResourceID, with others: [ResourceID]) throws(EarshotError) {
+        var made: [ResourceID] = []
+        do {
+            let name = try Self.name(id)
+            for other in others {
+                try self.outgoing.link(name, as: try Self.name(other))
+                made.append(other)
+            }
+            try self.outgoing.sync()
+        } catch {
+            for other in made { self.dropOutgoing(other) }
+            throw Self.error(error)
+        }
+    }
+
     /// Drops an outgoing content; nothing happens when there is none.
     package func dropOutgoing(_ id: ResourceID) {
-        guard let name = try? Self.name(id), let size = try? self.outgoing.size(of: name) else { return }
-        if (try? self.outgoing.remove(name)) == true { self.ledger.removed(self.blocks.file(size)) }
+        guard let name = try? Self.name(id), let file = try? self.outgoing.status(of: name), file.kind == .regular else { return }
+        guard (try? self.outgoing.remove(name)) == true, file.links <= 1 else { return }
+        self.ledger.removed(self.blocks.file(file.size))
     }
 }

@@ -65,7 +65,7 @@ package actor Spool {
             self.complete = try SafeDirectory(path: "\(spool.path)/complete", create: 0o700)
             self.outgoing = try SafeDirectory(path: "\(spool.path)/outgoing", create: 0o700)
             self.blocks = DiskBlocks(size: try self.partial.blockSize())
-            self.ledger.counted(kept: try Self.room(of: [self.complete, self.outgoing], on: self.blocks))
+            self.ledger.counted(kept: try Self.room(complete: self.complete, outgoing: self.outgoing, on: self.blocks))
         } catch {
             throw Self.error(error)
         }
@@ -302,17 +302,23 @@ package actor Spool {
                     if (try? TreeRemoval.remove(name, from: directory)) == true { removed.append(name.description) }
                 }
             }
-            self.ledger.counted(kept: try Self.room(of: [self.complete, self.outgoing], on: self.blocks))
+            self.ledger.counted(kept: try Self.room(complete: self.complete, outgoing: self.outgoing, on: self.blocks))
             return removed
         } catch {
             throw Self.error(error)
         }
     }
 
-    private static func room(of directories: [SafeDirectory], on blocks: DiskBlocks) throws(FileError) -> UInt64 {
+    /// What is whole takes so much, in bytes. What goes to several has several names, and takes its room once.
+    private static func room(
+        complete: SafeDirectory, outgoing: SafeDirectory, on blocks: DiskBlocks
+    ) throws(FileError) -> UInt64 {
         var total: UInt64 = 0
-        for directory in directories {
-            for name in try directory.entries() { total = total.addingClamped(try SpooledTree.room(name, in: directory, on: blocks)) }
+        for name in try complete.entries() { total = total.addingClamped(try SpooledTree.room(name, in: complete, on: blocks)) }
+        var counted: Set<UInt64> = []
+        for name in try outgoing.entries() {
+            guard let file = try outgoing.status(of: name), counted.insert(file.inode).inserted else { continue }
+            total = total.addingClamped(blocks.file(file.size))
         }
         return total
     }

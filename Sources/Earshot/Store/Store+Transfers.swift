@@ -9,11 +9,13 @@ extension Store {
         try self.database.run(
             """
             INSERT INTO resources (id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path,
-                error, error_message, created_at, completed_at, in_spool) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                error, error_message, created_at, completed_at, in_spool, group_id, group_name, share_id)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET (direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path,
-                error, error_message, created_at, completed_at, in_spool) = (excluded.direction, excluded.peer_id, excluded.peer_name,
+                error, error_message, created_at, completed_at, in_spool, group_id, group_name, share_id) = (excluded.direction, excluded.peer_id, excluded.peer_name,
                 excluded.name, excluded.kind, excluded.size, excluded.transferred, excluded.state, excluded.digest, excluded.path,
-                excluded.error, excluded.error_message, excluded.created_at, excluded.completed_at, excluded.in_spool)
+                excluded.error, excluded.error_message, excluded.created_at, excluded.completed_at, excluded.in_spool,
+                excluded.group_id, excluded.group_name, excluded.share_id)
             """,
             [
                 .blob(resource.id.bytes), .text(resource.direction.rawValue), .blob(resource.peerID.bytes), .text(resource.peerName),
@@ -22,6 +24,8 @@ extension Store {
                 Self.optional(resource.path), Self.optional(resource.error?.rawValue), Self.optional(resource.errorMessage),
                 .integer(Self.milliseconds(resource.createdAt)),
                 resource.completedAt.map { .integer(Self.milliseconds($0)) } ?? .null, .integer(resource.inSpool ? 1 : 0),
+                resource.group.map { .blob($0.id.bytes) } ?? .null, Self.optional(resource.group?.name),
+                resource.shareID.map { .blob($0.bytes) } ?? .null,
             ])
     }
 
@@ -31,12 +35,14 @@ extension Store {
         try self.database.query(
             """
             SELECT id, direction, peer_id, peer_name, name, kind, size, transferred, state, digest, path, error, error_message,
-                created_at, completed_at, in_spool FROM resources ORDER BY created_at, id
+                created_at, completed_at, in_spool, group_id, group_name, share_id FROM resources ORDER BY created_at, id
             """
         ) { row throws(SQLiteError) in
             Resource(
                 id: try Self.wireID(row, 0), direction: try Self.value(row, 1), peerID: try Self.peerID(row, 2), peerName: row.text(3),
-                name: row.text(4), kind: try Self.value(row, 5), size: UInt64(clamping: row.integer(6)),
+                group: row.isNull(16) ? nil : GroupLabel(id: try Self.wireID(row, 16), name: row.text(17)),
+                shareID: row.isNull(18) ? nil : try Self.wireID(row, 18), name: row.text(4), kind: try Self.value(row, 5),
+                size: UInt64(clamping: row.integer(6)),
                 transferred: UInt64(clamping: row.integer(7)), state: try Self.value(row, 8), digest: Self.optionalText(row, 9),
                 path: Self.optionalText(row, 10), error: Self.optionalText(row, 11).flatMap { EarshotError.Code(rawValue: $0) },
                 errorMessage: Self.optionalText(row, 12), created: WallTime(Self.date(row.integer(13))),

@@ -102,10 +102,14 @@ enum StoreSchema {
             group_id BLOB NOT NULL REFERENCES groups (id) ON DELETE CASCADE, hash BLOB NOT NULL, record BLOB NOT NULL,
             PRIMARY KEY (group_id, hash)
         ) STRICT, WITHOUT ROWID;
-        -- The group that a message was sent to, and what it was called then; none in a session of two.
+        -- The group that a message or a resource was sent to, and what it was called then; none in a session of two.
         ALTER TABLE messages ADD COLUMN group_id BLOB;
         ALTER TABLE messages ADD COLUMN group_name TEXT;
         ALTER TABLE outbox ADD COLUMN group_id BLOB;
+        ALTER TABLE resources ADD COLUMN group_id BLOB;
+        ALTER TABLE resources ADD COLUMN group_name TEXT;
+        -- What the transfers of one thing to a group have in common.
+        ALTER TABLE resources ADD COLUMN share_id BLOB;
         """,
     ]
 

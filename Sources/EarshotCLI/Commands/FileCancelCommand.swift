@@ -6,15 +6,38 @@ struct FileCancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "cancel", abstract: "Stop a file that is on its way, in either direction.")
 
     @Argument(
-        help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"), completion: .runningFile)
+        help: ArgumentHelp(
+            "The file's id, at least 4 characters of it, or its name; or the share_id of what was sent to a group.", valueName: "id|name"),
+        completion: .runningFile)
     var file: String
     @OptionGroup var options: GlobalOptions
+
+    /// What was sent to a group is cancelled for all its members: by what its transfers have in common, or by its name where nothing else of
+    /// the name is on its way.
+    private static func share(
+        _ text: String, in resources: [ControlAPI.Resource]
+    ) throws(CommandFailure) -> (id: String, name: String, group: String)? {
+        let named = resources.filter { $0.shareID == text.lowercased() }
+        let running = (named.isEmpty ? resources.filter { $0.name == text } : named).filter { !$0.isOver }
+        if let over = named.first, running.isEmpty {
+            throw CommandFailure(.data, "\(over.name.escapedForDisplay) is not on its way any more")
+        }
+        guard !named.isEmpty || running.count > 1, let first = running.first, let id = first.shareID,
+            running.allSatisfy({ $0.shareID == id })
+        else { return nil }
+        return (id, first.name, first.group?.name ?? "the group")
+    }
 
     mutating func run() async throws {
         let (options, file) = (self.options, self.file)
         try await options.withClient { client in
             let resources = try await client.resources().value.resources
             let running = resources.filter { !$0.isOver }
+            if let share = try Self.share(file, in: resources) {
+                try await client.removeResource(share.id)
+                if options.json { try Standard.write(json: try await client.share(share.id).json) }
+                return Standard.note("cancelled \(share.name.escapedForDisplay) for all of \(share.group.escapedForDisplay)")
+            }
             // What is done must not be found here: for the daemon, the same call deletes it.
             guard let resource = try running.named(file) else {
                 if let over = resources.last(where: { $0.id == file.lowercased() || $0.name == file }) {

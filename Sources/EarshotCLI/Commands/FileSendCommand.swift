@@ -6,6 +6,10 @@ import Glibc
 struct FileSendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Send files and directories, and wait until the receiver has them.",
+        usage: """
+            earshot file send PEER PATH... [--to PEER]... [--queue] [--digest DIGEST]
+            earshot file send --group GROUP PATH...
+            """,
         discussion: """
             Interrupted by a lost connection or a restart of either side, a file goes on where it was when both are back, if the daemon \
             can read it again: one that runs as this user can; the system's has it again only with --queue. Ctrl-C cancels it on both \
@@ -22,11 +26,14 @@ struct FileSendCommand: AsyncParsableCommand {
     }
 
     @Argument(help: .peer, completion: .reachablePeer)
-    var peer: String
+    var peer: String?
     @Argument(help: ArgumentHelp("The files and directories.", valueName: "path"), completion: .file())
-    var paths: [String]
+    var paths: [String] = []
     @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
     var to: [String] = []
+    @Option(
+        name: .long, help: ArgumentHelp("Send to all other members of a group, instead of PEER.", valueName: "group"), completion: .group)
+    var group: String?
     @Flag(name: .long, help: "Leave them with the daemon, which sends them when the peer is back.")
     var queue = false
     @Option(name: .long, help: "What the receiver checks each file by: xxh3, which is fast, or sha256, which others publish.")
@@ -34,6 +41,16 @@ struct FileSendCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
+        if let group = self.group {
+            guard !group.isEmpty else { throw ValidationError("the group's name is empty") }
+            guard self.to.isEmpty else { throw ValidationError("give either --group or the peers, not both") }
+            // No peer is named, so all the words are paths.
+            self.paths = (self.peer.map { [$0] } ?? []) + self.paths
+            self.peer = nil
+        } else if self.peer == nil {
+            throw ValidationError("there is nobody to send to; give a PEER or --group")
+        }
+        guard !self.paths.isEmpty else { throw ValidationError("there is nothing to send; give the PATH of a file or directory") }
         guard !self.paths.contains("") else { throw ValidationError("the path of a file is empty") }
     }
 
@@ -44,12 +61,13 @@ struct FileSendCommand: AsyncParsableCommand {
             case .sha256: .sha256
             case .xxh3, nil: nil
             }
-        let recipients = [self.peer] + self.to
+        let recipients = self.recipients
         // All are looked at before the first is sent: a typing error must not leave half of the work done.
         let sources = try self.paths.map { try LocalSource($0) }
         let canOpen = LocalSource.daemonCanOpen(socketPath: ControlSocket.path(given: options.socket))
         try await options.withClient { client in
-            await ProtectionWarning(client: client).tell(of: recipients)
+            // A group says of itself whether its members may talk without TLS.
+            if case .peers(let peers) = recipients { await ProtectionWarning(client: client).tell(of: peers) }
             var results: [FileUpload.Result] = []
             for (index, source) in sources.enumerated() {
                 let upload = FileUpload(
@@ -66,5 +84,10 @@ struct FileSendCommand: AsyncParsableCommand {
             let worst = ExitStatus.worst(results.map(\.status))
             guard worst == .done else { throw CommandFailure(worst, nil) }
         }
+    }
+
+    private var recipients: FileUpload.Recipients {
+        if let group = self.group { return .group(group) }
+        return .peers((self.peer.map { [$0] } ?? []) + self.to)
     }
 }

@@ -77,7 +77,7 @@ struct MessageReader: Sendable {
         // Subscribed before the first look, so that nothing falls between the two.
         let events = try await client.events()
         let sender = try await self.sender(client)
-        let group = try await self.groupID(client)
+        let group = try await client.groupID(self.group)
         let (wakes, waker) = AsyncThrowingStream.makeStream(of: Wake.self, bufferingPolicy: .bufferingNewest(Self.unprinted))
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
@@ -116,17 +116,6 @@ struct MessageReader: Sendable {
                 if let wanted, printed >= wanted { break }
             }
             return printed
-        }
-    }
-
-    /// The id of the group whose messages are wanted; of one that this machine has left, its full id.
-    private func groupID(_ client: ControlClient) async throws -> String? {
-        guard let group = self.group else { return nil }
-        do throws(ControlError) {
-            return try await client.group(group).value.id
-        } catch {
-            guard case .problem(let problem) = error, problem.code == "unknown-group", group.utf8.count >= 32 else { throw error }
-            return group.lowercased()
         }
     }
 

@@ -126,9 +126,14 @@ enum Render {
                 [
                     resource.kind == .directory ? resource.name + "/" : resource.name, Words.size(resource.size), Self.state(resource),
                     Self.progress(resource),
-                    (resource.direction == .incoming ? "from " : "to ") + resource.peerName, Words.short(resource.id),
+                    Self.place(resource), Words.short(resource.id),
                 ]
             })
+    }
+
+    /// Whose it is, or whom it is for.
+    private static func place(_ resource: ControlAPI.Resource) -> String {
+        (resource.direction == .incoming ? "from " : "to ") + resource.peerName + (resource.group.map { " in \($0.name)" } ?? "")
     }
 
     /// How far, and while it moves how fast and for how long still.
@@ -220,7 +225,8 @@ enum Render {
                 + (recipient.error.map { ": \($0.message)" } ?? "")
         }
         if let resource = event.resource {
-            return "\(Words.short(resource.id)) \(Self.towards(resource.direction)) \(resource.peerName) \(resource.name) "
+            let group = resource.group.map { " in \($0.name)" } ?? ""
+            return "\(Words.short(resource.id)) \(Self.towards(resource.direction)) \(resource.peerName)\(group) \(resource.name) "
                 + "\(Self.progress(resource)) of \(Words.size(resource.size)) \(Self.state(resource))"
         }
         if let stream = event.stream {

@@ -5,7 +5,17 @@ import Synchronization
 /// Sends one file or directory to its recipients and follows it to the end, or to where it waits with the daemon.
 struct FileUpload: Sendable {
     let source: LocalSource
-    let recipients: [String]
+    /// Whom it is for.
+    enum Recipients: Sendable {
+        case peers([String])
+        /// All other members of a group.
+        case group(String)
+
+        /// The one that a failure is about.
+        var only: String? { if case .peers(let peers) = self, peers.count == 1 { peers.first } else { nil } }
+    }
+
+    let recipients: Recipients
     let client: ControlClient
     /// What it is called on the progress line: its name, and which of how many it is.
     let title: String
@@ -16,8 +26,14 @@ struct FileUpload: Sendable {
 
     /// The daemon opens the path itself; a signal cancels the transfer, unless it was queued.
     func byPath() async throws -> [Result] {
+        let (peers, group): ([String]?, String?) =
+            switch self.recipients {
+            case .peers(let peers): (peers, nil)
+            case .group(let group): (nil, group)
+            }
         let request = ControlAPI.ResourceRequest(
-            to: self.recipients, path: self.source.absolutePath, queue: self.queue ? true : nil, digest: self.digest.map { .known($0) })
+            to: peers, group: group, path: self.source.absolutePath, queue: self.queue ? true : nil,
+            digest: self.digest.map { .known($0) })
         let rows = TransferRows()
         return try await self.takingBack(rows) {
             // Subscribed first, so that not even the end of a short transfer is missed.
@@ -25,7 +41,7 @@ struct FileUpload: Sendable {
             do {
                 try await rows.make { try await self.client.sendResource(request).value.resources }
             } catch let error as ControlError {
-                throw CommandFailure(error, peer: self.recipients.count == 1 ? self.recipients.first : nil)
+                throw CommandFailure(error, peer: self.recipients.only)
             }
             return try await self.follow(rows, events)
         }
@@ -49,12 +65,17 @@ struct FileUpload: Sendable {
     }
 
     /// The daemon is another user and is given the bytes, one recipient after the other; a signal ends the connection, and with it the
-    /// transfer, unless the daemon has all of it by then.
+    /// transfer, unless the daemon has all of it by then. For a group it is given them once.
     func byContent() async throws -> [Result] {
+        let peers: [String]
+        switch self.recipients {
+        case .peers(let named): peers = named
+        case .group(let group): return try await self.keepContent(for: .group(group))
+        }
         var results: [Result] = []
-        for recipient in self.recipients {
+        for recipient in peers {
             do {
-                results += try await self.queue ? self.queueContent(for: recipient) : [self.upload(to: recipient)]
+                results += try await self.queue ? self.keepContent(for: .peer(recipient)) : [self.upload(to: recipient)]
             } catch ControlError.problem(let problem) {
                 results.append(Result(recipient: recipient, failure: CommandFailure(.problem(problem), peer: recipient)))
             }
@@ -62,7 +83,8 @@ struct FileUpload: Sendable {
         return results
     }
 
-    private func queueContent(for recipient: String) async throws -> [Result] {
+    /// The daemon keeps it before it sends it.
+    private func keepContent(for recipient: ControlAPI.ResourceRecipient) async throws -> [Result] {
         let rows = TransferRows()
         return try await self.takingBack(rows) {
             let events = try await self.client.events()
@@ -70,7 +92,7 @@ struct FileUpload: Sendable {
             try await rows.make {
                 try await self.client.sendResource(
                     to: recipient, name: self.source.name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
-                    queue: true
+                    queue: self.queue
                 ).value.resources
             }
             return try await self.follow(rows, events)
@@ -86,7 +108,7 @@ struct FileUpload: Sendable {
             return resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name == name }.map { [$0.peerName] } ?? []
         } _: {
             try await self.client.sendResource(
-                to: recipient, name: name, kind: self.source.kind, size: size, content: bytes, digest: self.digest)
+                to: .peer(recipient), name: name, kind: self.source.kind, size: size, content: bytes, digest: self.digest)
         }
         guard let resource = answer.value.resources.first else {
             throw ControlError.malformed("the daemon's answer names no resource")

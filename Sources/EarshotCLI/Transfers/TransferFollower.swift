@@ -18,8 +18,12 @@ struct TransferFollower: Sendable {
 
     /// Waits until nothing is left to wait for. `events` were subscribed to before the transfers were made.
     func follow(_ events: ControlEvents) async throws {
-        for peer in Set(self.rows.running.filter { $0.state == .offered }.map(\.peerID)) {
-            self.rows.note(peer, isConnected: try await self.client.peer(peer).value.state == .connected)
+        if let group = self.group {
+            self.note(try await self.client.group(group).value)
+        } else {
+            for peer in Set(self.rows.running.filter { $0.state == .offered }.map(\.peerID)) {
+                self.rows.note(peer, isConnected: try await self.client.peer(peer).value.state == .connected)
+            }
         }
         self.draw()
         try await Self.sayingWhoIsAwaited(self.name, { self.rows.awaited }) {
@@ -38,6 +42,13 @@ struct TransferFollower: Sendable {
         ProgressLine.leave()
     }
 
+    /// The group that they are for: it tells which members are there.
+    private var group: String? { self.rows.all.first?.group?.id }
+
+    private func note(_ group: ControlAPI.Group) {
+        for member in group.members { self.rows.note(member.peerID, isConnected: member.state == .connected) }
+    }
+
     private var isDone: Bool { self.leavesWaiting ? self.rows.areOverOrWaiting : self.rows.areOver }
 
     private func read(_ events: ControlEvents) async throws {
@@ -53,6 +64,9 @@ struct TransferFollower: Sendable {
                 }
             } else if event.type == .gap || !isReadable {
                 try await self.refresh()
+            } else if let group = self.group {
+                guard let changed = event.group, changed.id == group else { return true }
+                self.note(changed)
             } else if let peer = event.peer {
                 self.rows.note(peer.id, isConnected: peer.state == .connected)
             } else if let session = event.session {

@@ -129,12 +129,13 @@ extension ControlClient {
         try await self.call(.POST, ControlPath.path(["resources"]), body: try Self.json(request), as: ControlAPI.ResourceList.self).whole()
     }
 
-    /// `POST /v1/resources` with the content as the body; answers when the receiver has it, or with `queue` when the daemon has.
+    /// `POST /v1/resources` with the content as the body; answers when the receiver has it, or with `queue` and for a group when the daemon has.
     package func sendResource(
-        to peer: String, name: String, kind: ControlAPI.Resource.Kind = .file, size: Int64, content: AsyncStreamOfBytes,
+        to recipient: ControlAPI.ResourceRecipient, name: String, kind: ControlAPI.Resource.Kind = .file, size: Int64,
+        content: AsyncStreamOfBytes,
         digest: ControlAPI.Resource.Digest? = nil, queue: Bool = false
     ) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
-        var query = [("to", peer), ("name", name), ("size", "\(size)")]
+        var query = [recipient.query, ("name", name), ("size", "\(size)")]
         if kind != .file { query.append(("kind", kind.rawValue)) }
         if let digest { query.append(("digest", digest.rawValue)) }
         if queue { query.append(("queue", "true")) }
@@ -142,14 +143,19 @@ extension ControlClient {
         return try await self.call(.POST, path, body: .stream(content, length: size), as: ControlAPI.ResourceList.self).whole()
     }
 
-    /// `GET /v1/resources`
-    package func resources() async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
-        try await self.call(.GET, ControlPath.path(["resources"]), as: ControlAPI.ResourceList.self)
+    /// `GET /v1/resources`: those of one group, where one is given.
+    package func resources(in group: String? = nil) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
+        try await self.call(.GET, ControlPath.path(["resources"], query: [("group", group)]), as: ControlAPI.ResourceList.self)
     }
 
     /// `GET /v1/resources/{id}`
     package func resource(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.Resource> {
         try await self.call(.GET, ControlPath.path(["resources", id]), as: ControlAPI.Resource.self)
+    }
+
+    /// `GET /v1/resources/{id}` by the id of what was sent to a group
+    package func share(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
+        try await self.call(.GET, ControlPath.path(["resources", id]), as: ControlAPI.ResourceList.self)
     }
 
     /// `POST /v1/resources/{id}/response`
@@ -172,7 +178,7 @@ extension ControlClient {
         try await self.perform(.DELETE, ControlPath.path(["resources", id, "content"]))
     }
 
-    /// `DELETE /v1/resources/{id}`: cancels one that is on its way, deletes one that is done.
+    /// `DELETE /v1/resources/{id}`: cancels one that is on its way, deletes one that is done; by a share's id all of it.
     package func removeResource(_ id: String) async throws(ControlError) {
         try await self.perform(.DELETE, ControlPath.path(["resources", id]))
     }

@@ -33,6 +33,10 @@ extension ControlAPI {
         package let peerID: String
         /// A label, untrusted.
         package let peerName: String
+        /// The group that it was sent to; `nil` in a session of two.
+        @ExplicitNull package var group: GroupLabel?
+        /// At the sender of something to a group: what its transfers to the members have in common.
+        package let shareID: String?
         /// As the sender gave it: untrusted, never a path until checked.
         package let name: String
         /// What is sent.
@@ -65,12 +69,14 @@ extension ControlAPI {
             id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, name: String, kind: Tolerant<Kind>,
             size: UInt64, transferred: UInt64, bytesPerSecond: UInt64, secondsLeft: UInt64? = nil, state: Tolerant<State>,
             digest: String? = nil, path: String? = nil, error: Failure? = nil, createdAt: Date, completedAt: Date? = nil,
-            inSpool: Bool? = nil
+            inSpool: Bool? = nil, group: GroupLabel? = nil, shareID: String? = nil
         ) {
             self.id = id
             self.direction = direction
             self.peerID = peerID
             self.peerName = peerName
+            self._group = ExplicitNull(wrappedValue: group)
+            self.shareID = shareID
             self.name = name
             self.kind = kind
             self.size = size
@@ -90,6 +96,8 @@ extension ControlAPI {
             case id, direction
             case peerID = "peer_id"
             case peerName = "peer_name"
+            case group
+            case shareID = "share_id"
             case name, kind, size, transferred
             case bytesPerSecond = "bytes_per_second"
             case secondsLeft = "seconds_left"
@@ -138,10 +146,27 @@ extension ControlAPI {
         }
     }
 
+    /// To whom the bytes of a request go.
+    package enum ResourceRecipient: Hashable, Sendable {
+        /// Any form of naming a peer.
+        case peer(String)
+        /// All other members of a group, in any form of naming it.
+        case group(String)
+
+        package var query: (String, String) {
+            switch self {
+            case .peer(let peer): ("to", peer)
+            case .group(let group): ("group", group)
+            }
+        }
+    }
+
     /// The JSON body of `POST /v1/resources`: a file that the daemon opens itself.
     package struct ResourceRequest: Codable, Hashable, Sendable {
-        /// Any form of naming a peer.
-        package let to: [String]
+        /// Any form of naming a peer; `nil` with a group.
+        package let to: [String]?
+        /// For all other members of this group, in any form of naming it.
+        package let group: String?
         /// Absolute.
         package let path: String
         /// Whether it may wait for a peer that is away.
@@ -150,15 +175,17 @@ extension ControlAPI {
         package let digest: Tolerant<Resource.Digest>?
 
         /// A value from its parts.
-        package init(to: [String], path: String, queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil) {
+        package init(to: [String]? = nil, group: String? = nil, path: String, queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil)
+        {
             self.to = to
+            self.group = group
             self.path = path
             self.queue = queue
             self.digest = digest
         }
 
         private enum CodingKeys: String, CodingKey {
-            case to, path, queue, digest
+            case to, group, path, queue, digest
         }
     }
 }

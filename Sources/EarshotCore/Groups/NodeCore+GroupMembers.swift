@@ -86,8 +86,10 @@ extension NodeCore {
     }
 
     private mutating func part(_ peer: PeerID, from id: GroupID, _ error: EarshotError) {
-        self.endConversation(Conversation(with: peer, in: id), error)
+        let conversation = Conversation(with: peer, in: id)
+        self.endConversation(conversation, error)
         self.records[peer]?.groups.part(id)
+        self.endTransfers(in: conversation, error)
         self.publishPeer(peer)
     }
 
@@ -122,6 +124,7 @@ extension NodeCore {
         guard self.records.count > EarshotLimits.groupLinks else { return true }
         let others = self.records.values.count { !$0.groups.isEmpty && $0.connection != nil }
         guard others >= EarshotLimits.groupLinks else { return true }
+        if self.transfers.count(of: record.id, .ready) > 0 { return true }
         return record.groups.shared.contains { self.traffic[Conversation(with: record.id, in: $0)]?.outbox.isEmpty == false }
     }
 
@@ -151,7 +154,9 @@ extension NodeCore {
         guard let record = self.records[id] else { return }
         self.renewTies(with: id)
         for group in record.groups.shared {
-            self.failOutbox(of: Conversation(with: id, in: group), .blocked(record.name), queuedToo: true)
+            let conversation = Conversation(with: id, in: group)
+            self.failOutbox(of: conversation, .blocked(record.name), queuedToo: true)
+            self.endTransfers(in: conversation, .blocked(record.name))
             self.publishGroup(group)
         }
     }

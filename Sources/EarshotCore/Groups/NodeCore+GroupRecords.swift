@@ -114,6 +114,7 @@ extension NodeCore {
         guard self.groups[group]?.isJoined == true else { return }
         self.flushOutbox(Conversation(with: id, in: group))
         self.sendReceipts(to: id)
+        self.resumeTransfers(of: id)
         self.publishGroupSoon(group)
     }
 

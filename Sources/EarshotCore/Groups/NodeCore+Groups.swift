@@ -270,6 +270,10 @@ extension EarshotError {
 
     static func notMember(_ peer: some CustomStringConvertible) -> Self { Self(.notMember, "\(peer) is no member of the group") }
 
+    static func aloneInGroup(_ group: GroupLabel) -> Self {
+        Self(.invalidParameter, "there is no other member in the group \(group.name) to send to")
+    }
+
     static var tooManyGroups: Self {
         Self(.noSpace, "this machine is in \(EarshotLimits.groups) groups already; leave one first")
     }

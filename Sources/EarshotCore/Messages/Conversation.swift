@@ -35,7 +35,7 @@ extension NodeCore {
     }
 
     /// Whether the two have to do with each other: in a session, or in a group.
-    func isTalking(with peer: PeerID) -> Bool {
+    package func isTalking(with peer: PeerID) -> Bool {
         guard let record = self.records[peer] else { return false }
         return record.sessionID != nil || !record.groups.isEmpty
     }

@@ -80,9 +80,7 @@ extension NodeCore {
             return burst.use(nil, known.recipients.map { self.recipient($0.peerID, in: group) }, in: group)
         }
         let addressed = self.fellowMembers(of: group)
-        guard !addressed.isEmpty else {
-            throw EarshotError(.invalidParameter, "there is no other member in the group \(self.label(of: group).name) to send to")
-        }
+        guard !addressed.isEmpty else { throw .aloneInGroup(self.label(of: group)) }
         burst.use(draft.recipients, addressed.map { self.recipient($0, in: group) }, in: group)
     }
 

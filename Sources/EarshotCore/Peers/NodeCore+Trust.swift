@@ -144,7 +144,7 @@ extension NodeCore {
         let id = try self.resolve(name)
         let record = self.records[id] ?? PeerRecord(id: id, at: self.now.wall)
         let groups = record.groups.shared.map { self.label(of: $0).name }
-        return (self.snapshot(record), self.policy(of: record).explain(in: groups))
+        return (self.snapshot(record), self.policy(of: record).explain(in: groups, files: self.settings.groupFiles))
     }
 }
 

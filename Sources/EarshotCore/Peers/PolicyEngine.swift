@@ -132,8 +132,20 @@ package struct PolicyEngine: Sendable {
         }
     }
 
+    /// Whether a file that the peer sends to a group is taken without a person's word, by `[groups] files` and `[resources] accept`; and why,
+    /// as the end of a sentence.
+    package func groupFile(_ policy: GroupFilePolicy) -> (isTaken: Bool, reason: String) {
+        guard self.settings.acceptResources == .session else { return (false, "a person is asked about each file there") }
+        switch policy {
+        case .accept: return (true, "its files there are taken")
+        case .ask where self.facts.trust == .trusted || self.facts.hasSession:
+            return (true, "its files there are taken, as it is \(self.facts.hasSession ? "in a session" : "trusted")")
+        case .ask: return (false, "a person is asked about its files there (groups.files = ask)")
+        }
+    }
+
     /// Every decision about the peer, with its rule, and one for each group of those names, that both are members of.
-    package func explain(in groups: [String] = []) -> [PolicyDecision] {
+    package func explain(in groups: [String] = [], files: GroupFilePolicy = .accept) -> [PolicyDecision] {
         let invitation = self.invitation()
         return [
             self.connect(),
@@ -142,16 +154,17 @@ package struct PolicyEngine: Sendable {
             self.inSession(.message, rule: "session", "messages of a peer in a session are taken"),
             self.file(),
             self.inSession(.stream, rule: "session", "streams of a peer in a session wait for a reader"),
-        ] + groups.map(self.inGroup)
+        ] + groups.map { self.inGroup($0, files) }
     }
 
     /// What two members say to each other needs no session, and goes by nothing but that both are members and neither is blocked.
-    private func inGroup(_ name: String) -> PolicyDecision {
+    private func inGroup(_ name: String, _ files: GroupFilePolicy) -> PolicyDecision {
         guard self.facts.trust != .blocked else {
             let reason = "it is blocked: in \(name) it is neither sent to nor heard"
             return PolicyDecision(action: .group, outcome: .deny, rule: "trust = blocked", reason: reason)
         }
-        let reason = "both are members: messages in \(name) are sent to it and taken from it, and nothing else"
+        let reason =
+            "both are members: messages in \(name) are sent to it and taken from it, \(self.groupFile(files).reason), and nothing else"
         return PolicyDecision(action: .group, outcome: .allow, rule: "group = \(name)", reason: reason)
     }
 

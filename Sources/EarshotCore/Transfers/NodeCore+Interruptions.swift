@@ -54,7 +54,7 @@ extension NodeCore {
 
     // MARK: Going on
 
-    /// Both sides have named the session: what waits is offered (again), and what ended meanwhile is told.
+    /// Both sides have named the session, or a group: what waits is offered (again), and what ended meanwhile is told.
     mutating func resumeTransfers(of peer: PeerID) {
         for id in self.transfers.ids(of: peer, .untold) {
             guard let transfer = self.transfers[id] else { continue }
@@ -92,14 +92,15 @@ extension NodeCore {
 
     private mutating func takeUp(_ transfer: inout TransferRecord, held: UInt64?) {
         let peer = self.records[transfer.peerID]
-        let isWanted = peer?.sessionID != nil || (transfer.stored?.isQueued == true && peer?.trust == .trusted)
-        guard let stored = transfer.stored, stored.isResumable, isWanted else {
+        let mayGoOn = self.mayGoOn(transfer.conversation)
+        let isAwaited = transfer.row.group == nil && transfer.stored?.isQueued == true && peer?.trust == .trusted
+        guard let stored = transfer.stored, stored.isResumable, mayGoOn || isAwaited else {
             transfer.row.state = .failed
             transfer.row.error = .notConnected
             transfer.row.errorMessage = "the daemon was restarted meanwhile; send it again"
             transfer.row.completed = self.now.wall
             // What a body has brought there before is of no use any more.
-            if transfer.stored?.source != .body || peer?.sessionID == nil { transfer.stored = nil }
+            if transfer.stored?.source != .body || !mayGoOn { transfer.stored = nil }
             let isOver = transfer.stored == nil
             return self.emit(.keepTransfers([.put(transfer.row, isNew: false)] + (isOver ? [.removeTransfer(transfer.row.id)] : [])))
         }

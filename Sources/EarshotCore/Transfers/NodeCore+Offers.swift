@@ -10,14 +10,16 @@ extension NodeCore {
         } catch {
             let refusal = TransferFailure(error).told
             self.send(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal)), on: link)
-            if sender.sessionID != offer.session { self.showRemoval(from: GroupID(session: offer.session), to: peer) }
+            if self.conversation(of: offer, from: sender) == nil { self.showRemoval(from: GroupID(session: offer.session), to: peer) }
             return self.log(Notice(.info, "refused a file", ["peer": peer, "reason": error]))
         }
         let isNew = self.transfers[offer.id] == nil
+        let conversation = self.conversation(of: offer, from: sender)
         let row = Resource(
-            id: offer.id, direction: .incoming, peerID: peer, peerName: sender.name, name: offer.name,
+            id: offer.id, direction: .incoming, peerID: peer, peerName: sender.name,
+            group: conversation?.group.map(self.label), name: offer.name,
             kind: offer.resourceKind, size: offer.size, state: .offered, created: self.now.wall)
-        let isTaken = self.settings.policy.acceptResources == .session
+        let isTaken = conversation.map { self.isTaken(in: $0, from: sender) } ?? false
         let stored = StoredTransfer(
             id: offer.id, source: .none, isTaken: isTaken, expiry: self.now.wall + EarshotLimits.resourceResumeTime)
         self.release(self.transfers[offer.id]?.hold)
@@ -35,9 +37,24 @@ extension NodeCore {
         }
     }
 
+    /// Where a peer offers something; `nil` where the two are not in that.
+    private func conversation(of offer: ResourceOffer, from sender: PeerRecord) -> Conversation? {
+        if sender.sessionID == offer.session { return Conversation(with: sender.id) }
+        return self.attachedGroup(offer.session, with: sender.id).map { Conversation(with: sender.id, in: $0) }
+    }
+
+    /// Whether an offer is taken without a person's word: what members of a group offer who are neither trusted nor in a session may have to
+    /// wait for that.
+    private func isTaken(in conversation: Conversation, from sender: PeerRecord) -> Bool {
+        guard conversation.group != nil else { return self.settings.policy.acceptResources == .session }
+        return self.policy(of: sender).groupFile(self.settings.groupFiles).isTaken
+    }
+
     /// Whether to take it as a new one; `false` where it is known, and has been answered or goes on.
     private mutating func check(_ offer: ResourceOffer, from sender: PeerRecord, on link: LinkID) throws(EarshotError) -> Bool {
-        guard sender.sessionID == offer.session else { throw EarshotError(.notConnected, "there is no such session") }
+        guard let conversation = self.conversation(of: offer, from: sender) else {
+            throw EarshotError(.notConnected, "there is no such session")
+        }
         if let ended = self.transfers.ended(offer.id, of: sender.id) {
             if let error = ended.error { throw EarshotError(error, ended.message) }
             self.send(.resourceDone(offer.id), on: link)
@@ -55,12 +72,12 @@ extension NodeCore {
             throw error
         }
         if let known = self.transfers[offer.id] {
-            guard known.peerID == sender.id, known.row.direction == .incoming, known.row.name == offer.name,
+            guard known.conversation == conversation, known.row.direction == .incoming, known.row.name == offer.name,
                 known.row.kind == offer.resourceKind
             else { throw EarshotError(.conflict, "the transfer's id is taken") }
             guard try self.offeredAgain(offer, known, on: link) else { return false }
         }
-        let asks = self.settings.policy.acceptResources == .ask
+        let asks = !self.isTaken(in: conversation, from: sender)
         let isBusy =
             asks
             ? self.transfers.count(of: sender.id, .waiting) >= EarshotLimits.waitingOffers
@@ -127,7 +144,7 @@ extension NodeCore {
             guard self.transfers.count(of: row.peerID, .taking) < EarshotLimits.incomingTransfers else {
                 throw EarshotError(.busy, "\(EarshotLimits.incomingTransfers) files of \(row.peerName) are on their way; accept it later")
             }
-            self.accept(id, from: row.peerID, call)
+            self.accept(id, call)
         case .refuse:
             _ = self.tellEnd(of: id, Refusal(code: .declined))
             self.finishTransfer(id, .cancelled, EarshotError(.declined, "refused here"))
@@ -137,10 +154,10 @@ extension NodeCore {
 
     /// While its sender is away, or has not offered it on its present connection, it waits as an interrupted one does, and is taken when it is
     /// offered again.
-    private mutating func accept(_ id: ResourceID, from peer: PeerID, _ call: CallID) {
-        let sender = self.records[peer]
+    private mutating func accept(_ id: ResourceID, _ call: CallID) {
         let offerLink = self.transfers[id]?.offerLink
-        let link = sender?.isAttached == true && sender?.connection == offerLink ? offerLink : nil
+        let carrier = self.transfers[id].flatMap { self.carrier(of: $0.conversation) }
+        let link = carrier?.link == offerLink ? offerLink : nil
         _ = self.transfers.change(id) { transfer in
             transfer.stored?.isTaken = true
             if link == nil { transfer.row.state = .paused }

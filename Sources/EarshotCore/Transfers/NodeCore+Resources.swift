@@ -8,6 +8,10 @@ extension NodeCore {
     /// Every transfer, running and finished, oldest first, as it is then.
     package func resources(at now: MonotonicInstant) -> [Resource] { self.transfers.all.map { $0.shown(at: now) } }
 
+    package func resources(of share: ShareID, at now: MonotonicInstant) -> [Resource] {
+        self.transfers.transfers(of: share).map { $0.shown(at: now) }
+    }
+
     /// - Throws: `not-found`.
     package func resource(_ id: ResourceID, at now: MonotonicInstant) throws(EarshotError) -> Resource {
         try self.knownTransfer(id).shown(at: now)
@@ -23,6 +27,16 @@ extension NodeCore {
         }
         guard transfer.placing == nil else { throw .isPlacing(id) }
         return row
+    }
+
+    /// Those to whom something is sent that is for a group.
+    /// - Throws: `unavailable`, `unknown-group`, `ambiguous-group`, `invalid-parameter` where there is nobody else.
+    package func conversations(inGroup name: String) throws(EarshotError) -> [Conversation] {
+        guard !self.isStopping else { throw .stopping }
+        let group = try self.groupID(name)
+        let members = self.fellowMembers(of: group)
+        guard !members.isEmpty else { throw .aloneInGroup(self.label(of: group)) }
+        return members.map { Conversation(with: $0, in: group) }
     }
 
     /// How many are not over, of one direction.
@@ -53,6 +67,7 @@ extension NodeCore {
             case .sendBody(let draft): self.sendBody(draft, call)
             case .respond(let id, let decision): try self.respond(to: id, decision, call)
             case .remove(let id): try self.removeResource(id, call)
+            case .removeShare(let id): try self.removeShare(id, call)
             case .dropContent(let id): try self.dropContent(id, call)
             }
         } catch {
@@ -81,6 +96,29 @@ extension NodeCore {
         }
         guard !self.isStopping else { throw .stopping }
         self.commit(.removed(transfer.row, call), self.removal(of: transfer))
+    }
+
+    /// The transfers of one thing to a group.
+    private mutating func removeShare(_ id: ShareID, _ call: CallID) throws(EarshotError) {
+        let transfers = self.transfers.transfers(of: id)
+        guard !transfers.isEmpty else { throw EarshotError(.notFound, "there is no resource and no share \(id)") }
+        let open = transfers.filter(\.isOpen)
+        guard open.isEmpty else {
+            for transfer in open {
+                let told = Refusal(code: .cancelled, explanation: "cancelled by a person")
+                self.endTransfer(transfer.row.id, .cancelled, "cancelled here", told: told)
+            }
+            return self.answer(call, .resources(transfers.map { self.transfers[$0.row.id]?.row ?? $0.row }))
+        }
+        guard !self.isStopping else { throw .stopping }
+        self.commit(.removedShare(transfers.map(\.row), call), transfers.flatMap(self.removal))
+    }
+
+    /// Its row is gone from the disk. One that was offered anew meanwhile stays.
+    private mutating func removed(_ row: Resource) {
+        guard let transfer = self.transfers[row.id], !transfer.isOpen else { return }
+        self.forget(transfer)
+        if row.direction == .outgoing { self.startUploads(to: row.peerID) }
     }
 
     // MARK: On disk
@@ -122,16 +160,16 @@ extension NodeCore {
                 self.answer(call, .failure(error))
                 return true
             }
-            // One that was offered anew meanwhile stays.
-            if let transfer = self.transfers[row.id], !transfer.isOpen {
-                self.forget(transfer)
-                if row.direction == .outgoing { self.startUploads(to: row.peerID) }
-            }
+            self.removed(row)
             guard row.inSpool else {
                 self.answer(call, .done)
                 return true
             }
             self.emit(.transfer(row.id, .removeContent(for: call)))
+        case .removedShare(let rows, let call):
+            // They are outgoing ones: no content in the spool is left of them.
+            if error == nil { for row in rows { self.removed(row) } }
+            self.answer(call, error.map { .failure($0) } ?? .resources([]))
         }
         return true
     }

@@ -26,6 +26,7 @@ extension NodeCore {
         self.settleHold(of: id)
         self.forgetFinishedTransfers(endedBy: row.peerID)
         if row.direction == .outgoing { self.startUploads(to: row.peerID) }
+        if let share = row.shareID { self.startShare(share) }
     }
 
     /// What an ended transfer leaves and nobody needs; a mover of an incoming one drops its own.
@@ -56,22 +57,23 @@ extension NodeCore {
 
     /// Tells the other side that a transfer has ended here; `false` where that has to wait until it is back.
     mutating func tellEnd(of id: ResourceID, _ refusal: Refusal) -> Bool {
-        guard let transfer = self.transfers[id], let peer = self.records[transfer.peerID] else { return true }
+        guard let transfer = self.transfers[id] else { return true }
         let end = ResourceRefuse(id: id, refusal: refusal)
         switch transfer.row.direction {
         case .incoming:
             // While it is away it need not be told: it offers again, and is refused then.
-            self.send(refusal.code == .cancelled ? .resourceCancel(end) : .resourceRefuse(end), on: peer.connection)
+            let link = self.records[transfer.peerID]?.connection
+            self.send(refusal.code == .cancelled ? .resourceCancel(end) : .resourceRefuse(end), on: link)
             return true
         case .outgoing:
             guard transfer.isOffered else { return true }
-            guard peer.isAttached, let link = peer.connection, let session = peer.sessionID else {
-                // Without a session, nothing of it is left there.
-                return peer.sessionID == nil
+            guard let carrier = self.carrier(of: transfer.conversation) else {
+                // Without a session, and in a group of which one is no member, nothing of it is left there.
+                return !self.mayGoOn(transfer.conversation)
             }
             // Offered first, so that the receiver knows the id: a cancel is about an offer of the same connection. Where it was offered on
             // this one already, the repeated offer is not sent.
-            self.emit(.send(link, [.resourceOffer(transfer.offer(in: session)), .resourceCancel(end)]))
+            self.emit(.send(carrier.link, [.resourceOffer(transfer.offer(in: carrier.session)), .resourceCancel(end)]))
             return true
         }
     }
@@ -101,6 +103,7 @@ extension NodeCore {
             self.emit(.transfer(id, .discard(.none)))
         }
         if transfer.row.direction == .outgoing { self.startUploads(to: transfer.peerID) }
+        if let share = transfer.row.shareID { self.startShare(share) }
     }
 
     /// Its sender is charged for what waits here or moves.
@@ -169,8 +172,12 @@ extension NodeCore {
         case .sessionReplaced, .forgotten: self.transfers.forgetEnded(of: peer)
         case .attached: self.resumeTransfers(of: peer)
         case .ended(let ending, let error):
-            self.end(.transfers, of: peer, by: ending, error) { $0.stored?.isQueued != true }
-            self.end(.queuedTransfers, of: peer, by: ending, error) { $0.stored?.isQueued == true }
+            // Those of groups depend on the connection alone: their end is the peer's as a member.
+            let isOfGroupsToo = ending == .connection
+            self.end(.transfers, of: peer, by: ending, error) { ($0.row.group == nil || isOfGroupsToo) && $0.stored?.isQueued != true }
+            self.end(.queuedTransfers, of: peer, by: ending, error) {
+                ($0.row.group == nil || isOfGroupsToo) && $0.stored?.isQueued == true
+            }
         // Tried again, it would come to the same; what waits is not at fault.
         case .refusedConnection(let explanation):
             let error = EarshotError(.protocolViolation, "the connection was closed for a fault: \(explanation)")
@@ -179,6 +186,11 @@ extension NodeCore {
             // What is queued waits whatever becomes of an attempt to reach its peer.
             if self.transfers.count(of: peer, .queued) > 0 { self.needed(.sessionForQueue, of: peer) }
         }
+    }
+
+    /// A peer is in a group with this machine no longer.
+    mutating func endTransfers(in conversation: Conversation, _ error: EarshotError) {
+        self.interruptTransfers(of: conversation.peer, error) { $0.conversation == conversation }
     }
 
     private mutating func end(

@@ -35,9 +35,11 @@ extension NodeCore {
     }
 
     private func record(_ draft: ResourceDraft) -> TransferRecord {
+        let peer = draft.conversation.peer
         let row = Resource(
-            id: draft.id, direction: .outgoing, peerID: draft.peer, peerName: self.records[draft.peer]?.name ?? draft.peer.description,
-            name: draft.name, kind: draft.kind, size: draft.size, state: .offered, path: draft.path, created: self.now.wall)
+            id: draft.id, direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description,
+            group: draft.conversation.group.map(self.label), shareID: draft.shareID, name: draft.name, kind: draft.kind, size: draft.size,
+            state: .offered, path: draft.path, created: self.now.wall)
         let patience = draft.isQueued ? self.settings.outboxAge : EarshotLimits.resourceResumeTime
         let algorithm: ResourceEnd.DigestAlgorithm =
             switch draft.digest {
@@ -55,32 +57,73 @@ extension NodeCore {
         let (id, peer) = (record.row.id, record.row.peerID)
         let isQueued = record.stored?.isQueued == true
         self.transfers.put(record)
-        let facts = self.records[peer]?.facts
-        if isQueued, facts?.session == nil, facts?.trust != .trusted {
+        let conversation = record.conversation
+        if let group = conversation.group {
+            guard self.isFellowMember(peer, in: group) else {
+                self.finishTransfer(id, .failed, .notMember(record.row.peerName))
+                return self.transfers[id]?.row ?? record.row
+            }
+        } else if isQueued, !self.mayGoOn(conversation), self.records[peer]?.trust != .trusted {
             // What it was to wait for has ended while the disk was busy.
             self.finishTransfer(id, .failed, EarshotError(.notConnected, "the session has ended"))
             return self.transfers[id]?.row ?? record.row
         }
-        if facts?.isAttached != true { self.limit(id, to: isQueued ? .absence : .reach) }
+        if self.carrier(of: conversation) == nil { self.limit(id, to: isQueued ? .absence : .reach) }
         self.startUploads(to: peer)
-        self.needed(.sessionForQueue, of: peer)
+        if conversation.group == nil { self.needed(.sessionForQueue, of: peer) }
         self.needed(.connection(now: false), of: peer)
         return record.row
     }
 
     /// Has what waits for this peer begin or go on, as far as it is there and does not have its hands full.
     mutating func startUploads(to peer: PeerID) {
-        guard !self.isStopping, let record = self.records[peer], record.isAttached, let link = record.connection else { return }
+        guard !self.isStopping, let link = self.records[peer]?.connection else { return }
         // One that waits for its turn waits for as long as others take.
-        for id in self.transfers.ids(of: peer, .readyInTime) { self.limit(id, to: nil) }
+        for id in self.transfers.ids(of: peer, .readyInTime) where self.isAttached(self.transfers[id]) { self.limit(id, to: nil) }
         // This comes twice for each that ends: a thousand that wait cost next to nothing while the hands are full.
         let free = EarshotLimits.outgoingTransfers - self.transfers.count(of: peer, .outgoingMover)
         guard free > 0 else { return }
-        for id in self.transfers.ids(of: peer, .ready).prefix(free) {
-            guard let upload = self.transfers[id], let stored = upload.stored else { continue }
+        var begun = 0
+        for id in self.transfers.ids(of: peer, .ready) where begun < free {
+            guard let upload = self.transfers[id], let stored = upload.stored, self.isAttached(upload), self.hasTurn(upload) else {
+                continue
+            }
             let now = self.now.monotonic
             _ = self.transfers.change(id) { $0.begin(on: link, at: now) }
             self.emit(.transfer(id, .open(upload.row, stored.source)))
+            begun += 1
+        }
+    }
+
+    /// Whether its peer can be spoken to about it now.
+    private func isAttached(_ transfer: TransferRecord?) -> Bool { transfer.map { self.carrier(of: $0.conversation) != nil } ?? false }
+
+    /// Whether what two peers send to each other may go on later: they are in a session, or both in the group.
+    func mayGoOn(_ conversation: Conversation) -> Bool {
+        if let group = conversation.group { return self.isFellowMember(conversation.peer, in: group) }
+        return self.records[conversation.peer]?.sessionID != nil
+    }
+
+    // MARK: Shares
+
+    /// Whether one of a share may begin: few of them move at a time, so that a source is read for few, and the first are done soon. One that
+    /// stands still holds up nobody.
+    private mutating func hasTurn(_ upload: TransferRecord) -> Bool {
+        guard let share = upload.row.shareID else { return true }
+        let now = self.now.monotonic
+        let moving = self.transfers.transfers(of: share).count { other in
+            other.hasMover && other.isOpen && other.lastMoved.map { now - $0 < EarshotLimits.shareStallTime } ?? false
+        }
+        guard moving >= EarshotLimits.shareTransfers else { return true }
+        if !self.deadlines.contains(.share(share)) { self.set(.share(share), after: EarshotLimits.shareStallTime) }
+        return false
+    }
+
+    /// One of a share has stopped moving, or some may have for a while: those of it that wait begin.
+    mutating func startShare(_ share: ShareID) {
+        self.deadlines.cancel(.share(share))
+        for transfer in self.transfers.transfers(of: share) where transfer.isOpen && !transfer.hasMover {
+            self.startUploads(to: transfer.row.peerID)
         }
     }
 
@@ -88,7 +131,7 @@ extension NodeCore {
     /// until the receiver takes it, the row tells of it as it was, since that may have arrived.
     mutating func sourceOpened(_ id: ResourceID, _ source: OpenedSource?) {
         guard let before = self.transfers[id], before.isMoving, let link = before.link,
-            let session = self.records[before.peerID]?.sessionID
+            let session = self.carrier(of: before.conversation)?.session
         else { return }
         let isChanged = source.map { $0.stamp != before.stored?.stamp } ?? false
         if isChanged { self.log(Notice(.info, "the source of a transfer has changed", ["id": id])) }

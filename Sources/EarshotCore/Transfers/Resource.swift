@@ -33,6 +33,10 @@ public struct Resource: Sendable, Hashable, Identifiable {
     public let peerID: PeerID
     /// The other side's display name at the time: a label.
     public let peerName: String
+    /// The group that it was sent to, as it was called then; `nil` in a session of two.
+    public let group: GroupLabel?
+    /// What all transfers of one thing to the members of a group have in common, at its sender; `nil` for others.
+    public let shareID: ShareID?
     /// As the sender gave it: metadata, never a path until checked.
     public let name: String
     /// What is sent.
@@ -66,7 +70,8 @@ public struct Resource: Sendable, Hashable, Identifiable {
     package var isLeft: Bool { self.direction == .incoming && self.state == .completed && self.inSpool && self.error != nil }
 
     package init(
-        id: ResourceID, direction: Direction, peerID: PeerID, peerName: String, name: String, kind: Kind, size: UInt64,
+        id: ResourceID, direction: Direction, peerID: PeerID, peerName: String, group: GroupLabel? = nil, shareID: ShareID? = nil,
+        name: String, kind: Kind, size: UInt64,
         transferred: UInt64 = 0, bytesPerSecond: UInt64 = 0, state: State, digest: String? = nil, path: String? = nil,
         error: EarshotError.Code? = nil, errorMessage: String? = nil, created: WallTime, completed: WallTime? = nil, inSpool: Bool = false
     ) {
@@ -74,6 +79,8 @@ public struct Resource: Sendable, Hashable, Identifiable {
         self.direction = direction
         self.peerID = peerID
         self.peerName = peerName
+        self.group = group
+        self.shareID = shareID
         self.name = name
         self.kind = kind
         self.size = size

@@ -11,6 +11,8 @@ package enum ResourceRequest: Sendable, Hashable {
     case respond(ResourceID, Resource.Decision)
     /// Cancel an open one, and answer its last row; have a finished one's row and content go.
     case remove(ResourceID)
+    /// Cancel those of a share that are open, and answer the last rows of all; where none is open, have them go.
+    case removeShare(ShareID)
     /// Have the content of a received one go, and keep its row.
     case dropContent(ResourceID)
 }
@@ -19,7 +21,9 @@ package enum ResourceRequest: Sendable, Hashable {
 package struct ResourceDraft: Sendable, Hashable {
     /// Nobody else has used it.
     package let id: ResourceID
-    package let peer: PeerID
+    package let conversation: Conversation
+    /// The same for all transfers of one thing to a group.
+    package let shareID: ShareID?
     package let name: String
     package let kind: Resource.Kind
     package let size: UInt64
@@ -31,11 +35,12 @@ package struct ResourceDraft: Sendable, Hashable {
     package let isQueued: Bool
 
     package init(
-        id: ResourceID, to peer: PeerID, name: String, kind: Resource.Kind, size: UInt64, path: String? = nil,
-        source: StoredTransfer.Source, stamp: String = "", digest: Resource.Digest = .xxh3, isQueued: Bool = false
+        id: ResourceID, to conversation: Conversation, shareID: ShareID? = nil, name: String, kind: Resource.Kind, size: UInt64,
+        path: String? = nil, source: StoredTransfer.Source, stamp: String = "", digest: Resource.Digest = .xxh3, isQueued: Bool = false
     ) {
         self.id = id
-        self.peer = peer
+        self.conversation = conversation
+        self.shareID = shareID
         self.name = name
         self.kind = kind
         self.size = size

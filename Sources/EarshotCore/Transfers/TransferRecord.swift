@@ -67,6 +67,8 @@ struct TransferRecord: Sendable {
     var meter = RateMeter()
     var pace = PaceMeter()
     var lastProgress: MonotonicInstant?
+    /// When bytes of it last moved, or its mover began.
+    private(set) var lastMoved: MonotonicInstant?
     /// When its mover began to move bytes, until that has been recorded.
     var unrecordedSince: MonotonicInstant?
     /// Who waits for its end, or, of an incoming one, for it to have begun.
@@ -84,6 +86,9 @@ struct TransferRecord: Sendable {
 
     /// It may be interrupted.
     var isOpen: Bool { !self.row.state.isFinal }
+
+    /// In which the two speak of it.
+    var conversation: Conversation { Conversation(with: self.row.peerID, in: self.row.group?.id) }
 
     /// Neither over nor interrupted.
     var isMoving: Bool { self.isOpen && self.link != nil }
@@ -113,6 +118,7 @@ struct TransferRecord: Sendable {
         self.download = DownloadStateMachine()
         self.accepted = nil
         self.unrecordedSince = now
+        self.lastMoved = now
     }
 
     /// The receiver takes so much of the source as it is now; gives what it is then.
@@ -136,6 +142,7 @@ struct TransferRecord: Sendable {
     mutating func progress(to offset: UInt64, at now: MonotonicInstant) -> (isDue: Bool, isRecordDue: Bool) {
         let offset = min(offset, self.row.size)
         let moved = offset - min(self.row.transferred, offset)
+        if moved > 0 { self.lastMoved = now }
         // From where an interrupted one goes on, nothing has moved yet.
         if self.lastProgress != nil {
             self.meter.add(moved, at: now)
@@ -215,7 +222,7 @@ extension TransferRecord: PeerTableRow {
         static let kept = Facets(rawValue: 1 << 7)
         /// Over, and the other side is to be told when it is back.
         static let untold = Facets(rawValue: 1 << 8)
-        /// Waits for its peer by a person's wish.
+        /// Waits for a session with its peer by a person's wish.
         static let queued = Facets(rawValue: 1 << 9)
         /// Over, without content, and without a mover that cleans up behind it: it stays only to be listed.
         static let finished = Facets(rawValue: 1 << 10)
@@ -238,7 +245,7 @@ extension TransferRecord: PeerTableRow {
         if self.hasMover { facets.insert(isIncoming ? .incomingMover : .outgoingMover) }
         if self.row.inSpool || (self.isTaken && self.isOpen) { facets.insert(.kept) }
         if self.isUntold { facets.insert(.untold) }
-        if !isIncoming, self.isOpen, self.stored?.isQueued == true { facets.insert(.queued) }
+        if !isIncoming, self.isOpen, self.stored?.isQueued == true, self.row.group == nil { facets.insert(.queued) }
         if !self.isOpen, !self.row.inSpool, !self.hasMover { facets.insert(.finished) }
         if !isIncoming, self.isOpen, !self.hasMover, self.link == nil, self.stored != nil {
             facets.formUnion(self.limit == nil ? .ready : [.ready, .readyInTime])

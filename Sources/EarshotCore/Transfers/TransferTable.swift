@@ -1,4 +1,5 @@
 import EarshotWire
+import OrderedCollections
 
 /// Every transfer of both directions that is not over, those of which the content is here, and the last ones that are over; what is remembered
 /// of others whose rows are gone; and what of them is on its way to the disk.
@@ -8,6 +9,8 @@ struct TransferTable: Sendable {
     private var lists = TreeListTurns()
     /// How transfers of peers' present sessions ended whose rows are gone.
     private var ended: [PeerID: EndedTransfers] = [:]
+    /// The transfers of each share, in the order in which they were asked for.
+    private var shares: OrderedDictionary<ShareID, OrderedSet<ResourceID>> = [:]
     private var commits: [CommitID: TransferCommit] = [:]
 
     subscript(id: ResourceID) -> TransferRecord? { self.records[id] }
@@ -23,9 +26,23 @@ struct TransferTable: Sendable {
 
     // MARK: Transfers
 
-    mutating func put(_ record: TransferRecord) { self.records[record.row.id] = record }
+    mutating func put(_ record: TransferRecord) {
+        self.records[record.row.id] = record
+        if let share = record.row.shareID { self.shares[share, default: []].append(record.row.id) }
+    }
 
-    mutating func remove(_ id: ResourceID) { self.records[id] = nil }
+    mutating func remove(_ id: ResourceID) {
+        if let share = self.records[id]?.row.shareID {
+            self.shares[share]?.remove(id)
+            if self.shares[share]?.isEmpty == true { self.shares[share] = nil }
+        }
+        self.records[id] = nil
+    }
+
+    // MARK: Shares
+
+    /// The transfers of a share that are listed, in the order in which they were asked for.
+    func transfers(of share: ShareID) -> [TransferRecord] { (self.shares[share] ?? []).compactMap { self.records[$0] } }
 
     /// Changes one, where there is such a one.
     mutating func change<Result>(_ id: ResourceID, _ body: (inout TransferRecord) -> Result) -> Result? {
@@ -84,4 +101,6 @@ enum TransferCommit: Sendable {
     case dropped(ResourceID, CallID)
     /// Its row is to go.
     case removed(Resource, CallID)
+    /// The rows of a share are to go.
+    case removedShare([Resource], CallID)
 }

@@ -22,15 +22,22 @@ struct ResourcesRoutes: Sendable {
                 RequestRules.isJSON(request.headers[.contentType])
                     ? try await self.sendPath(request, context) : try await self.sendBody(request, context)
             },
-            Route(.get, "/v1/resources") { _, _ in
-                try .json(ControlAPI.ResourceList(resources: await self.api.node.resources().map(ControlAPI.Resource.init)))
+            Route(.get, "/v1/resources") { request, _ in
+                try Self.list(try await self.api.node.resources(inGroup: try Query(request).text("group")))
             },
             Route(.get, "/v1/resources/:id") { _, context in
                 let id: ResourceID = try context.identifier("a resource")
+                // What is sent to a group has an id of its own.
+                let share = await self.api.node.resources(of: ShareID(id))
+                guard share.isEmpty else { return try Self.list(share) }
                 return try .json(ControlAPI.Resource(try await self.api.node.resource(id)))
             },
             Route(.delete, "/v1/resources/:id") { _, context in
                 let id: ResourceID = try context.identifier("a resource")
+                guard await self.api.node.resources(of: ShareID(id)).isEmpty else {
+                    let cancelled = try await self.api.node.removeShare(ShareID(id))
+                    return cancelled.isEmpty ? .noContent : try Self.list(cancelled)
+                }
                 guard let cancelled = try await self.api.node.removeResource(id) else { return .noContent }
                 return try .json(ControlAPI.Resource(cancelled))
             },
@@ -42,6 +49,10 @@ struct ResourcesRoutes: Sendable {
                 return .noContent
             },
         ]
+    }
+
+    private static func list(_ resources: [Resource], status: HTTPResponse.Status = .ok) throws -> Response {
+        try .json(ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)), status: status)
     }
 
     private func respond(_ request: Request, _ context: APIContext) async throws -> Response {
@@ -64,15 +75,41 @@ struct ResourcesRoutes: Sendable {
                 .forbidden, "only the daemon's own user may name a path; send the file as the request's body", closesConnection: true)
         }
         let body = try await request.json(ControlAPI.ResourceRequest.self)
-        guard !body.to.isEmpty, !body.to.contains("") else {
-            throw APIProblem(.invalidParameter, "`to` names no peer; give names, ids or their first 8 characters")
-        }
+        let recipients = try Recipients(
+            to: body.to, group: body.group, empty: "`to` names no peer; give names, ids or their first 8 characters")
         guard body.path.hasPrefix("/"), !body.path.utf8.contains(0) else {
             throw APIProblem(.invalidParameter, "`path` is an absolute path")
         }
         let digest = try Self.digest(body.digest?.rawValue)
-        let resources = try await self.api.node.sendResource(to: body.to, path: body.path, digest: digest, queue: body.queue == true)
-        return try .json(ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)), status: .accepted)
+        let (node, queue) = (self.api.node, body.queue == true)
+        switch recipients {
+        case .peers(let peers):
+            return try Self.list(
+                try await node.sendResource(to: peers, path: body.path, digest: digest, queue: queue), status: .accepted)
+        case .group(let group):
+            return try Self.list(
+                try await node.sendResource(toGroup: group, path: body.path, digest: digest, queue: queue), status: .accepted)
+        }
+    }
+
+    /// Whom something is for.
+    private enum Recipients {
+        case peers([String])
+        case group(String)
+
+        init(to peers: [String]?, group: String?, empty: String) throws(APIProblem) {
+            switch (peers, group) {
+            case (nil, let group?):
+                guard !group.isEmpty else {
+                    throw APIProblem(.invalidParameter, "`group` is empty; give a name, an id or its first 8 characters")
+                }
+                self = .group(group)
+            case (_?, _?): throw APIProblem(.invalidParameter, "either `to` or `group` is given, not both")
+            case (let peers, nil):
+                guard let peers, !peers.isEmpty, !peers.contains("") else { throw APIProblem(.invalidParameter, empty) }
+                self = .peers(peers)
+            }
+        }
     }
 
     private static func digest(_ word: String?) throws -> Resource.Digest {
@@ -87,8 +124,9 @@ struct ResourcesRoutes: Sendable {
     private func sendBody(_ request: Request, _ context: APIContext) async throws -> Response {
         do {
             let query = try Query(request)
-            let peers = query.all("to")
-            guard !peers.isEmpty else { throw APIProblem(.invalidParameter, "'to' is missing in the query; name the peer") }
+            let named = query.all("to")
+            let recipients = try Recipients(
+                to: named.isEmpty ? nil : named, group: try query.text("group"), empty: "'to' is missing in the query; name the peer")
             guard let name = try query.text("name") else {
                 throw APIProblem(.invalidParameter, "'name' is missing in the query; name the file")
             }
@@ -108,12 +146,19 @@ struct ResourcesRoutes: Sendable {
             }
             let resources = try await ClientPresence.required(on: context.channel) {
                 let node = self.api.node
-                return queue
-                    ? try await node.queueResource(to: peers, name: name, kind: kind, size: size, digest: digest, body: request.body)
-                    : try await node.sendResource(to: peers, name: name, kind: kind, size: size, digest: digest, body: request.body)
+                switch recipients {
+                case .group(let group):
+                    return try await node.sendResource(
+                        toGroup: group, name: name, kind: kind, size: size, digest: digest, queue: queue, body: request.body)
+                case .peers(let peers):
+                    return queue
+                        ? try await node.queueResource(to: peers, name: name, kind: kind, size: size, digest: digest, body: request.body)
+                        : try await node.sendResource(to: peers, name: name, kind: kind, size: size, digest: digest, body: request.body)
+                }
             }
-            return try .json(
-                ControlAPI.ResourceList(resources: resources.map(ControlAPI.Resource.init)), status: queue ? .accepted : .ok)
+            // What is kept first is not with its receivers yet.
+            let isKept = if case .group = recipients { true } else { queue }
+            return try Self.list(resources, status: isKept ? .accepted : .ok)
         } catch {
             // Some of the body may be unread, and be very long.
             var problem = APIProblem(error)

@@ -18,6 +18,7 @@ enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case invitationsPairedOnly = "invitations.paired_only"
     case invitationsTimeout = "invitations.timeout"
     case groupsInvitations = "groups.invitations"
+    case groupsFiles = "groups.files"
     case messagesInboxLimit = "messages.inbox_limit"
     case messagesInboxSize = "messages.inbox_size"
     case messagesInboxAge = "messages.inbox_age"

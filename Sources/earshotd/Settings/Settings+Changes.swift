@@ -31,6 +31,7 @@ extension Settings {
         case .invitationsPairedOnly: "\(self.pairedOnly)"
         case .invitationsTimeout: "\(self.invitationTimeout)"
         case .groupsInvitations: self.groupInvitations.rawValue
+        case .groupsFiles: self.groupFiles.rawValue
         case .messagesInboxLimit: "\(self.inboxLimit)"
         case .messagesInboxSize: "\(self.inboxSize)"
         case .messagesInboxAge: "\(self.inboxAge)"
@@ -77,7 +78,7 @@ extension Settings {
         case .identityPrivateKey: self.privateKey = running.privateKey
         case .identityAuthorities: self.authorities = running.authorities
         case .peerName, .peerEncryption, .discoveryBackend, .discoveryAdvertise, .discoveryBrowse, .discoveryPeers, .invitationsFromUnknown,
-            .invitationsFromTrusted, .invitationsPairedOnly, .invitationsTimeout, .groupsInvitations,
+            .invitationsFromTrusted, .invitationsPairedOnly, .invitationsTimeout, .groupsInvitations, .groupsFiles,
             .messagesInboxLimit, .messagesInboxSize, .messagesInboxAge,
             .messagesOutboxAge, .messagesReceipts, .resourcesAccept, .resourcesDirectory, .resourcesOnConflict, .resourcesMaximumSize,
             .resourcesQuota, .resourcesReserve, .logLevel:
@@ -117,6 +118,7 @@ extension Node.Configuration {
         self.pairedOnly = settings.pairedOnly
         self.invitationTimeout = settings.invitationTimeout
         self.groupInvitations = settings.groupInvitations
+        self.groupFiles = settings.groupFiles
         self.inboxLimit = settings.inboxLimit
         self.inboxSize = settings.inboxSize
         self.inboxAge = settings.inboxAge

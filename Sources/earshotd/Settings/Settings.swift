@@ -28,6 +28,7 @@ struct Settings: Sendable {
     var pairedOnly = false
     var invitationTimeout: Duration = .seconds(30)
     var groupInvitations = InvitationPolicy.ask
+    var groupFiles = GroupFilePolicy.accept
     var inboxLimit = 10_000
     /// Bytes.
     var inboxSize: UInt64 = 256 << 20
@@ -137,6 +138,7 @@ struct Settings: Sendable {
         case .invitationsPairedOnly: self.pairedOnly = try value.boolean()
         case .invitationsTimeout: self.invitationTimeout = try value.duration(.seconds(1)...EarshotLimits.invitationTimeout)
         case .groupsInvitations: self.groupInvitations = try value.choice([InvitationPolicy.ask, .accept, .reject])
+        case .groupsFiles: self.groupFiles = try value.choice(GroupFilePolicy.allCases)
         case .messagesInboxLimit: self.inboxLimit = Int(truncatingIfNeeded: try value.number(1...1_000_000_000))
         case .messagesInboxSize: self.inboxSize = try value.size()
         case .messagesInboxAge: self.inboxAge = try value.duration(.zero ... .seconds(Int64(Int32.max)))

@@ -1,0 +1,47 @@
+import EarshotWire
+import NIOCore
+import Testing
+
+@testable import Earshot
+
+/// Content that a caller has brought, and that goes out from the spool.
+@Suite struct SpoolOutgoingTests {
+    private func kept(_ spool: Spool, _ id: ResourceID) async throws {
+        _ = try await spool.begin(id, size: 10)
+        _ = try await spool.write(id, offset: 0, ByteBuffer(string: "0123456789"))
+        #expect(try await spool.keepForSending(id) == spool.outgoingPath(id))
+    }
+
+    @Test func whatGoesToSeveralTakesItsRoomOnce() async throws {
+        let directory = try StateDirectory()
+        let ids = (0..<3).map { _ in ResourceID.random() }
+        do {
+            let spool = try Spool(directory: directory.path)
+            try await self.kept(spool, ids[0])
+            try await spool.share(ids[0], with: Array(ids.dropFirst()))
+            #expect(Set(try directory.names("spool/outgoing")) == Set(ids.map(\.description)))
+            #expect(await spool.heldBytes() == fileRoom(10))
+        }
+        // So it is after a restart.
+        let spool = try Spool(directory: directory.path)
+        _ = try await spool.sweep(keeping: [], outgoing: Set(ids))
+        #expect(await spool.heldBytes() == fileRoom(10))
+        for id in ids.dropLast() { await spool.dropOutgoing(id) }
+        #expect(await spool.heldBytes() == fileRoom(10), "one still needs it")
+        await spool.dropOutgoing(ids[2])
+        #expect(await spool.heldBytes() == 0)
+        #expect(try directory.names("spool/outgoing") == [])
+    }
+
+    @Test func whereOneNameIsTakenNoneIsGiven() async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path)
+        let (one, fresh, other) = (ResourceID.random(), ResourceID.random(), ResourceID.random())
+        try await self.kept(spool, one)
+        try await self.kept(spool, other)
+        let error = await #expect(throws: EarshotError.self) { try await spool.share(one, with: [fresh, other]) }
+        #expect(error?.code == .storage)
+        #expect(try directory.names("spool/outgoing").contains(one.description))
+        #expect(try !directory.names("spool/outgoing").contains(fresh.description))
+    }
+}
