@@ -240,6 +240,9 @@ package struct GroupRecords: Sendable, Hashable {
         self.membership.members.first { $0.peer == peer }.flatMap { self.seats[$0.seat] }
     }
 
+    /// Why a peer is no member that was one: its removal, or its own leave.
+    func end(of peer: PeerID) -> GroupRecord? { self.removals[peer].map { .removal($0) } ?? self.leaves[peer].map { .leave($0) } }
+
     /// The highest number of a seat of a peer's that is held.
     func highestSeat(of peer: PeerID) -> UInt32? { self.seats.values.lazy.filter { $0.peer == peer }.map(\.number).max() }
 

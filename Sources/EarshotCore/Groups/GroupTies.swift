@@ -15,8 +15,8 @@ struct GroupTies: Sendable {
     private(set) var heard: OrderedDictionary<GroupID, GroupRecordHash> = [:]
     /// Groups in which this side's seat was shown to the peer.
     private var shown: Set<GroupID> = []
-    /// Groups whose removal of the peer it was shown.
-    private var shownRemovals: Set<GroupID> = []
+    /// Groups of which the peer was shown that it is no member.
+    private var shownEnds: Set<GroupID> = []
     /// Groups of which the peer was asked for what is lacking, and has not answered.
     private var asked: Set<GroupID> = []
     /// Groups of which the peer is to be asked once it may be asked again.
@@ -52,7 +52,7 @@ struct GroupTies: Sendable {
     }
 
     mutating func join(_ group: GroupID) -> Bool {
-        self.shownRemovals.remove(group)
+        self.shownEnds.remove(group)
         return self.shared.append(group).inserted
     }
 
@@ -67,7 +67,7 @@ struct GroupTies: Sendable {
         self.named = [:]
         self.heard = [:]
         self.shown = []
-        self.shownRemovals = []
+        self.shownEnds = []
         self.asked = []
         self.unasked = []
         self.questions = Self.questions
@@ -102,8 +102,8 @@ struct GroupTies: Sendable {
 
     /// Whether this side's seat has not been shown yet.
     mutating func show(_ group: GroupID) -> Bool { self.shown.insert(group).inserted }
-    /// Whether the peer has not been shown yet that it was removed.
-    mutating func showRemoval(_ group: GroupID) -> Bool { self.shownRemovals.insert(group).inserted }
+    /// Whether the peer has not been shown yet that it is no member.
+    mutating func showEnd(_ group: GroupID) -> Bool { self.shownEnds.insert(group).inserted }
 
     /// What comes of a wish to ask the peer for what is lacking.
     enum Question: Sendable {

@@ -86,7 +86,7 @@ extension NodeCore {
         self.records[id]?.groups.hear(group, name.digest)
         // Its inviter, or who has heard of that, takes this machine for a member.
         if let invitation = held.invitation { self.inviterIsThere(invitation) }
-        guard held.invitation != nil || held.records.membership.contains(id) else { return self.showRemoval(from: group, to: id) }
+        guard held.invitation != nil || held.records.membership.contains(id) else { return self.showEnd(of: group, to: id) }
         if held.invitation == nil, self.records[id]?.groups.named[group] == nil { self.nameGroup(group, to: id) }
         self.compareRecords(of: group, with: id)
         if !wasAttached, self.records[id]?.groups.isAttached(group) == true { self.groupAttached(group, id) }
@@ -125,13 +125,13 @@ extension NodeCore {
         return group
     }
 
-    /// A peer has named a group, or has sent something in one, of which it is no member: who has been removed and does not know it is given
-    /// the removal, once on a connection.
-    mutating func showRemoval(from group: GroupID, to id: PeerID) {
-        guard let held = self.groups[group], let removal = held.records.removals[id], let current = self.records[id]?.link.current,
-            self.mayCarry(held, current.facts), self.records[id]?.groups.showRemoval(group) == true
+    /// A peer has named a group, or has sent something in one, of which it is no member: who has been removed, or was restored from before it
+    /// left, and does not know it is given that record, once on a connection.
+    mutating func showEnd(of group: GroupID, to id: PeerID) {
+        guard let held = self.groups[group], !held.records.membership.contains(id), let current = self.records[id]?.link.current,
+            let end = held.records.end(of: id), self.mayCarry(held, current.facts), self.records[id]?.groups.showEnd(group) == true
         else { return }
-        self.send(.group(.record(.removal(removal), of: group)), on: current.id)
+        self.send(.group(.record(end, of: group)), on: current.id)
     }
 
     // MARK: Exchange
@@ -259,6 +259,8 @@ extension NodeCore {
     }
 
     mutating func refuseForged(_ link: LinkID) {
+        // It may have gone while that was being checked.
+        guard self.linkPeers[link] != nil else { return }
         self.emit(.close(link, Refusal(code: .protocolViolation, explanation: "a signature of a group's record is not valid")))
     }
 

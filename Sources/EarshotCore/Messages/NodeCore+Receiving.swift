@@ -75,7 +75,7 @@ extension NodeCore {
         let conversation = intake.conversation
         if intake.isRefusing != intake.wasRefusing { self.traffic[conversation, default: MessageTraffic()].refuse(intake.isRefusing) }
         if intake.hasKept { self.traffic[conversation, default: MessageTraffic()].received() }
-        if !intake.isKnown, let session = intake.session { self.showRemoval(from: GroupID(session: session), to: conversation.peer) }
+        if !intake.isKnown, let session = intake.session { self.showEnd(of: GroupID(session: session), to: conversation.peer) }
     }
 
     /// Hands live messages that came together on to those who read the events now, and no others. Their bodies have storage of about their

@@ -10,7 +10,7 @@ extension NodeCore {
         } catch {
             let refusal = TransferFailure(error).told
             self.send(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal)), on: link)
-            if self.conversation(of: offer, from: sender) == nil { self.showRemoval(from: GroupID(session: offer.session), to: peer) }
+            if self.conversation(of: offer, from: sender) == nil { self.showEnd(of: GroupID(session: offer.session), to: peer) }
             return self.log(Notice(.info, "refused a file", ["peer": peer, "reason": error]))
         }
         let isNew = self.transfers[offer.id] == nil
