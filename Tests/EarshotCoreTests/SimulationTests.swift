@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "seed 1\nhonest 2\nhostile 0\n", "seed 1\nhonest 2\nhostile 7\nend 5\n", "seed 1\nhonest 2\nhostile 0\n3 dance 1\nend 5\n",
+        "", "seed 1\nhonest 2\nhostile 0\n", "seed 1\nhonest 2\nhostile 15\nend 5\n", "seed 1\nhonest 2\nhostile 0\n3 dance 1\nend 5\n",
         "seed 1\nhonest 2\nhostile 0\n3 leave 1\nend 5\n", "seed 1\nhonest 2\nhostile 0\n3 leave 1 x\nend 5\n",
         "seed 1\nhonest 2\nhostile 0\n3 leave 1 1\n2 leave 1 1\nend 5\n", "seed 1\nhonest 2\nhostile 0\n8 leave 1 1\nend 5\n",
     ])

@@ -86,6 +86,8 @@ package struct Action: Sendable, Hashable {
         case crash
         /// MACHINE MILLISECONDS: stops in order, and starts again
         case restart
+        /// MACHINE MILLISECONDS: a backup of its groups is made; where there is one, it starts again from that
+        case restore
         /// MACHINE MILLISECONDS
         case suspend
         /// MACHINE SECONDS: somebody sets its clock
@@ -135,7 +137,8 @@ package struct Action: Sendable, Hashable {
         package var arity: Int {
             switch self {
             case .forget: 1
-            case .again, .readMessages, .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .move, .moved, .restart, .suspend,
+            case .again, .readMessages, .withdraw, .await, .leave, .match, .mismatch, .giveUp, .rename, .move, .moved, .restart, .restore,
+                .suspend,
                 .jump, .shut, .halve, .discovery, .hangUp, .accept, .gone, .finish, .read, .group:
                 2
             case .reset, .cut: 1
@@ -157,7 +160,8 @@ package struct Action: Sendable, Hashable {
                 .write, .finish, .read, .abort, .sendFile, .answerFile, .removeFile, .changeFile, .group, .inviteToGroup, .endGroup,
                 .removeMember, .sendToGroup, .shareFile:
                 true
-            case .crash, .restart, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .cut, .approach, .say, .forge, .swarm,
+            case .crash, .restart, .restore, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .cut, .approach, .say, .forge,
+                .swarm,
                 .flood, .hangUp:
                 false
             }

@@ -72,6 +72,9 @@ package struct Counts: Sendable {
         case moversFailed = "movers failed"
         case groups
         case groupMessages = "frames in groups"
+        case restores = "groups restored from backups"
+        case hostileMembers = "hostile members at the end"
+        case hostileGroups = "groups of hostile creators at the end"
         case shares = "files sent to groups"
         case sharesReceived = "files received in groups"
         case groupPairs = "pairs in a group at the end"

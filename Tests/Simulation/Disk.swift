@@ -13,6 +13,8 @@ struct Disk: Sendable {
     private(set) var peers: OrderedDictionary<PeerID, StoredPeer> = [:]
     private(set) var sessions: [StoredSession] = []
     private(set) var groups: OrderedDictionary<GroupID, StoredGroup> = [:]
+    /// Groups as they were when a backup was made.
+    private var backup: OrderedDictionary<GroupID, StoredGroup>?
     /// Groups of which something could not be written, until that is tried again.
     private(set) var unkeptGroups: OrderedSet<GroupID> = []
     var mode: Mode?
@@ -104,6 +106,18 @@ struct Disk: Sendable {
         let hash = record.hash(in: group)
         self.groups[group]?.records.removeAll { $0.hash(in: group) == hash }
         self.groups[group]?.records.append(record)
+    }
+
+    /// Makes a backup of the groups where there is none.
+    mutating func backUp() -> Bool {
+        guard self.backup == nil else { return false }
+        self.backup = self.groups
+        return true
+    }
+
+    /// Of a machine that is off.
+    mutating func restore() {
+        if let backup = self.backup.take() { self.groups = backup }
     }
 
     /// What a group is called, by all terms of it that are there.

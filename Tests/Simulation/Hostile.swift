@@ -122,6 +122,7 @@ extension World {
             answers = self.streamAnswers(to: frame, on: link, side, &random)
         case .resourceOffer, .resourceAccept, .resourceHave, .resourceFrom, .resourceEnd:
             answers = self.resourceAnswers(to: frame, &random)
+        case .group(let frame): answers = self.groupAnswers(to: frame, on: link, side, &random)
         default: answers = random.chance(5) ? [self.anyFrame(to: link, side, &random)] : []
         }
         for answer in answers { self.say(answer, on: link, side) }
@@ -137,13 +138,14 @@ extension World {
         !self.invitationIDs.isEmpty && random.chance(50) ? random.one(of: self.invitationIDs) : InvitationID(using: &random)
     }
 
-    private func anyFrame(to link: Int, _ side: Int, _ random: inout SplitMix64) -> Frame {
+    private mutating func anyFrame(to link: Int, _ side: Int, _ random: inout SplitMix64) -> Frame {
         let nonce = [UInt8](repeating: UInt8(random.below(250)), count: WireLimits.verificationPart)
         // Few, so that they meet.
         let transfer = TransferID(high: 0, low: UInt64(random.below(self.transfers.count + 2)))
         let small = UInt64(random.below(4))
         let refusal = Refusal(code: WireErrorCode(rawValue: UInt16(random.below(24))))
-        switch random.below(30) {
+        switch random.below(38) {
+        case 30...: return self.anyGroupFrame(on: link, side, &random)
         case 0..<8:
             let timeout = UInt32(random.one(of: [1, 500, 5_000, 60_000, 86_400_000]))
             return .invite(Invite(id: self.anyInvitation(&random), timeoutMilliseconds: timeout, context: []))

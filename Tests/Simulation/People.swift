@@ -179,6 +179,13 @@ extension World {
             guard self.machines[machine].core != nil, self.machines[machine].suspendedUntil == nil else { return }
             self.stop(machine)
             self.clock.plan(.starts(machine, run: self.machines[machine].run), after: .milliseconds(8_000 + action[1]))
+        case .restore:
+            guard self.machines[machine].core != nil, self.machines[machine].suspendedUntil == nil, !self.machines[machine].isStopping,
+                !self.machines[machine].disk.backUp()
+            else { return }
+            self.crash(machine, pause: .milliseconds(action[1]))
+            self.machines[machine].disk.restore()
+            self.counts[.restores] += 1
         case .suspend: self.suspend(machine, for: .milliseconds(action[1]))
         case .jump: self.machines[machine].skew += .seconds(action[1])
         case .disk:

@@ -44,7 +44,7 @@ package struct Schedule: Sendable, Hashable {
             return value
         }
         self.init(seed: try header("seed"), honest: Int(try header("honest")), hostile: Int(try header("hostile")))
-        guard (2...8).contains(self.machines), self.honest >= 1 else { throw Unreadable(description: "a world has 2 to 8 machines") }
+        guard (2...16).contains(self.machines), self.honest >= 1 else { throw Unreadable(description: "a world has 2 to 16 machines") }
         guard let last = lines.popLast(), last.count == 2, last[0] == "end", let end = Int(last[1]) else {
             throw Unreadable(description: "a schedule ends with its end")
         }

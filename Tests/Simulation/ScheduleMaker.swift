@@ -39,10 +39,11 @@ struct ScheduleMaker {
         case .inviteToGroup: 24
         case .sendToGroup: 16
         case .shareFile: 10
-        case .group, .endGroup, .removeMember: 2
+        case .removeMember: 5
+        case .group, .endGroup: 2
         case .await, .settings, .reset, .crash, .disk, .lose, .acceptNext, .write: 6
         case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved, .finish, .read, .abort, .again, .removeFile, .changeFile: 4
-        case .withdraw, .leave, .rename, .restart, .jump, .slow, .shut, .forget, .discovery, .hangUp, .gone, .flood: 3
+        case .withdraw, .leave, .rename, .restart, .restore, .jump, .slow, .shut, .forget, .discovery, .hangUp, .gone, .flood: 3
         case .swarm: 1
         }
     }
@@ -137,7 +138,7 @@ struct ScheduleMaker {
         case .ask: [self.person(), self.peer(), self.naming()]
         case .need: [self.person(), self.peer(), self.random.below(4)]
         case .crash: [self.person(), self.random.below(8), self.duration()]
-        case .restart, .suspend, .shut: [self.person(), self.duration()]
+        case .restart, .restore, .suspend, .shut: [self.person(), self.duration()]
         case .jump: [self.person(), self.random.one(of: [-100_000, -3_600, -30, 5, 3_600, 1_000_000])]
         case .disk: [self.person(), self.random.below(3), self.duration()]
         case .part: [self.person(), self.peer(), self.duration()]

@@ -23,11 +23,11 @@ package struct Simulator {
         self.trace = trace
     }
 
-    /// The world of a seed: from two machines to eight, some of them hostile, most worlds small.
+    /// The world of a seed: from two machines to eight, now and then sixteen, some of them hostile, most worlds small.
     package mutating func play(seed: UInt64) -> Failure? {
         self.worlds += 1
         var random = SplitMix64(seed: seed)
-        let nodes = self.nodes ?? random.one(of: [2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 8])
+        let nodes = self.nodes ?? random.one(of: random.chance(4) ? [16] : [2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 8])
         let hostile = nodes == 2 ? random.one(of: [0, 0, 1]) : random.below(min(3, nodes - 1))
         for _ in 0..<Self.schedules {
             let schedule = Schedule(seed: random.next(), honest: nodes - hostile, hostile: hostile)

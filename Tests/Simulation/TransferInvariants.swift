@@ -100,6 +100,9 @@ extension World {
     /// Nothing that can go on stands still, and nothing is left of what does not.
     mutating func checkResources(of machine: Int, _ core: NodeCore) {
         for row in core.resources(at: self.clock.now(skew: .zero).monotonic) where !row.state.isFinal {
+            if let group = row.group?.id, core.keptGroup(group)?.members.contains(row.peerID) != true {
+                self.fail(.transfers, "\(row.id) waits at \(machine) for \(row.peerID), which is no member of \(group)")
+            }
             guard let other = self.machine(of: row.peerID), !self.machines[other].isHostile,
                 let far = self.machines[other].core, core.isAttached(Conversation(with: row.peerID, in: row.group?.id))
             else { continue }

@@ -21,7 +21,9 @@ extension World {
                 .group(.create(name: "group \(action[1] % 4)", isClosed: isClosed, isUnprotected: isUnprotected)), on: machine)
         }
         guard !groups.isEmpty else { return }
-        let group = groups[action[1] % groups.count]
+        // Only its creator takes members out, mostly.
+        let own = action.verb == .removeMember ? groups.filter { $0.role == .creator } : []
+        let group = own.isEmpty ? groups[action[1] % groups.count] : own[action[1] % own.count]
         let id = group.id.description
         switch action.verb {
         case .inviteToGroup:
@@ -114,6 +116,13 @@ extension World {
                 let words = "\(group.stored.records.count) records of \(group.stored.id) in memory, and \(there) on disk"
                 return self.fail(.kept, "\(machine) has \(words)")
             }
+        }
+        for group in held where isEnd {
+            self.checkSignatures(of: group.stored, at: machine)
+            if !group.stored.isOver { self.checkMembers(group.members, of: group.stored, at: machine) }
+            let hostile = Set(self.machines.filter(\.isHostile).flatMap(\.identities))
+            self.counts[.hostileMembers] += group.members.count(where: hostile.contains)
+            if hostile.contains(group.stored.charter.creator) { self.counts[.hostileGroups] += 1 }
         }
         for id in disk.groups.keys where !unkept.contains(id) && !held.contains(where: { $0.stored.id == id }) {
             self.fail(.kept, "\(machine) has the group \(id) on disk alone")

@@ -24,6 +24,7 @@ package struct World {
     /// Ids that a hostile peer may have got hold of.
     var invitationIDs: [InvitationID] = []
     var sessionIDs: [SessionID] = []
+    var heardGroups: OrderedDictionary<GroupID, HeardGroup> = [:]
     var streamIDs: [StreamID] = []
     var resourceIDs: [ResourceID] = []
     /// Whether the faults have stopped.
@@ -61,7 +62,9 @@ package struct World {
         }
     }
 
-    static let names = ["ada", "bea", "cyd", "dot", "eve", "fay", "gus", "hal"]
+    static let names = [
+        "ada", "bea", "cyd", "dot", "eve", "fay", "gus", "hal", "ida", "jon", "kay", "lee", "mia", "ned", "oda", "pam",
+    ]
 
     // MARK: Running
 
