@@ -8,11 +8,13 @@ extension LAN {
         private static let names = ["alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi"]
 
         /// So many daemons, each on a host of its own; all see each other.
-        private func daemons(_ count: Int, in laboratory: Laboratory) async throws -> [Daemon] {
+        private func daemons(
+            _ count: Int, in laboratory: Laboratory, environment: [String: [String: String]] = [:]
+        ) async throws -> [Daemon] {
             var daemons: [Daemon] = []
             for (place, name) in Self.names.prefix(count).enumerated() {
                 if place > 2 { try await laboratory.ownHost(name, "10.77.0.\(place + 1)") }
-                daemons.append(try await laboratory.daemon(name))
+                daemons.append(try await laboratory.daemon(name, environment: environment[name] ?? [:]))
             }
             for daemon in daemons {
                 try await eventually(within: .seconds(60), "\(daemon.name) sees all others") {
@@ -170,6 +172,50 @@ extension LAN {
                     .resources
                 #expect(last.count == 3 && last.allSatisfy { $0.state == .known(.completed) })
                 try await alice.expect(68, "file", "send", "--group", "nobody's", "\(alice.place)/plan")
+            }
+        }
+
+        private func awaitNo(_ name: String, at daemon: Daemon) async throws {
+            try await eventually(within: .seconds(60), "\(daemon.name) is not in \(name)") { try await self.group(daemon, name) == nil }
+        }
+
+        /// One without TLS is in no group but one that was made for that; who is taken out with all that came in through it takes them
+        /// along; and a group is made anew from another one by any of its members.
+        @Test func groupsWithoutTLSAndFromOthers() async throws {
+            try await Laboratory.run { laboratory in
+                let preference = ["alice": "optional", "bob": "optional", "carol": "none"].mapValues { ["EARSHOT_PEER_ENCRYPTION": $0] }
+                let three = try await self.daemons(3, in: laboratory, environment: preference)
+                let (alice, bob, carol) = (three[0], three[1], three[2])
+                let made = try alice.begin(["group", "create", "safe", bob.name])
+                try await bob.awaitInvitation(from: alice)
+                try await bob.expect(0, "accept", alice.name)
+                #expect(await made.outcome().status == 0)
+                let refused = try await alice.earshot("group", "invite", "safe", carol.name)
+                #expect(refused.status != 0 && refused.errors.contains("without TLS"), "\(refused)")
+
+                try await alice.expect(0, "group", "create", "open", bob.name, "--unprotected")
+                try await bob.awaitInvitation(from: alice)
+                try await bob.expect(0, "accept", alice.name)
+                // Any member lets others in, and waits for the answer.
+                let inviting = try bob.begin(["group", "invite", "open", carol.name])
+                #expect(try await carol.awaitInvitation(from: bob).group?.name == "open")
+                try await carol.expect(0, "accept", bob.name)
+                #expect(await inviting.outcome().status == 0)
+                for daemon in three { try await self.awaitMembers(three, at: daemon, named: "open") }
+                try await carol.expect(0, "send", "--group", "open", "hello")
+                for daemon in [alice, bob] { #expect(try await daemon.receive(1).first?.group?.name == "open") }
+
+                try await carol.expect(0, "group", "create", "again", "--from", "open", "--unprotected")
+                for daemon in [alice, bob] {
+                    try await daemon.awaitInvitation(from: carol)
+                    try await daemon.expect(0, "accept", carol.name)
+                }
+                for daemon in three { try await self.awaitMembers(three, at: daemon, named: "again") }
+
+                try await alice.expect(0, "group", "remove", "open", bob.name, "--invited")
+                for daemon in [bob, carol] { try await self.awaitNo("open", at: daemon) }
+                try await self.awaitMembers([alice], at: alice, named: "open")
+                for daemon in three { try await self.awaitMembers(three, at: daemon, named: "again") }
             }
         }
 
