@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import socket
+import time
 import zlib
 
 import schemathesis
@@ -62,7 +63,7 @@ def set_the_stage():
 
 
 def set_the_groups(alice, bob):
-    """Alice has a group that bob is a member of, and none of those that the test has made but the latest."""
+    """A group of alice's that bob is a member of; of those that the test has made the latest stay."""
     groups = [group for group in alice.call("GET", "/v1/groups")[1]["groups"] if group["role"] == "creator"]
     for group in groups[:-2]:
         alice.call("DELETE", f"/v1/groups/{group['id']}?dissolve=true")
@@ -72,9 +73,20 @@ def set_the_groups(alice, bob):
         group = alice.call("POST", "/v1/groups", {"name": "team"})[1]
     if not any(member["name"] == "bob" for member in group["members"]):
         alice.call("POST", f"/v1/groups/{group['id']}/invitations", {"peers": ["bob"], "timeout_seconds": 5})
-        for invitation in bob.call("GET", "/v1/invitations")[1]["invitations"]:
-            if invitation["direction"] == "incoming" and invitation["state"] == "pending" and invitation["group"]:
-                bob.call("POST", f"/v1/invitations/{invitation['id']}/response", {"decision": "accept"})
+        for invitation in awaited_invitations(bob):
+            bob.call("POST", f"/v1/invitations/{invitation['id']}/response", {"decision": "accept"})
+    return group
+
+
+def awaited_invitations(daemon):
+    """The invitations to groups that wait there, once there is one; none after a second."""
+    for _ in range(50):
+        rows = daemon.call("GET", "/v1/invitations")[1]["invitations"]
+        rows = [row for row in rows if row["direction"] == "incoming" and row["state"] == "pending" and row["group"]]
+        if rows:
+            return rows
+        time.sleep(0.02)
+    return []
 
 
 def known_ids(path):
@@ -112,9 +124,11 @@ def before_call(context, case, kwargs):
     parameters = case.path_parameters or {}
     if "peer" in parameters and (name := choice(case, "bob", "carol", None)):
         parameters["peer"] = name
-    if "group" in parameters and choice(case, True, True, False):
-        groups = Daemon("alice").call("GET", "/v1/groups")[1]["groups"]
-        parameters["group"] = choice(case, *[group["id"] for group in groups], "nobody's")
+    if "group" in parameters and choice(case, True, True, True, False):
+        # One that there is, with bob in it.
+        parameters["group"] = set_the_groups(Daemon("alice"), Daemon("bob"))["id"]
+        if "peer" in parameters:
+            parameters["peer"] = choice(case, "bob", "bob", "carol")
     if "id" in parameters and choice(case, True, True, False) and (ids := known_ids(case.path)):
         parameters["id"] = choice(case, *ids)
     query = case.query or {}
