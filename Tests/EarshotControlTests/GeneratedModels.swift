@@ -224,11 +224,11 @@ struct GeneratedModels {
     }
 
     mutating func messageRequest() -> ControlAPI.MessageRequest {
-        let isText = self.flag()
+        let (isText, isUnreliable) = (self.flag(), self.flag())
         return .init(
             to: self.recipients(), body: isText ? Array(self.text().utf8) : self.bytes(),
-            contentType: isText ? "text/plain" : "application/x", mode: self.element([.reliable, .unreliable]),
-            messageID: self.optional { $0.id() }, queue: self.optional { $0.flag() },
+            contentType: isText ? "text/plain" : "application/x", mode: isUnreliable ? .unreliable : .reliable,
+            messageID: self.optional { $0.id() }, queue: self.optional { $0.flag() && !isUnreliable },
             timeoutSeconds: self.optional { Double(1 + $0.number(below: 86_400)) })
     }
 
