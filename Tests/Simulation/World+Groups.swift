@@ -37,7 +37,9 @@ extension World {
             default: self.call(.group(.rename(id, to: "group \(action[1] % 4 + 4)")), on: machine)
             }
         case .removeMember:
-            let others = group.members.map(\.peerID).filter { $0 != core.id }
+            // Now and then one whom another member has let in.
+            let guests = group.members.filter { $0.invitedBy != core.id }
+            let others = (guests.isEmpty || action[2] % 4 == 0 ? group.members : guests).map(\.peerID).filter { $0 != core.id }
             guard !others.isEmpty else { return }
             let member = others[action[2] % others.count].description
             self.call(.group(.remove(id, peer: member, withInvited: action[3] == 1)), on: machine)
