@@ -16,6 +16,7 @@ package struct CoreSettings: Sendable, Hashable {
     package var maximumResourceSize: UInt64?
     /// What is done about invitations to groups; `accept` is for those of trusted peers, and the others' wait for a person then.
     package var groupInvitations: InvitationPolicy
+    /// What is done about files that members of a group send to it.
     package var groupFiles: GroupFilePolicy
     /// What this machine is called: it joins groups by that name.
     package var name: DisplayName?

@@ -34,6 +34,12 @@ extension NodeCore {
         return ConversationCarrier(link: link, session: session)
     }
 
+    /// What a peer's frame means by its session, while something may be said in it; `nil` where the two are in no such.
+    func conversation(naming session: SessionID, with peer: PeerID) -> Conversation? {
+        if self.records[peer]?.sessionID == session { return Conversation(with: peer) }
+        return self.attachedGroup(session, with: peer).map { Conversation(with: peer, in: $0) }
+    }
+
     /// Whether the two have to do with each other: in a session, or in a group.
     package func isTalking(with peer: PeerID) -> Bool {
         guard let record = self.records[peer] else { return false }

@@ -59,16 +59,15 @@ extension NodeCore {
     }
 
     private func intake(of session: SessionID?, from peer: PeerFacts) -> Intake {
-        let group = session.flatMap { peer.session == $0 ? nil : self.attachedGroup($0, with: peer.id) }
+        let known = session.flatMap { self.conversation(naming: $0, with: peer.id) }
         // What is refused before the group is attached keeps the order of what is said there, and of nothing else.
         let shared = session.map { GroupID(session: $0) }.flatMap { self.isFellowMember(peer.id, in: $0) ? $0 : nil }
-        let conversation = Conversation(with: peer.id, in: group ?? (peer.session == session ? nil : shared))
+        let conversation = known ?? Conversation(with: peer.id, in: shared)
         let traffic = self.traffic[conversation]
         let isRefusing = traffic?.isRefusing == true
         return Intake(
-            session: session, conversation: conversation, group: group.map(self.label),
-            isKnown: group != nil || (session != nil && peer.session == session), isFirst: traffic?.hasSentMessage != true,
-            isRefusing: isRefusing, wasRefusing: isRefusing)
+            session: session, conversation: conversation, group: known?.group.map(self.label), isKnown: known != nil,
+            isFirst: traffic?.hasSentMessage != true, isRefusing: isRefusing, wasRefusing: isRefusing)
     }
 
     private mutating func end(_ intake: Intake) {

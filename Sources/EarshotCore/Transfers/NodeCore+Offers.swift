@@ -5,21 +5,21 @@ import OrderedCollections
 extension NodeCore {
     mutating func resourceOffered(_ offer: ResourceOffer, by peer: PeerID, on link: LinkID) {
         guard let sender = self.records[peer] else { return }
+        guard let conversation = self.conversation(naming: offer.session, with: peer) else {
+            self.refuse(offer, of: peer, EarshotError(.notConnected, "there is no such session"), on: link)
+            return self.showEnd(of: GroupID(session: offer.session), to: peer)
+        }
         do throws(EarshotError) {
-            guard try self.check(offer, from: sender, on: link) else { return }
+            guard try self.check(offer, from: sender, in: conversation, on: link) else { return }
         } catch {
-            let refusal = TransferFailure(error).told
-            self.send(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: refusal)), on: link)
-            if self.conversation(of: offer, from: sender) == nil { self.showEnd(of: GroupID(session: offer.session), to: peer) }
-            return self.log(Notice(.info, "refused a file", ["peer": peer, "reason": error]))
+            return self.refuse(offer, of: peer, error, on: link)
         }
         let isNew = self.transfers[offer.id] == nil
-        let conversation = self.conversation(of: offer, from: sender)
         let row = Resource(
             id: offer.id, direction: .incoming, peerID: peer, peerName: sender.name,
-            group: conversation?.group.map(self.label), name: offer.name,
+            group: conversation.group.map(self.label), name: offer.name,
             kind: offer.resourceKind, size: offer.size, state: .offered, created: self.now.wall)
-        let isTaken = conversation.map { self.isTaken(in: $0, from: sender) } ?? false
+        let isTaken = self.isTaken(in: conversation, from: sender)
         let stored = StoredTransfer(
             id: offer.id, source: .none, isTaken: isTaken, expiry: self.now.wall + EarshotLimits.resourceResumeTime)
         self.release(self.transfers[offer.id]?.hold)
@@ -37,10 +37,9 @@ extension NodeCore {
         }
     }
 
-    /// Where a peer offers something; `nil` where the two are not in that.
-    private func conversation(of offer: ResourceOffer, from sender: PeerRecord) -> Conversation? {
-        if sender.sessionID == offer.session { return Conversation(with: sender.id) }
-        return self.attachedGroup(offer.session, with: sender.id).map { Conversation(with: sender.id, in: $0) }
+    private mutating func refuse(_ offer: ResourceOffer, of peer: PeerID, _ error: EarshotError, on link: LinkID) {
+        self.send(.resourceRefuse(ResourceRefuse(id: offer.id, refusal: TransferFailure(error).told)), on: link)
+        self.log(Notice(.info, "refused a file", ["peer": peer, "reason": error]))
     }
 
     /// Whether an offer is taken without a person's word: what members of a group offer who are neither trusted nor in a session may have to
@@ -51,10 +50,9 @@ extension NodeCore {
     }
 
     /// Whether to take it as a new one; `false` where it is known, and has been answered or goes on.
-    private mutating func check(_ offer: ResourceOffer, from sender: PeerRecord, on link: LinkID) throws(EarshotError) -> Bool {
-        guard let conversation = self.conversation(of: offer, from: sender) else {
-            throw EarshotError(.notConnected, "there is no such session")
-        }
+    private mutating func check(
+        _ offer: ResourceOffer, from sender: PeerRecord, in conversation: Conversation, on link: LinkID
+    ) throws(EarshotError) -> Bool {
         if let ended = self.transfers.ended(offer.id, of: sender.id) {
             if let error = ended.error { throw EarshotError(error, ended.message) }
             self.send(.resourceDone(offer.id), on: link)

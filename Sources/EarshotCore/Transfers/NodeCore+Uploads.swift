@@ -58,19 +58,16 @@ extension NodeCore {
         let isQueued = record.stored?.isQueued == true
         self.transfers.put(record)
         let conversation = record.conversation
-        if let group = conversation.group {
-            guard self.isFellowMember(peer, in: group) else {
-                self.finishTransfer(id, .failed, .notMember(record.row.peerName))
-                return self.transfers[id]?.row ?? record.row
-            }
-        } else if isQueued, !self.mayGoOn(conversation), self.records[peer]?.trust != .trusted {
+        let isToGroup = conversation.group != nil
+        if !self.mayGoOn(conversation), isToGroup || (isQueued && self.records[peer]?.trust != .trusted) {
             // What it was to wait for has ended while the disk was busy.
-            self.finishTransfer(id, .failed, EarshotError(.notConnected, "the session has ended"))
+            let error = isToGroup ? .notMember(record.row.peerName) : EarshotError(.notConnected, "the session has ended")
+            self.finishTransfer(id, .failed, error)
             return self.transfers[id]?.row ?? record.row
         }
         if self.carrier(of: conversation) == nil { self.limit(id, to: isQueued ? .absence : .reach) }
         self.startUploads(to: peer)
-        if conversation.group == nil { self.needed(.sessionForQueue, of: peer) }
+        if !isToGroup { self.needed(.sessionForQueue, of: peer) }
         self.needed(.connection(now: false), of: peer)
         return record.row
     }

@@ -39,11 +39,6 @@ struct TransferTable: Sendable {
         self.records[id] = nil
     }
 
-    // MARK: Shares
-
-    /// The transfers of a share that are listed, in the order in which they were asked for.
-    func transfers(of share: ShareID) -> [TransferRecord] { (self.shares[share] ?? []).compactMap { self.records[$0] } }
-
     /// Changes one, where there is such a one.
     mutating func change<Result>(_ id: ResourceID, _ body: (inout TransferRecord) -> Result) -> Result? {
         guard var record = self.records[id] else { return nil }
@@ -56,6 +51,11 @@ struct TransferTable: Sendable {
     mutating func surplus(endedBy peer: PeerID) -> ResourceID? {
         self.records.surplus(beyond: EarshotLimits.finishedTransfers, endedBy: peer)
     }
+
+    // MARK: Shares
+
+    /// The transfers of a share that are listed, in the order in which they were asked for.
+    func transfers(of share: ShareID) -> [TransferRecord] { (self.shares[share] ?? []).compactMap { self.records[$0] } }
 
     // MARK: Lists of entries
 
