@@ -52,3 +52,11 @@ struct EarshotCommand: AsyncParsableCommand {
         }
     }
 }
+
+extension CommandFailure {
+    /// A verb of two words lacks its second one.
+    init(commandMissingOf verb: any ParsableCommand.Type) {
+        self.init(
+            .usage, "a command of \(verb.configuration.commandName ?? "it") is missing", hint: EarshotCommand.helpMessage(for: verb))
+    }
+}

@@ -9,6 +9,6 @@ struct FileCommand: AsyncParsableCommand {
         ])
 
     mutating func run() async throws {
-        throw CommandFailure(.usage, "a command of file is missing", hint: EarshotCommand.helpMessage(for: Self.self))
+        throw CommandFailure(commandMissingOf: Self.self)
     }
 }

@@ -5,6 +5,6 @@ struct PolicyCommand: AsyncParsableCommand {
         commandName: "policy", abstract: "What this machine's rules say of a peer.", subcommands: [PolicyExplainCommand.self])
 
     mutating func run() async throws {
-        throw CommandFailure(.usage, "a command of policy is missing", hint: EarshotCommand.helpMessage(for: Self.self))
+        throw CommandFailure(commandMissingOf: Self.self)
     }
 }

@@ -9,6 +9,6 @@ struct StreamCommand: AsyncParsableCommand {
         subcommands: [StreamOpenCommand.self, StreamAcceptCommand.self, StreamListCommand.self])
 
     mutating func run() async throws {
-        throw CommandFailure(.usage, "a command of stream is missing", hint: EarshotCommand.helpMessage(for: Self.self))
+        throw CommandFailure(commandMissingOf: Self.self)
     }
 }

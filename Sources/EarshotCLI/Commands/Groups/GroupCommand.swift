@@ -9,6 +9,6 @@ struct GroupCommand: AsyncParsableCommand {
         ])
 
     mutating func run() async throws {
-        throw CommandFailure(.usage, "a command of group is missing", hint: EarshotCommand.helpMessage(for: Self.self))
+        throw CommandFailure(commandMissingOf: Self.self)
     }
 }

@@ -33,13 +33,7 @@ struct GroupLeaveCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let (options, name) = (self.options, self.group)
-        try await options.withClient { client in
-            let group = try await client.group(name)
-            try await client.leaveGroup(group.value.id)
-            if options.json { try Standard.write(json: group.json) }
-            Standard.note("left \(group.value.name.escapedForDisplay)")
-        }
+        try await self.options.leaveGroup(self.group, done: "left")
     }
 }
 
@@ -52,13 +46,7 @@ struct GroupDissolveCommand: AsyncParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func run() async throws {
-        let (options, name) = (self.options, self.group)
-        try await options.withClient { client in
-            let group = try await client.group(name)
-            try await client.leaveGroup(group.value.id, dissolve: true)
-            if options.json { try Standard.write(json: group.json) }
-            Standard.note("dissolved \(group.value.name.escapedForDisplay)")
-        }
+        try await self.options.leaveGroup(self.group, dissolve: true, done: "dissolved")
     }
 }
 
@@ -77,6 +65,18 @@ struct GroupRenameCommand: AsyncParsableCommand {
             let renamed = try await client.renameGroup(group, to: name)
             if options.json { try Standard.write(json: renamed.json) }
             Standard.note("it is called \(renamed.value.name.escapedForDisplay) now")
+        }
+    }
+}
+
+extension GlobalOptions {
+    /// Leaves a group, or ends it for all, and says how it was last.
+    fileprivate func leaveGroup(_ name: String, dissolve: Bool = false, done: String) async throws {
+        try await self.withClient { client in
+            let group = try await client.group(name)
+            try await client.leaveGroup(group.value.id, dissolve: dissolve)
+            if self.json { try Standard.write(json: group.json) }
+            Standard.note("\(done) \(group.value.name.escapedForDisplay)")
         }
     }
 }
