@@ -30,6 +30,16 @@ struct APIProblem: Error, Sendable {
         self.closesConnection = closesConnection
     }
 
+    /// A field that is to name peers names none.
+    static func namesNobody(_ field: String) -> Self {
+        Self(.invalidParameter, "`\(field)` names no peer; give names, ids or their first 8 characters")
+    }
+
+    /// A field that is to name a peer or a group is empty.
+    static func isEmpty(_ field: String) -> Self {
+        Self(.invalidParameter, "`\(field)` is empty; give a name, an id or its first 8 characters")
+    }
+
     /// What was thrown, as a problem; an unforeseen error is a 500 without its insides.
     init(_ error: any Error) {
         switch error {

@@ -15,14 +15,10 @@ extension MessageDraft {
         switch request.to {
         case .all: recipients = .all
         case .peers(let peers):
-            guard !peers.isEmpty, !peers.contains("") else {
-                throw APIProblem(.invalidParameter, "`to` names no peer; give names, ids or their first 8 characters")
-            }
+            guard !peers.isEmpty, !peers.contains("") else { throw APIProblem.namesNobody("to") }
             recipients = .peers(peers)
         case .group(let group):
-            guard !group.isEmpty else {
-                throw APIProblem(.invalidParameter, "`group` is empty; give a name, an id or its first 8 characters")
-            }
+            guard !group.isEmpty else { throw APIProblem.isEmpty("group") }
             recipients = .group(group)
         }
         let mode: Message.Mode

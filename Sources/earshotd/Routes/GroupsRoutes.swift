@@ -52,9 +52,7 @@ struct GroupsRoutes: Sendable {
         let group = try context.parameter("group")
         let waits = try Query(request).flag("wait")
         let body = try await request.json(ControlAPI.GroupInvitationRequest.self)
-        guard !body.peers.isEmpty, !body.peers.contains("") else {
-            throw APIProblem(.invalidParameter, "`peers` names no peer; give names, ids or their first 8 characters")
-        }
+        guard !body.peers.isEmpty, !body.peers.contains("") else { throw APIProblem.namesNobody("peers") }
         var invitations = try await self.api.node.invite(
             body.peers, toGroup: group, context: try InvitationsRoutes.context(body.context),
             timeout: try InvitationsRoutes.timeout(body.timeoutSeconds))

@@ -34,9 +34,7 @@ struct InvitationsRoutes: Sendable {
     private func invite(_ request: Request, _ context: APIContext) async throws -> Response {
         let waits = try Query(request).flag("wait")
         let body = try await request.json(ControlAPI.InvitationRequest.self)
-        guard !body.peer.isEmpty else {
-            throw APIProblem(.invalidParameter, "`peer` is empty; give a name, an id or its first 8 characters")
-        }
+        guard !body.peer.isEmpty else { throw APIProblem.isEmpty("peer") }
         let invitation = try await self.api.node.invite(
             body.peer, context: try Self.context(body.context), timeout: try Self.timeout(body.timeoutSeconds))
         guard invitation.state == .pending, waits else {

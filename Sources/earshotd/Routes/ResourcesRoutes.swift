@@ -75,8 +75,7 @@ struct ResourcesRoutes: Sendable {
                 .forbidden, "only the daemon's own user may name a path; send the file as the request's body", closesConnection: true)
         }
         let body = try await request.json(ControlAPI.ResourceRequest.self)
-        let recipients = try Recipients(
-            to: body.to, group: body.group, empty: "`to` names no peer; give names, ids or their first 8 characters")
+        let recipients = try Recipients(to: body.to, group: body.group, otherwise: .namesNobody("to"))
         guard body.path.hasPrefix("/"), !body.path.utf8.contains(0) else {
             throw APIProblem(.invalidParameter, "`path` is an absolute path")
         }
@@ -97,16 +96,14 @@ struct ResourcesRoutes: Sendable {
         case peers([String])
         case group(String)
 
-        init(to peers: [String]?, group: String?, empty: String) throws(APIProblem) {
+        init(to peers: [String]?, group: String?, otherwise problem: APIProblem) throws(APIProblem) {
             switch (peers, group) {
             case (nil, let group?):
-                guard !group.isEmpty else {
-                    throw APIProblem(.invalidParameter, "`group` is empty; give a name, an id or its first 8 characters")
-                }
+                guard !group.isEmpty else { throw APIProblem.isEmpty("group") }
                 self = .group(group)
             case (_?, _?): throw APIProblem(.invalidParameter, "either `to` or `group` is given, not both")
             case (let peers, nil):
-                guard let peers, !peers.isEmpty, !peers.contains("") else { throw APIProblem(.invalidParameter, empty) }
+                guard let peers, !peers.isEmpty, !peers.contains("") else { throw problem }
                 self = .peers(peers)
             }
         }
@@ -126,7 +123,8 @@ struct ResourcesRoutes: Sendable {
             let query = try Query(request)
             let named = query.all("to")
             let recipients = try Recipients(
-                to: named.isEmpty ? nil : named, group: try query.text("group"), empty: "'to' is missing in the query; name the peer")
+                to: named.isEmpty ? nil : named, group: try query.text("group"),
+                otherwise: APIProblem(.invalidParameter, "'to' is missing in the query; name the peer"))
             guard let name = try query.text("name") else {
                 throw APIProblem(.invalidParameter, "'name' is missing in the query; name the file")
             }
