@@ -7,7 +7,7 @@ import Testing
 
 @testable import Earshot
 
-@Suite struct TimersTests {
+@Suite(.timeLimit(.minutes(1))) struct TimersTests {
     /// The time of a test's timers is that of its loop, and passes with it alone.
     @Test func aTestsTimePassesAsItIsMoved() async {
         let loop = NIOAsyncTestingEventLoop()
@@ -18,11 +18,41 @@ import Testing
         #expect(timers.now - start == .seconds(5))
     }
 
+    /// A test may move the time past what a node is about to wait for: it comes without being moved again.
+    @Test func whatIsLateComesAtOnce() async {
+        let loop = NIOAsyncTestingEventLoop()
+        let timers = Timers(on: loop)
+        let deadline = timers.now + .seconds(3)
+        await loop.advanceTime(by: .seconds(5))
+        await withCheckedContinuation { continuation in
+            timers.schedule(at: deadline) { continuation.resume() }
+        }
+        #expect(timers.now == deadline + .seconds(2))
+    }
+
+    /// A node hears of one timer and sets the next one while the time is still being moved, by one step past both.
+    @Test func theNextOneComesInTheSameStep() async {
+        let loop = NIOAsyncTestingEventLoop()
+        let timers = Timers(on: loop)
+        let start = timers.now
+        await withCheckedContinuation { continuation in
+            timers.schedule(at: start + .seconds(1)) {
+                let isSet = DispatchSemaphore(value: 0)
+                Thread.detachNewThread {
+                    timers.schedule(at: start + .seconds(3)) { continuation.resume() }
+                    isSet.signal()
+                }
+                isSet.wait()
+            }
+            Task { await loop.advanceTime(by: .seconds(5)) }
+        }
+    }
+
     @Test func suspendPassesByTheClockAlone() async {
         let loop = NIOAsyncTestingEventLoop()
         let timers = Timers(on: loop) { .seconds(60) }
         let hasCome = Atomic(false)
-        timers.schedule(after: .seconds(1)) { hasCome.store(true, ordering: .relaxed) }
+        timers.schedule(at: timers.now + .seconds(1)) { hasCome.store(true, ordering: .relaxed) }
         #expect(timers.now == MonotonicInstant(nanoseconds: 60_000_000_000))
         await loop.run()
         let early = hasCome.load(ordering: .relaxed)

@@ -186,9 +186,8 @@ extension Node {
         guard let next = self.core.nextDeadline, !self.isStoreClosed else { return }
         if let timer = self.coreShell.timer, timer.at <= next { return }
         self.coreShell.timer?.scheduled.cancel()
-        let delay = max(.zero, next - self.transport.timers.now)
         // Of all peers' deadlines: none of them is charged for it.
-        self.working(for: nil) { self.coreShell.timer = (next, self.schedule(.core, after: delay)) }
+        self.working(for: nil) { self.coreShell.timer = (next, self.schedule(.core, at: next)) }
     }
 
     func coreIsDue() {

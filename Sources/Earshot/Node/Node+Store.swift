@@ -171,7 +171,7 @@ extension Node {
 
     func schedulePruning(after delay: Duration) {
         self.pruning?.cancel()
-        self.pruning = self.schedule(.pruneInbox, after: delay)
+        self.pruning = self.schedule(.pruneInbox, at: self.transport.timers.now + delay)
     }
 }
 

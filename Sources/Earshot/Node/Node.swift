@@ -284,11 +284,11 @@ public actor Node {
         }
     }
 
-    /// Has `timer` arrive as an input once `delay` has passed; what a peer has caused costs it `charge` bytes until then.
+    /// Has `timer` arrive as an input at `deadline`; what a peer has caused costs it `charge` bytes until then.
     @discardableResult
-    func schedule(_ timer: NodeTimer, after delay: Duration, charge: Int = EarshotLimits.waitCharge) -> Scheduled<Void> {
+    func schedule(_ timer: NodeTimer, at deadline: MonotonicInstant, charge: Int = EarshotLimits.waitCharge) -> Scheduled<Void> {
         let charge = self.charge(charge)
-        return self.transport.timers.schedule(after: delay) { [input] in input.yield(.timer(timer, charge)) }
+        return self.transport.timers.schedule(at: deadline) { [input] in input.yield(.timer(timer, charge)) }
     }
 
     /// Runs work beside the node's queue, until it ends by itself or the node stops.

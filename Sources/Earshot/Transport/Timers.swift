@@ -46,8 +46,16 @@ package struct Timers: Sendable {
         return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
+    /// Runs `action` at `deadline`, or at once where that has passed.
     @discardableResult
-    package func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> Scheduled<Void> {
-        self.eventLoop.scheduleTask(in: TimeAmount(delay), action)
+    package func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> Scheduled<Void> {
+        let delay = max(.zero, deadline - self.now)
+        guard case .loop(let suspended) = self.clock else { return self.eventLoop.scheduleTask(in: TimeAmount(delay), action) }
+        // By the instant, not by the delay: a test may move the time meanwhile, and nobody would move it again for what is late then.
+        let due = NIODeadline.uptimeNanoseconds(UInt64(clamping: (deadline - suspended()).nanoseconds))
+        let scheduled = self.eventLoop.scheduleTask(deadline: max(due, self.eventLoop.now), action)
+        // What is due runs only when the loop is asked for something.
+        self.eventLoop.execute {}
+        return scheduled
     }
 }
