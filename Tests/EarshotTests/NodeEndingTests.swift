@@ -2,6 +2,7 @@ import EarshotWire
 import Foundation
 import NIOCore
 import NIOEmbedded
+import OrderedCollections
 import Testing
 
 @testable import Earshot
@@ -143,4 +144,9 @@ import Testing
 
 extension Node {
     fileprivate func runningJobs(of peer: PeerID) -> Int { self.core.transfers.count(of: peer, .incomingMover) }
+}
+
+extension Node {
+    /// As if a peer had paused for a while.
+    fileprivate func forgetVainOffers(of peer: PeerID) { self.core.records[peer]?.vainOffers = VainOffers() }
 }

@@ -1,0 +1,201 @@
+import EarshotWire
+import NIOCore
+import Testing
+
+@testable import EarshotCore
+@testable import EarshotWire
+
+/// What may take only so long, what is done only so often, and how many transfers there may be, each at its edge.
+@Suite struct TransferLimitTests {
+    // MARK: Time
+
+    /// Nothing happens a moment before the limit, and `timed-out` at it, on both sides.
+    private func expectTimeOut(_ id: ResourceID, after limit: Duration, _ bench: inout TransferBench) throws {
+        _ = bench.sent()
+        bench.bench.advance(limit - .nanoseconds(1))
+        #expect(try bench.sent().isEmpty && !bench.row(id).state.isFinal)
+        bench.bench.advance(.nanoseconds(1))
+        let told = bench.sent().compactMap { frame -> ResourceRefuse? in
+            switch frame {
+            case .resourceRefuse(let refuse), .resourceCancel(let refuse): refuse
+            default: nil
+            }
+        }
+        #expect(told.map(\.id) == [id] && told.map(\.refusal.code) == [.timedOut])
+        let row = try bench.row(id)
+        #expect(row.state == .failed && row.error == .timedOut && bench.finished == [row])
+    }
+
+    /// One that the peer sends, accepted, of which nothing has come yet.
+    private func begun(_ bench: inout TransferBench, size: UInt64 = 1000) -> ResourceID {
+        let id = bench.offered(size: size)
+        bench.report(id, .held(nil))
+        bench.report(id, .began)
+        return id
+    }
+
+    @Test func offerTime() throws {
+        var bench = try TransferBench { $0.policy.acceptResources = .ask }
+        let id = bench.offered()
+        bench.report(id, .room(nil))
+        try self.expectTimeOut(id, after: EarshotLimits.offerTime, &bench)
+        #expect(EarshotLimits.resourceAnswerTime > EarshotLimits.offerTime, "the one who was asked says so first")
+    }
+
+    @Test func resourceStallTimeOfASenderThatNeverSends() throws {
+        var bench = try TransferBench()
+        let id = self.begun(&bench)
+        try self.expectTimeOut(id, after: EarshotLimits.resourceStallTime, &bench)
+        #expect(bench.orders(id).last == .stop(isKept: false))
+        #expect(bench.bench.core.transfers.count(of: bench.peer, .taking) == 0)
+    }
+
+    @Test func aTransferThatMovesLivesOn() throws {
+        var bench = try TransferBench()
+        let id = self.begun(&bench)
+        bench.bench.advance(EarshotLimits.resourceStallTime - .nanoseconds(1))
+        bench.report(id, .written(to: 1))
+        bench.bench.advance(.nanoseconds(1))
+        try self.expectTimeOut(id, after: EarshotLimits.resourceStallTime, &bench)
+    }
+
+    @Test func resourceAnswerTime() throws {
+        var bench = try TransferBench()
+        let id = bench.send()
+        try self.expectTimeOut(id, after: EarshotLimits.resourceAnswerTime, &bench)
+    }
+
+    @Test func resourceStallTimeOfAReceiverThatTakesNothing() throws {
+        var bench = try TransferBench()
+        let id = bench.send()
+        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: 0)))
+        #expect(try bench.row(id).state == .transferring)
+        try self.expectTimeOut(id, after: EarshotLimits.resourceStallTime, &bench)
+    }
+
+    /// All of it is sent, and the receiver says nothing. One that writes to a slow disk has a second more for so many bytes.
+    @Test(
+        arguments: [
+            (1, EarshotLimits.resourceDoneTime),
+            (EarshotLimits.resourceDoneRate - 1, EarshotLimits.resourceDoneTime),
+            (EarshotLimits.resourceDoneRate, EarshotLimits.resourceDoneTime + .seconds(1)),
+        ] as [(UInt64, Duration)]) func resourceDoneTime(size: UInt64, limit: Duration) throws
+    {
+        var bench = try TransferBench()
+        let id = bench.send(size: size)
+        bench.say(.resourceAccept(ResourceAccept(id: id, offset: 0, limit: size)))
+        bench.report(id, .sent(to: size))
+        bench.report(id, .digested([1]))
+        try self.expectTimeOut(id, after: limit, &bench)
+    }
+
+    /// The receiver may have all of it already, and reads what it has: it has longer for more of it before it answers, too.
+    @Test(
+        arguments: [
+            (EarshotLimits.resourceDoneRate - 1, EarshotLimits.resourceAnswerTime),
+            (EarshotLimits.resourceDoneRate, EarshotLimits.resourceAnswerTime + .seconds(1)),
+        ] as [(UInt64, Duration)]) func resourceAnswerTimeOfMuch(size: UInt64, limit: Duration) throws
+    {
+        var bench = try TransferBench()
+        let id = bench.send(size: size)
+        try self.expectTimeOut(id, after: limit, &bench)
+    }
+
+    @Test func resourceReachTime() throws {
+        var bench = try TransferBench()
+        bench.lose()
+        let id = bench.send()
+        bench.bench.advance(EarshotLimits.resourceReachTime - .nanoseconds(1))
+        #expect(try bench.row(id).state == .offered)
+        bench.bench.advance(.nanoseconds(1))
+        #expect(bench.finished.map(\.id) == [id] && bench.finished.map(\.error) == [.timedOut])
+    }
+
+    // MARK: So often
+
+    @Test func progressInterval() throws {
+        var bench = try TransferBench()
+        let id = self.begun(&bench)
+        func published() -> [UInt64] {
+            bench.bench.events.compactMap { if case .resourceProgress(let row) = $0, row.id == id { row.transferred } else { nil } }
+        }
+        let before = published()
+        bench.bench.advance(EarshotLimits.progressInterval - .nanoseconds(1))
+        bench.report(id, .written(to: 1))
+        #expect(published() == before)
+        bench.bench.advance(.nanoseconds(1))
+        bench.report(id, .written(to: 2))
+        #expect(published() == before + [2])
+    }
+
+    /// What has moved for so long is on disk as under way.
+    @Test func resourceRecordTime() throws {
+        var bench = try TransferBench()
+        let id = self.begun(&bench)
+        func isRecorded() -> Bool {
+            bench.bench.keptTransfers.contains {
+                if case .put(let row, _) = $0 { row.id == id && row.state == .transferring } else { false }
+            }
+        }
+        bench.bench.advance(EarshotLimits.resourceRecordTime - .nanoseconds(1))
+        bench.report(id, .written(to: 1))
+        #expect(!isRecorded())
+        bench.bench.advance(.nanoseconds(1))
+        bench.report(id, .written(to: 2))
+        #expect(isRecorded())
+    }
+
+    // MARK: So many
+
+    @Test func finishedTransfers() throws {
+        var bench = try TransferBench { $0.policy.acceptResources = .ask }
+        var ids: [ResourceID] = []
+        for _ in 0...EarshotLimits.finishedTransfers {
+            let id = bench.offered(size: 1)
+            ids.append(id)
+            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+            bench.report(id, .stopped)
+            // At a pace that is not too much.
+            bench.bench.advance(EarshotLimits.vainOfferTime)
+            if ids.count == EarshotLimits.finishedTransfers { #expect(bench.listed.count == EarshotLimits.finishedTransfers) }
+        }
+        #expect(bench.listed == Array(ids.dropFirst()), "the oldest goes")
+    }
+
+    /// Transfers that are over leave their movers behind while the disk is busy: so many, and the next offer has to wait.
+    @Test func incomingMovers() throws {
+        var bench = try TransferBench()
+        var ids: [ResourceID] = []
+        for _ in 0..<EarshotLimits.incomingMovers {
+            let id = bench.offered(size: 1)
+            ids.append(id)
+            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+        }
+        #expect(bench.bench.core.transfers.count(of: bench.peer, .incomingMover) == EarshotLimits.incomingMovers)
+        #expect(bench.bench.core.transfers.count(of: bench.peer, .taking) == 0)
+        _ = bench.offered(size: 1)
+        #expect(bench.refusals() == [.busy])
+        bench.report(ids[0], .stopped)
+        let next = self.begun(&bench, size: 1)
+        #expect(bench.sent() == [.resourceAccept(ResourceAccept(id: next, offset: 0, limit: 1))])
+    }
+
+    @Test func spooledResources() throws {
+        var bench = try TransferBench()
+        for number in 0..<EarshotLimits.spooledResources - 1 {
+            let row = Resource(
+                id: ResourceID(high: 1, low: UInt64(number)), direction: .incoming, peerID: bench.peer, peerName: "x", name: "x",
+                kind: .file, size: 0, state: .completed, created: bench.bench.now.wall, inSpool: true)
+            bench.bench.core.transfers.put(TransferRecord(row: row))
+        }
+        let last = self.begun(&bench, size: 0)
+        #expect(bench.sent() == [.resourceAccept(ResourceAccept(id: last, offset: 0, limit: 0))])
+        _ = bench.offered(size: 0)
+        #expect(bench.refusals() == [.noSpace])
+    }
+}
+
+extension TransferBench {
+    /// The rows that a caller sees, in their order.
+    fileprivate var listed: [ResourceID] { self.bench.core.transfers.all.map(\.row.id) }
+}
