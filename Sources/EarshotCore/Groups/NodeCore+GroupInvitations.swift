@@ -233,9 +233,18 @@ extension NodeCore {
             held.records.merge(.seat(seat))
             self.send(.group(.record(.seat(seat), of: held.id)), on: link)
         }
+        self.endSession(named: held.id)
         self.groups.add(held)
         self.publishGroup(held.id)
         self.ensureConnection(entry.invitation.peerID, now: true)
+    }
+
+    /// A peer has called its session what it knew to be a group: what is said in the one would be taken for what is said in the other.
+    private mutating func endSession(named group: GroupID) {
+        guard let peer = self.records.keys.first(where: { self.records[$0]?.sessionID == group.session }) else { return }
+        self.log(Notice(.warning, "a peer has named a group as its session, which ends", ["peer": peer, "group": group]))
+        self.endSession(with: peer, tellPeer: true)
+        self.keepPeer(peer, andSession: true)
     }
 
     /// It is on disk that this machine is in, or could not be put there.

@@ -217,6 +217,25 @@ import Testing
         #expect(answer?.error == .forbidden)
     }
 
+    /// A peer that knows of a group calls its session so: who joins the group later has no session of that id any more.
+    @Test func noSessionHasAGroupsID() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        let stranger = PeerID(subjectPublicKeyInfo: [0x31])
+        let link = try bench.peers[1].prove(stranger)
+        bench.peers[1].call(.invite(stranger.description, context: [], timeout: nil))
+        let invitation = try #require(bench.peers[1].invites(on: link).first)
+        bench.peers[1].frame(.inviteAnswer(InviteAnswer(id: invitation, decision: .accepted(id.session))), on: link)
+        #expect(bench.peers[1].core.records[stranger]?.sessionID == id.session)
+        try bench.letIn(1, by: 0, to: id)
+        #expect(bench.peers[1].core.records[stranger]?.sessionID == nil && bench.peers[1].sessionsOnDisk[stranger] == nil)
+        #expect(bench.peers[1].sent(on: link).contains(.sessionEnd(id.session)))
+        // Nor later.
+        bench.peers[1].frame(.sessionResume(id.session), on: link)
+        #expect(bench.peers[1].core.records[stranger]?.sessionID == nil)
+    }
+
     @Test func aRejectedInvitationLetsNobodyIn() throws {
         var bench = try GroupBench(2)
         try bench.connectAll()
