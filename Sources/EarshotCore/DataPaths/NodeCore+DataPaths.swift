@@ -10,8 +10,12 @@ extension NodeCore {
         if let after { self.set(.dataPath(transfer, attempt: after), after: EarshotLimits.dataDialTime) }
     }
 
-    /// The control connection to a peer is lost, or the session with it has ended.
-    mutating func endDataPaths(of peer: PeerID) {
-        for transfer in self.dataPaths.transfers(of: peer) { self.dataPathChanged(transfer, .over) }
+    /// The control connection to a peer is lost, or the session with it has ended: what goes in a group goes on then.
+    mutating func endDataPaths(of peer: PeerID, by ending: Ending) {
+        for transfer in self.dataPaths.transfers(of: peer) {
+            let resource = self.transfers[ResourceID(high: transfer.high, low: transfer.low)]
+            guard ending == .connection || resource?.row.group == nil else { continue }
+            self.dataPathChanged(transfer, .over)
+        }
     }
 }

@@ -105,7 +105,7 @@ extension NodeCore {
         switch change {
         case .ended(let ending, let error):
             self.endStreams(of: id, by: ending, error)
-            if ending.fate(of: .dataConnections) == .ends { self.endDataPaths(of: id) }
+            if ending.fate(of: .dataConnections) == .ends { self.endDataPaths(of: id, by: ending) }
             if ending.fate(of: .comparison) == .ends { self.interruptComparison(id) }
         case .attached: self.offerStreams(to: id)
         case .connected, .sessionReplaced, .refusedConnection, .unreachable, .withinReach, .forgotten: break
