@@ -57,6 +57,10 @@ let package = Package(
         .target(name: "EarshotSafety", dependencies: ["CLinux"], swiftSettings: settings),
         // Directories as one run of bytes, and that as directories again: shared by daemon and command line.
         .target(name: "EarshotTree", dependencies: ["EarshotSafety", "CLinux"], swiftSettings: settings),
+        // Values as JSON: in messages of types of their own, and in files that programs keep. Shared by both libraries.
+        .target(
+            name: "EarshotCoding", dependencies: ["EarshotSafety", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: settings),
         .target(
             name: "EarshotWire",
             dependencies: [
@@ -106,7 +110,7 @@ let package = Package(
         .target(
             name: "EarshotControl",
             dependencies: [
-                "CLinux", "EarshotSafety",
+                "CLinux", "EarshotCoding", "EarshotSafety",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -117,7 +121,7 @@ let package = Package(
         .executableTarget(
             name: "earshotd",
             dependencies: [
-                "Earshot", "EarshotDiscovery", "EarshotControl", "EarshotSafety", "EarshotTree", "EarshotWire", "CLinux",
+                "Earshot", "EarshotDiscovery", "EarshotCoding", "EarshotControl", "EarshotSafety", "EarshotTree", "EarshotWire", "CLinux",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -209,7 +213,9 @@ let package = Package(
             swiftSettings: settings),
         // The API's OpenAPI document, which tests hold answers and models to.
         .target(name: "APIDocument", path: "Tests/APIDocument", swiftSettings: settings),
-        .testTarget(name: "EarshotControlTests", dependencies: ["EarshotControl", "APIDocument"], swiftSettings: settings),
+        .testTarget(
+            name: "EarshotControlTests", dependencies: ["EarshotControl", "EarshotCoding", "APIDocument"], swiftSettings: settings),
+        .testTarget(name: "EarshotCodingTests", dependencies: ["EarshotCoding"], swiftSettings: settings),
         .testTarget(
             name: "EarshotCLITests",
             dependencies: [

@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// Times as the API writes them: ISO 8601 in UTC with milliseconds, such as `2026-11-21T10:00:00.250Z`.
-package enum ControlDate {
+/// Times as text: ISO 8601 in UTC with milliseconds, such as `2026-11-21T10:00:00.250Z`.
+package enum DateText {
     /// The first and the last second of years with four digits (RFC 3339 section 5.6), after 1970-01-01T00:00:00Z: every reader can read
     /// what lies between.
     private static let bounds = -62_135_596_800.0...253_402_300_799.999
@@ -19,5 +19,14 @@ package enum ControlDate {
     package static func date(from text: String) -> Date? {
         if let date = try? Self.output.parse(text) { return date }
         return try? Date.ISO8601FormatStyle().parse(text)
+    }
+
+    /// Reads a time in a JSON document.
+    package static func decode(from decoder: any Decoder) throws -> Date {
+        let container = try decoder.singleValueContainer()
+        guard let date = Self.date(from: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a time such as 2026-11-21T10:00:00Z")
+        }
+        return date
     }
 }

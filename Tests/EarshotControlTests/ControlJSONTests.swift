@@ -1,3 +1,4 @@
+import EarshotCoding
 import Foundation
 import Testing
 
@@ -128,7 +129,7 @@ struct ControlJSONTests {
             ("{", "not a JSON document"), ("", "not a JSON document"),
         ]
         for (json, sentence) in wrong {
-            #expect(throws: ControlJSONError(description: sentence)) {
+            #expect(throws: JSONProblem(description: sentence)) {
                 try ControlJSON.decode(ControlAPI.MessageRequest.self, from: json.utf8)
             }
         }
@@ -144,7 +145,7 @@ struct ControlJSONTests {
         let ignored: [UInt8] = Array(#"{"to":["b"],"body":"x","z":""#.utf8) + [0xC0, 0x80] + Array(#""}"#.utf8)
         let documents: [[UInt8]] = [broken, wide, [0xFF, 0xFE] + wide, bigEndian, ignored]
         for bytes in documents {
-            #expect(throws: ControlJSONError(description: "not a JSON document in UTF-8")) {
+            #expect(throws: JSONProblem(description: "not a JSON document in UTF-8")) {
                 try ControlJSON.decode(ControlAPI.MessageRequest.self, from: bytes)
             }
         }

@@ -1,4 +1,5 @@
 import EarshotControl
+import EarshotCoding
 import Foundation
 
 /// Values of the API's models, made of a seed: within the document's limits, and otherwise as odd as peers may make them.
@@ -60,7 +61,7 @@ struct GeneratedModels {
     mutating func time() -> Date {
         let seconds = Double(self.number(below: 4_000_000_000))
         let date = Date(timeIntervalSince1970: self.flag() ? seconds : seconds + Double(self.number(below: 1000)) / 1000)
-        return ControlDate.date(from: ControlDate.string(from: date)) ?? date
+        return DateText.date(from: DateText.string(from: date)) ?? date
     }
 
     mutating func bytes() -> [UInt8] { self.list(0...40) { UInt8(truncatingIfNeeded: $0.number()) } }

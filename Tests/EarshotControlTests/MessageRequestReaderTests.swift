@@ -1,3 +1,4 @@
+import EarshotCoding
 import Foundation
 import NIOCore
 import Testing
@@ -10,8 +11,8 @@ struct MessageRequestReaderTests {
         // One reader for all of them: what it remembers of one line must not get into another.
         var reader = MessageRequestReader()
         for line in lines {
-            let quick = Result { () throws(ControlJSONError) in try reader.read(ByteBuffer(string: line)) }
-            let slow = Result { () throws(ControlJSONError) in try ControlJSON.decode(ControlAPI.MessageRequest.self, from: line.utf8) }
+            let quick = Result { () throws(JSONProblem) in try reader.read(ByteBuffer(string: line)) }
+            let slow = Result { () throws(JSONProblem) in try ControlJSON.decode(ControlAPI.MessageRequest.self, from: line.utf8) }
             #expect(quick == slow, "\(line)", sourceLocation: sourceLocation)
         }
     }
@@ -53,7 +54,7 @@ struct MessageRequestReaderTests {
         #expect(try to(#""group":"team","to":null"#) == .group("team"))
         #expect(try to(#""group":null,"to":["bob"]"#) == .peers(["bob"]))
         for both in [#""group":"team","to":["bob"]"#, #""to":"all","group":"team""#, #""group":null"#] {
-            #expect(throws: ControlJSONError.self, "\(both)") { try to(both) }
+            #expect(throws: JSONProblem.self, "\(both)") { try to(both) }
         }
     }
 
@@ -64,7 +65,7 @@ struct MessageRequestReaderTests {
                 var line = ByteBuffer(string: #"{"to":["bob"],"body":"\#(escape)"#)
                 line.writeBytes(bytes)
                 line.writeString(#""}"#)
-                #expect(throws: ControlJSONError.self) { try reader.read(line) }
+                #expect(throws: JSONProblem.self) { try reader.read(line) }
             }
         }
     }

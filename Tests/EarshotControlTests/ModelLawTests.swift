@@ -1,4 +1,5 @@
 import APIDocument
+import EarshotCoding
 import Foundation
 import Testing
 
@@ -101,13 +102,13 @@ import Testing
 
     @Test(arguments: ["2026-11-21T10:00:00", "2026-11-21", "now", "1795255200", ""]) func otherTimesAreRefused(_ text: String) {
         let json = #"{"id":"s","members":[],"created_at":"\#(text)"}"#
-        #expect(throws: ControlJSONError.self) { try ControlJSON.decode(ControlAPI.Session.self, from: json.utf8) }
+        #expect(throws: JSONProblem.self) { try ControlJSON.decode(ControlAPI.Session.self, from: json.utf8) }
     }
 
     @Test(arguments: ["A", "AA", "AA=", "A===", "AAAA=", "====", "A A=", "AA==AA==", "-_==", "AA==\\n", "\u{e9}"])
     func whatIsNotBase64IsRefused(_ text: String) {
         let json = #"{"peer":"bob","context":"\#(text)"}"#
-        #expect(throws: ControlJSONError.self) { try ControlJSON.decode(ControlAPI.InvitationRequest.self, from: json.utf8) }
+        #expect(throws: JSONProblem.self) { try ControlJSON.decode(ControlAPI.InvitationRequest.self, from: json.utf8) }
     }
 }
 
@@ -184,11 +185,11 @@ struct ModelLaw<Value: Codable & Hashable> {
             for key in (place.schema["required"]?.elements ?? []).compactMap(\.string) where key != "size" || !isMessage {
                 let field = place.steps + [.key(key)]
                 guard let present = place.value[key], present != .null, !self.mayBeAbsent(place, key) else { continue }
-                #expect(throws: ControlJSONError.self, "\(key)") { try self.decode(json.replacing(field, with: nil)) }
-                #expect(throws: ControlJSONError.self, "\(key)") { try self.decode(json.replacing(field, with: .array([.array([])]))) }
+                #expect(throws: JSONProblem.self, "\(key)") { try self.decode(json.replacing(field, with: nil)) }
+                #expect(throws: JSONProblem.self, "\(key)") { try self.decode(json.replacing(field, with: .array([.array([])]))) }
             }
             if place.schema["contentEncoding"] == .string("base64"), place.value != .null {
-                #expect(throws: ControlJSONError.self) { try self.decode(json.replacing(place.steps, with: .string("%"))) }
+                #expect(throws: JSONProblem.self) { try self.decode(json.replacing(place.steps, with: .string("%"))) }
             }
         }
     }

@@ -1,4 +1,5 @@
 import APIDocument
+import EarshotCoding
 import Foundation
 import Testing
 
@@ -38,7 +39,7 @@ import Testing
                         #expect(left.count == 3 || left.count == 2 && unreadable.count == 1, "\(steps): \(junk): \(unreadable)")
                         // Who writes such a thing, or tests it, is told.
                         if left.count == 2 {
-                            #expect(throws: ControlJSONError.self) { try ControlJSON.decode(Value.self, from: try broken.bytes()) }
+                            #expect(throws: JSONProblem.self) { try ControlJSON.decode(Value.self, from: try broken.bytes()) }
                         }
                     }
                 }
@@ -88,7 +89,7 @@ import Testing
         let (read, unreadable) = try ControlJSON.read(ControlAPI.Message.self, from: try json.bytes())
         #expect(read.sentAt == nil && read.body == message.body && unreadable == [])
         #expect(try JSONValue(parsing: try ControlJSON.encode(read)) == json)
-        #expect(throws: ControlJSONError.self) { try ControlJSON.decode(ControlAPI.Message.self, from: try json.bytes()) }
+        #expect(throws: JSONProblem.self) { try ControlJSON.decode(ControlAPI.Message.self, from: try json.bytes()) }
     }
 
     @Test func theWordsSayWhichFieldAndAreFew() throws {
@@ -106,10 +107,10 @@ import Testing
         -Double.infinity, -1e300, -62_135_596_800.001, -62_135_596_800, 0, 253_402_300_799.9996, 253_402_300_800, 1e300, .infinity, .nan,
     ])
     func everyTimeIsWrittenReadably(seconds: Double) throws {
-        let text = ControlDate.string(from: Date(timeIntervalSince1970: seconds))
+        let text = DateText.string(from: Date(timeIntervalSince1970: seconds))
         #expect(text.utf8.count == "2026-11-21T10:00:00.000Z".utf8.count, "\(text)")
-        let read = try #require(ControlDate.date(from: text))
-        #expect(ControlDate.string(from: read) == text)
+        let read = try #require(DateText.date(from: text))
+        #expect(DateText.string(from: read) == text)
     }
 }
 

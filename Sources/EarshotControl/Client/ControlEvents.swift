@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import EarshotCoding
 
 /// The daemon's event stream: one JSON object a line (`GET /v1/events` in the API's document). The reader is subscribed once it has one of
 /// these.

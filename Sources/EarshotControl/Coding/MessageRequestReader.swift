@@ -1,3 +1,4 @@
+package import EarshotCoding
 package import NIOCore
 
 /// Reads the lines of `POST /v1/messages` with NDJSON: plain ones quickly, all others by the decoder.
@@ -10,7 +11,7 @@ package struct MessageRequestReader: Sendable {
     package init() {}
 
     /// One line.
-    package mutating func read(_ line: ByteBuffer) throws(ControlJSONError) -> ControlAPI.MessageRequest {
+    package mutating func read(_ line: ByteBuffer) throws(JSONProblem) -> ControlAPI.MessageRequest {
         let plain = line.withUnsafeReadableBytes { bytes in
             var json = PlainJSON(bytes)
             return self.read(&json)

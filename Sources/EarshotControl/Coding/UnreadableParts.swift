@@ -1,3 +1,4 @@
+import EarshotCoding
 import Synchronization
 
 /// What a client could not read of one answer, in words: with it a decoder goes on where it would give up without.
@@ -19,7 +20,7 @@ final class UnreadableParts: Sendable {
                 state.more += 1
                 return
             }
-            state.words.append((error as? DecodingError).map(ControlJSON.sentence) ?? "not of the expected form")
+            state.words.append((error as? DecodingError).map({ JSONProblem($0).description }) ?? "not of the expected form")
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import Earshot
+internal import EarshotCoding
 internal import EarshotControl
 internal import HTTPTypes
 internal import Hummingbird
@@ -21,7 +22,7 @@ extension Request {
             throw NIOTooManyBytesError(maxBytes: Self.jsonLimit)
         }
         let body = try await self.body.collect(upTo: Self.jsonLimit)
-        do throws(ControlJSONError) {
+        do throws(JSONProblem) {
             return try ControlJSON.decode(type, from: body.readableBytesView)
         } catch {
             throw APIProblem(.invalidParameter, error.description)

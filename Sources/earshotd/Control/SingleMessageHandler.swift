@@ -1,4 +1,5 @@
 internal import Earshot
+internal import EarshotCoding
 internal import EarshotControl
 internal import EarshotWire
 internal import HTTPTypes
@@ -122,7 +123,7 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
         let draft: MessageDraft
         do {
             draft = try MessageDraft(try self.reader.read(body))
-        } catch let error as ControlJSONError {
+        } catch let error as JSONProblem {
             return self.answer(.failure(APIProblem(.invalidParameter, error.description)), status: .ok, context: context)
         } catch {
             return self.answer(.failure(APIProblem(error)), status: .ok, context: context)

@@ -1,4 +1,4 @@
-internal import EarshotControl
+internal import EarshotCoding
 internal import EarshotSafety
 internal import FoundationEssentials
 internal import Logging
@@ -31,7 +31,7 @@ struct LogLine: Sendable {
 
     /// A line for a reader, with the time and the level before it.
     func line(at time: Date) -> String {
-        Self.cut("\(ControlDate.string(from: time)) \(self.level.rawValue) \(self.text)", to: Self.byteLimit - 1) + "\n"
+        Self.cut("\(DateText.string(from: time)) \(self.level.rawValue) \(self.text)", to: Self.byteLimit - 1) + "\n"
     }
 
     /// A line for the journal's stream, with the priority before it.

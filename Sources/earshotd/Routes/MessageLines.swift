@@ -1,4 +1,5 @@
 internal import Earshot
+internal import EarshotCoding
 internal import EarshotControl
 internal import HTTPTypes
 internal import Hummingbird

@@ -1,0 +1,97 @@
+import FoundationEssentials
+
+/// How values stand in JSON (RFC 8259), and the only way in which they are read and written.
+///
+/// The same value gives the same bytes. Fields that a type does not know are ignored, and nothing in the bytes chooses a type.
+public struct MessageCoding: Hashable, Sendable {
+    /// What keys look like.
+    public enum Keys: String, Hashable, Sendable, CaseIterable {
+        /// As the type's coding keys are written.
+        case asDeclared
+        /// `maximumSpeed` stands as `maximum_speed`. Keys of dictionaries are keys of objects, and are changed too.
+        case snakeCase
+    }
+
+    /// What dates look like.
+    public enum Dates: String, Hashable, Sendable, CaseIterable {
+        /// RFC 3339 in UTC with milliseconds, such as `2026-11-21T10:00:00.250Z`; years 1 to 9999, beyond which the nearest is written. Read with
+        /// or without a fraction of a second, in UTC or with an offset.
+        case iso8601
+        /// Seconds since 1970-01-01T00:00:00Z, with a fraction.
+        case secondsSince1970
+        /// Milliseconds since 1970-01-01T00:00:00Z, with a fraction.
+        case millisecondsSince1970
+    }
+
+    /// What keys look like.
+    public let keys: Keys
+    /// What dates look like.
+    public let dates: Dates
+    /// Whether keys stand in their order, so that equal values are equal bytes; else in any order.
+    public let sortsKeys: Bool
+
+    /// Keys as they are declared, dates as text, sorted.
+    public static let standard = Self()
+
+    /// A coding from its parts.
+    public init(keys: Keys = .asDeclared, dates: Dates = .iso8601, sortsKeys: Bool = true) {
+        self.keys = keys
+        self.dates = dates
+        self.sortsKeys = sortsKeys
+    }
+
+    /// The value as JSON in UTF-8, without line breaks.
+    /// - Throws: where it cannot be JSON, such as a number that is not finite.
+    public func encode(_ value: some Encodable) throws(JSONProblem) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = self.sortsKeys ? [.sortedKeys, .withoutEscapingSlashes] : [.withoutEscapingSlashes]
+        encoder.keyEncodingStrategy =
+            switch self.keys {
+            case .asDeclared: .useDefaultKeys
+            case .snakeCase: .convertToSnakeCase
+            }
+        encoder.dateEncodingStrategy =
+            switch self.dates {
+            case .iso8601:
+                .custom { date, encoder in
+                    var container = encoder.singleValueContainer()
+                    try container.encode(DateText.string(from: date))
+                }
+            case .secondsSince1970: .secondsSince1970
+            case .millisecondsSince1970: .millisecondsSince1970
+            }
+        do {
+            return Array(try encoder.encode(value))
+        } catch EncodingError.invalidValue(_, let context) {
+            throw JSONProblem(description: "the value cannot be JSON: \(context.debugDescription)")
+        } catch {
+            throw JSONProblem(description: "the value cannot be JSON: \(error)")
+        }
+    }
+
+    /// The value of that type which the JSON is.
+    /// - Throws: where it is not UTF-8, not JSON, nested deeper than the decoder goes (512), or not of the type.
+    public func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws(JSONProblem) -> Value {
+        let data = Data(bytes)
+        try JSONText.check(data)
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy =
+            switch self.keys {
+            case .asDeclared: .useDefaultKeys
+            case .snakeCase: .convertFromSnakeCase
+            }
+        decoder.dateDecodingStrategy =
+            switch self.dates {
+            case .iso8601: .custom(DateText.decode)
+            case .secondsSince1970: .secondsSince1970
+            case .millisecondsSince1970: .millisecondsSince1970
+            }
+        do {
+            return try decoder.decode(type, from: data)
+        } catch let error as DecodingError {
+            throw JSONProblem(error)
+        } catch {
+            throw JSONProblem(description: "not a JSON document of the expected form")
+        }
+    }
+}
