@@ -15,7 +15,10 @@ let package = Package(
     name: "earshot",
     platforms: [.macOS(.v15)],  // Linux is the platform; this only tells the compiler which standard library it may assume.
     products: [
-        .library(name: "Earshot", targets: ["Earshot"]),
+        // For a program that is a peer itself.
+        .library(name: "Earshot", targets: ["Earshot", "EarshotDiscovery"]),
+        // For a program that uses this machine's daemon.
+        .library(name: "EarshotClient", targets: ["EarshotClient"]),
         .executable(name: "earshotd", targets: ["earshotd"]),
         .executable(name: "earshot", targets: ["EarshotCLI"]),
     ],
@@ -108,7 +111,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "EarshotControl",
+            name: "EarshotClient",
             dependencies: [
                 "CLinux", "EarshotCoding", "EarshotSafety",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -121,7 +124,7 @@ let package = Package(
         .executableTarget(
             name: "earshotd",
             dependencies: [
-                "Earshot", "EarshotDiscovery", "EarshotCoding", "EarshotControl", "EarshotSafety", "EarshotTree", "EarshotWire", "CLinux",
+                "Earshot", "EarshotDiscovery", "EarshotCoding", "EarshotClient", "EarshotSafety", "EarshotTree", "EarshotWire", "CLinux",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -140,7 +143,7 @@ let package = Package(
         .executableTarget(
             name: "EarshotCLI",
             dependencies: [
-                "EarshotControl", "EarshotSafety", "EarshotTree", "CLinux",
+                "EarshotClient", "EarshotSafety", "EarshotTree", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -214,12 +217,12 @@ let package = Package(
         // The API's OpenAPI document, which tests hold answers and models to.
         .target(name: "APIDocument", path: "Tests/APIDocument", swiftSettings: settings),
         .testTarget(
-            name: "EarshotControlTests", dependencies: ["EarshotControl", "EarshotCoding", "APIDocument"], swiftSettings: settings),
+            name: "EarshotClientTests", dependencies: ["EarshotClient", "EarshotCoding", "APIDocument"], swiftSettings: settings),
         .testTarget(name: "EarshotCodingTests", dependencies: ["EarshotCoding"], swiftSettings: settings),
         .testTarget(
             name: "EarshotCLITests",
             dependencies: [
-                "EarshotCLI", "EarshotControl", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "EarshotCLI", "EarshotClient", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         .testTarget(
@@ -229,7 +232,7 @@ let package = Package(
         .testTarget(
             name: "earshotdTests",
             dependencies: [
-                "earshotd", "Earshot", "EarshotCore", "EarshotControl", "EarshotDiscovery", "EarshotWire", "APIDocument",
+                "earshotd", "Earshot", "EarshotCore", "EarshotClient", "EarshotDiscovery", "EarshotWire", "APIDocument",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -251,7 +254,7 @@ let package = Package(
             ],
             exclude: ["report.py", "threats.txt"], swiftSettings: settings),
         .testTarget(
-            name: "LANTests", dependencies: ["EarshotControl", "APIDocument"], path: "Tests/LAN",
+            name: "LANTests", dependencies: ["EarshotClient", "APIDocument"], path: "Tests/LAN",
             exclude: ["administration", "lab", "machine", "service"], swiftSettings: settings),
     ]
 )

@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import EarshotControl
+internal import EarshotClient
 internal import EarshotSafety
 internal import Glibc
 

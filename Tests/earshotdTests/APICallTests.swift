@@ -1,6 +1,6 @@
 import APIDocument
 import Earshot
-import EarshotControl
+import EarshotClient
 import Foundation
 import HTTPTypes
 import NIOCore

@@ -1,5 +1,5 @@
 import Earshot
-import EarshotControl
+import EarshotClient
 import EarshotWire
 import Foundation
 import Logging
@@ -94,6 +94,15 @@ final class APIServer: Sendable {
                 if case .peerChanged(let peer) = event.kind, peer.id == bob.node.id { break }
             }
             try await body(alice, bob)
+        }
+    }
+
+    /// A session with another, which accepts every invitation.
+    func agree(with other: APIServer) async throws {
+        let events = self.node.events.subscribe(since: 0)
+        _ = try await self.node.invite(other.node.id.description, context: [], timeout: nil)
+        for await event in events {
+            if case .sessionChanged(let session, ended: false) = event.kind, session.members.first?.state == .connected { return }
         }
     }
 

@@ -1,5 +1,5 @@
 import Earshot
-import EarshotControl
+import EarshotClient
 import Glibc
 import HTTPTypes
 import Hummingbird

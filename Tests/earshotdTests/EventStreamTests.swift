@@ -1,6 +1,6 @@
 import APIDocument
 @testable import Earshot
-import EarshotControl
+import EarshotClient
 import Foundation
 import NIOCore
 import Synchronization

@@ -1,5 +1,5 @@
 import APIDocument
-import EarshotControl
+import EarshotClient
 import EarshotWire
 import Foundation
 import Testing

@@ -1,6 +1,6 @@
 import APIDocument
 import Earshot
-import EarshotControl
+import EarshotClient
 import EarshotWire
 import Foundation
 import Hummingbird

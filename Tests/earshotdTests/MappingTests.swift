@@ -1,6 +1,6 @@
 import APIDocument
 @testable import Earshot
-import EarshotControl
+import EarshotClient
 @testable import EarshotCore
 import EarshotWire
 import Foundation

@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotWire
 import Foundation
 import Testing
@@ -25,7 +25,7 @@ import Testing
     @Test(arguments: [false, true])
     func fromFileToFile(appended: Bool) async throws {
         try await APIServer.pair(encryption: .none) { alice, bob in
-            try await self.agree(alice, bob)
+            try await alice.agree(with: bob)
             try Self.content.write(to: URL(fileURLWithPath: "\(alice.place)/in"))
             let input = try self.descriptor("\(alice.place)/in", O_RDONLY)
             let output = try self.descriptor("\(bob.place)/out", O_WRONLY | O_CREAT | (appended ? O_APPEND : 0))
@@ -45,7 +45,7 @@ import Testing
     /// Its data connection is lost under way: the rest comes another way, and nothing twice.
     @Test func itsDataConnectionIsLost() async throws {
         try await APIServer.pair(encryption: .none) { alice, bob in
-            try await self.agree(alice, bob)
+            try await alice.agree(with: bob)
             try Self.content.write(to: URL(fileURLWithPath: "\(alice.place)/in"))
             let input = try self.descriptor("\(alice.place)/in", O_RDONLY)
             let pipe = Pipe()
@@ -74,7 +74,7 @@ import Testing
     @Test(arguments: ["sender", "receiver"])
     func aborted(by who: String) async throws {
         try await APIServer.pair(encryption: .none) { alice, bob in
-            try await self.agree(alice, bob)
+            try await alice.agree(with: bob)
             try Self.content.write(to: URL(fileURLWithPath: "\(alice.place)/in"))
             let source = try self.descriptor("\(alice.place)/in", O_RDONLY)
             let output = Pipe()
@@ -115,10 +115,5 @@ import Testing
                 }
             }
         }
-    }
-
-    private func agree(_ alice: APIServer, _ bob: APIServer) async throws {
-        _ = try await alice.node.invite("bob", context: [], timeout: nil)
-        while await alice.node.sessions().isEmpty { try await Task.sleep(for: .milliseconds(5)) }
     }
 }

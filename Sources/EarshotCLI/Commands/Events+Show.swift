@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 
 extension ControlEvents {
     /// Prints a line for each event that is wanted, until the daemon goes away; gaps, and what cannot be read, always.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "events", abstract: "Print everything that happens, as it happens.")

@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 import EarshotTree
 import NIOCore

@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 
 struct FileListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "List the files that are on their way or arrived.")

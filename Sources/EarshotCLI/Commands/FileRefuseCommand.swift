@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 
 struct FileRefuseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "refuse", abstract: "Refuse a file that a peer offers.")

@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 
 struct PeersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "peers", abstract: "List the peers that are or were within earshot.")

@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "sessions", abstract: "List the sessions with other peers.")

@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "status", abstract: "Show what this machine's daemon is and how it does.")

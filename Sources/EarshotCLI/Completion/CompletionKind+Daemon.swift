@@ -1,6 +1,6 @@
 import ArgumentParser
 import Dispatch
-import EarshotControl
+import EarshotClient
 import Glibc
 
 /// Completion by what the daemon knows: asked when Tab is pressed, silent when it does not answer.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 
 /// What the daemon knows at the moment, as the words that complete a command.
 ///

@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import FoundationEssentials
 
 /// Everything that the checks judge by, gathered once. Strings are as they were found: they are escaped where they are shown.

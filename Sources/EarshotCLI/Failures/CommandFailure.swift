@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 
 /// Why a command failed, ready to be told: the sentence and the hint are escaped already.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 
 /// What is said about an error at the end, and the process's exit code.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import EarshotControl
+import EarshotClient
 
 /// What every command takes.
 struct GlobalOptions: ParsableArguments {

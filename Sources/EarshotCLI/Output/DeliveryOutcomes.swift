@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 
 /// What became of messages at their recipients, told on standard error, and the worst exit code of all.

@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 import Synchronization
 
@@ -76,7 +76,7 @@ struct MessageReader: Sendable {
     func wait(_ client: ControlClient, wanted: Int?, seconds: Double?) async throws -> Int {
         // Subscribed before the first look, so that nothing falls between the two.
         let events = try await client.events()
-        let sender = try await self.sender(client)
+        let sender = try await client.peerID(self.from)
         let group = try await client.groupID(self.group)
         let (wakes, waker) = AsyncThrowingStream.makeStream(of: Wake.self, bufferingPolicy: .bufferingNewest(Self.unprinted))
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -116,20 +116,6 @@ struct MessageReader: Sendable {
                 if let wanted, printed >= wanted { break }
             }
             return printed
-        }
-    }
-
-    /// A full id, in characters.
-    private static let idLength = 52
-
-    /// The id of the peer whose messages are wanted; a full id need not have been seen.
-    private func sender(_ client: ControlClient) async throws -> String? {
-        guard let from = self.from else { return nil }
-        do throws(ControlError) {
-            return try await client.peer(from).value.id
-        } catch {
-            guard case .problem(let problem) = error, problem.code == "unknown-peer", from.utf8.count == Self.idLength else { throw error }
-            return from.uppercased()
         }
     }
 }

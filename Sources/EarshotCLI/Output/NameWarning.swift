@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 
 /// Says, on standard error, that a name has come back with another key, of an impostor or of a peer with a new key, or that two known

@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 import Glibc
 import Synchronization

@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 
 /// Says before something goes out, and on standard error alone, which recipients are reached in plaintext.

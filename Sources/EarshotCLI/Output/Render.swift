@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 
 /// How the API's values look to a person. Lines come back escaped; tables escape their cells themselves.

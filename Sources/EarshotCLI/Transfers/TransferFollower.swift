@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 
 /// Follows transfers to their ends, over whatever interrupts them: a peer that goes and comes back, and the daemon's own restart.

@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import Synchronization
 
 /// The rows of what one command sends, as far as they are known.

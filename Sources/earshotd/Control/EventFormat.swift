@@ -1,4 +1,4 @@
-internal import EarshotControl
+internal import EarshotClient
 internal import NIOCore
 
 /// How an event stands in the stream.

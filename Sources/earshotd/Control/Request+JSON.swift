@@ -1,6 +1,6 @@
 internal import Earshot
 internal import EarshotCoding
-internal import EarshotControl
+internal import EarshotClient
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 internal import Earshot
-internal import EarshotControl
+internal import EarshotClient
 internal import EarshotSafety
 internal import EarshotWire
 internal import FoundationEssentials

@@ -1,5 +1,5 @@
 internal import Earshot
-internal import EarshotControl
+internal import EarshotClient
 
 extension Tolerant {
     /// The API's word for a value of the library: both spell them alike, and a test holds them to it.

@@ -1,5 +1,5 @@
 internal import Earshot
-internal import EarshotControl
+internal import EarshotClient
 internal import FoundationEssentials
 internal import HTTPTypes
 internal import Hummingbird

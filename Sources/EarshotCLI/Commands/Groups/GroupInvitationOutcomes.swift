@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 
 /// What became of invitations to a group, a line a peer on standard error, and the worst exit code of all.

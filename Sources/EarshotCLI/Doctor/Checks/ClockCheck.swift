@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 
 extension Check {
     /// The clock: certificates, the order of what is shown, and everyone's logs live by it.

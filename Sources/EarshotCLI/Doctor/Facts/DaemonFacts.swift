@@ -1,4 +1,4 @@
-import EarshotControl
+import EarshotClient
 import EarshotSafety
 
 extension DoctorFacts.Daemon {

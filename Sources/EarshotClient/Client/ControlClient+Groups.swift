@@ -1,0 +1,47 @@
+import AsyncHTTPClient
+import NIOHTTP1
+
+/// The calls about groups. A group is named by its id, 8 or more of its first characters, or its name.
+extension ControlClient {
+    /// `POST /v1/groups`
+    public func createGroup(_ request: ControlAPI.GroupRequest) async throws(ControlError) -> ControlReply<ControlAPI.Group> {
+        try await self.call(.POST, ControlPath.path(["groups"]), body: try Self.json(request), as: ControlAPI.Group.self)
+    }
+
+    /// `GET /v1/groups`
+    public func groups() async throws(ControlError) -> ControlReply<ControlAPI.GroupList> {
+        try await self.call(.GET, ControlPath.path(["groups"]), as: ControlAPI.GroupList.self)
+    }
+
+    /// `GET /v1/groups/{group}`
+    public func group(_ group: String) async throws(ControlError) -> ControlReply<ControlAPI.Group> {
+        try await self.call(.GET, ControlPath.path(["groups", group]), as: ControlAPI.Group.self)
+    }
+
+    /// `PATCH /v1/groups/{group}`
+    public func renameGroup(_ group: String, to name: String) async throws(ControlError) -> ControlReply<ControlAPI.Group> {
+        let body = try Self.json(ControlAPI.GroupChange(name: name))
+        return try await self.call(.PATCH, ControlPath.path(["groups", group]), body: body, as: ControlAPI.Group.self)
+    }
+
+    /// `DELETE /v1/groups/{group}`: leaves it, or ends it for all its members.
+    public func leaveGroup(_ group: String, dissolve: Bool = false) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["groups", group], query: [("dissolve", dissolve ? "true" : nil)]))
+    }
+
+    /// `POST /v1/groups/{group}/invitations`; with `wait` it answers when all of them are decided.
+    public func invite(
+        to group: String, _ request: ControlAPI.GroupInvitationRequest, wait: Bool
+    ) async throws(ControlError) -> ControlReply<ControlAPI.InvitationList> {
+        let path = ControlPath.path(["groups", group, "invitations"], query: [("wait", wait ? "true" : nil)])
+        return try await self.call(.POST, path, body: try Self.json(request), as: ControlAPI.InvitationList.self)
+    }
+
+    /// `DELETE /v1/groups/{group}/members/{peer}`: takes it out, and where asked all that came in through it.
+    public func removeMember(
+        _ peer: String, from group: String, withInvited: Bool = false
+    ) async throws(ControlError) -> ControlReply<ControlAPI.Group> {
+        let path = ControlPath.path(["groups", group, "members", peer], query: [("invited", withInvited ? "true" : nil)])
+        return try await self.call(.DELETE, path, as: ControlAPI.Group.self)
+    }
+}

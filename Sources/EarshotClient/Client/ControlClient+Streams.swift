@@ -1,0 +1,81 @@
+import Dispatch
+import Glibc
+
+/// Streams: their bytes go past the HTTP library, between the daemon's socket and this process's input or output.
+extension ControlClient {
+    /// What waits on a stream's connection must not hold up what runs beside it.
+    private static let threads = DispatchQueue(label: "streams", attributes: .concurrent)
+
+    /// `POST /v1/streams` with all that `input` has as the body; answers when the far reader has taken everything.
+    public func openStream(
+        to peer: String, name: String, from input: CInt
+    ) async throws(ControlError) -> ControlReply<ControlAPI.Stream> {
+        let path = ControlPath.path(["streams"], query: [("to", peer), ("name", name)])
+        let socketPath = self.socketPath
+        let json = try await Self.onThread { () throws(ControlError) in
+            let connection = try StreamConnection(socketPath: socketPath)
+            try connection.send("POST", path, chunks: true)
+            try connection.sendBody(from: input)
+            return try connection.receiveAll(of: try Self.success(connection))
+        }
+        return try Self.reply(json, to: "POST \(path)")
+    }
+
+    /// `GET /v1/streams/next/content`: waits for the next stream of this name and from this peer, or any, and takes it.
+    public func nextStream(name: String?, from peer: String?, timeoutSeconds: UInt64?) async throws(ControlError) -> ControlStream {
+        let query = [("name", name), ("from", peer), ("timeout_seconds", timeoutSeconds.map { "\($0)" })]
+        let path = ControlPath.path(["streams", "next", "content"], query: query)
+        let socketPath = self.socketPath
+        return try await Self.onThread { () throws(ControlError) in
+            let connection = try StreamConnection(socketPath: socketPath)
+            try connection.send("GET", path, chunks: false)
+            let answer = try Self.success(connection)
+            guard answer.contentLength == nil else { throw .malformed("the daemon's answer to GET \(path) is no stream") }
+            return ControlStream(id: answer.fields["earshot-stream"], connection: connection)
+        }
+    }
+
+    /// The answer's head; a problem is thrown.
+    private static func success(_ connection: StreamConnection) throws(ControlError) -> StreamAnswer {
+        let answer = try connection.receiveHead()
+        guard (200..<300).contains(answer.status) else {
+            throw Self.problem(try connection.receiveAll(of: answer), status: answer.status)
+        }
+        return answer
+    }
+
+    fileprivate static func onThread<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(ControlError) -> Value
+    ) async throws(ControlError) -> Value {
+        let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Value, ControlError>, Never>) in
+            Self.threads.async {
+                do throws(ControlError) {
+                    continuation.resume(returning: .success(try work()))
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// A stream on its way from the daemon: read as fast as its reader wants, no faster.
+///
+/// Unchecked: one caller at a time has the connection, first the one that makes this, then ``move(to:)``, which ends it.
+public struct ControlStream: @unchecked Sendable {
+    /// Which one it is.
+    public let id: String?
+    private let connection: StreamConnection
+
+    init(id: String?, connection: StreamConnection) {
+        self.id = id
+        self.connection = connection
+    }
+
+    /// Moves the stream to a descriptor, to its end; once. 0, or the errno of what the descriptor refused.
+    public func move(to output: CInt) async throws(ControlError) -> CInt {
+        let stream = self
+        return try await ControlClient.onThread { () throws(ControlError) in try stream.connection.receiveBody(to: output) }
+    }
+}

@@ -1,0 +1,148 @@
+public import FoundationEssentials
+
+extension ControlAPI {
+    /// A whole datum with a content type, at most 1 MiB.
+    public struct Message: Codable, Hashable, Sendable {
+        /// How a message travels.
+        public enum Mode: String, Hashable, Sendable, CaseIterable {
+            case reliable
+            case unreliable
+        }
+
+        /// Whether an incoming message was read.
+        public enum State: String, Hashable, Sendable, CaseIterable {
+            case unread
+            case read
+        }
+
+        /// Who sent a message.
+        public struct Sender: Codable, Hashable, Sendable {
+            /// 52 characters of base32.
+            public let id: String
+            /// A label, untrusted.
+            public let name: String
+
+            /// A value from its parts.
+            public init(id: String, name: String) {
+                self.id = id
+                self.name = name
+            }
+
+            private enum CodingKeys: String, CodingKey {
+                case id, name
+            }
+        }
+
+        /// A UUID in lower case.
+        public let id: String
+        /// `incoming` is towards this machine.
+        public let direction: Tolerant<Direction>
+        /// Who sent it: `from` in JSON.
+        public let sender: Sender
+        /// With an outgoing one: the recipients' peer ids.
+        public let to: [String]?
+        /// Untrusted; `body` or `body_base64` in JSON, as ``BodyCoding`` has it.
+        public let body: [UInt8]
+        /// As the sender gave it: untrusted.
+        public let contentType: String
+        /// Of the body, in bytes.
+        public var size: Int { self.body.count }
+        /// How it travels.
+        public let mode: Tolerant<Mode>
+        /// By the sender's clock.
+        @ReadableTime public var sentAt: Date?
+        /// When it was committed here; `nil` for outgoing ones.
+        @ReadableValue public var receivedAt: Date?
+        /// Whether it was read.
+        public let state: Tolerant<State>
+        /// With an outgoing one: what became of it at each.
+        public let recipients: [Recipient]?
+        /// The group that it was sent to; `nil` in a session of two.
+        public let group: GroupLabel?
+
+        /// A value from its parts.
+        public init(
+            id: String, direction: Tolerant<Direction>, sender: Sender, to: [String]? = nil, body: [UInt8], contentType: String,
+            mode: Tolerant<Mode>, sentAt: Date, receivedAt: Date? = nil, state: Tolerant<State>, recipients: [Recipient]? = nil,
+            group: GroupLabel? = nil
+        ) {
+            self.id = id
+            self.direction = direction
+            self.sender = sender
+            self.to = to
+            self.body = body
+            self.contentType = contentType
+            self.mode = mode
+            self._sentAt = ReadableTime(sentAt)
+            self._receivedAt = ReadableValue(receivedAt)
+            self.state = state
+            self.recipients = recipients
+            self.group = group
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case id, direction
+            case sender = "from"
+            case to, body
+            case bodyBase64 = "body_base64"
+            case contentType = "content_type"
+            case size, mode
+            case sentAt = "sent_at"
+            case receivedAt = "received_at"
+            case state, recipients, group
+        }
+
+        /// Decodes either form of the body.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            self.id = try container.decode(String.self, forKey: .id)
+            self.direction = try container.decode(Tolerant<Direction>.self, forKey: .direction)
+            self.sender = try container.decode(Sender.self, forKey: .sender)
+            self.to = try container.decodeIfPresent([String].self, forKey: .to)
+            self.body = try BodyCoding.decode(text: .body, base64: .bodyBase64, in: container).bytes
+            self.contentType = try container.decode(String.self, forKey: .contentType)
+            self.mode = try container.decode(Tolerant<Mode>.self, forKey: .mode)
+            self._sentAt = try container.decode(ReadableTime.self, forKey: .sentAt)
+            self._receivedAt = try container.decode(ReadableValue<Date>.self, forKey: .receivedAt)
+            self.state = try container.decode(Tolerant<State>.self, forKey: .state)
+            self.recipients = try container.decodeIfPresent([Recipient].self, forKey: .recipients)
+            self.group = try container.decodeIfPresent(GroupLabel.self, forKey: .group)
+        }
+
+        /// Encodes the body in the form that fits it.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(self.id, forKey: .id)
+            try container.encode(self.direction, forKey: .direction)
+            try container.encode(self.sender, forKey: .sender)
+            try container.encodeIfPresent(self.to, forKey: .to)
+            try BodyCoding.encode(self.body, contentType: self.contentType, text: .body, base64: .bodyBase64, in: &container)
+            try container.encode(self.contentType, forKey: .contentType)
+            try container.encode(self.size, forKey: .size)
+            try container.encode(self.mode, forKey: .mode)
+            try container.encode(self._sentAt, forKey: .sentAt)
+            try container.encode(ExplicitNull(wrappedValue: self.receivedAt), forKey: .receivedAt)
+            try container.encode(self.state, forKey: .state)
+            try container.encodeIfPresent(self.recipients, forKey: .recipients)
+            try container.encode(ExplicitNull(wrappedValue: self.group), forKey: .group)
+        }
+    }
+
+    /// The answer of `GET /v1/messages`.
+    public struct MessageList: Codable, Hashable, Sendable {
+        /// Oldest first; fewer than were asked for where an answer would be too long.
+        @ReadableElements public var messages: [Message]
+        /// Where there are more: what to give as `after` for those.
+        public let next: String?
+
+        /// A value from its parts.
+        public init(messages: [Message], next: String? = nil) {
+            self._messages = ReadableElements(messages)
+            self.next = next
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case messages, next
+        }
+    }
+}

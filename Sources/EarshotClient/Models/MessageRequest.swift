@@ -1,0 +1,118 @@
+extension ControlAPI {
+    /// The body of `POST /v1/messages`.
+    public struct MessageRequest: Hashable, Sendable {
+        /// Whom a message is for.
+        public enum Recipients: Hashable, Sendable {
+            /// Any form of naming a peer.
+            case peers([String])
+            /// Every connected peer: `"all"` in JSON.
+            case all
+            /// Every other member of a group, in any form of naming one: `group` in the place of `to`.
+            case group(String)
+        }
+
+        /// Whom it is for.
+        public let to: Recipients
+        /// The bytes; `body` or `body_base64` in JSON, as ``BodyCoding`` has it.
+        public let body: [UInt8]
+        /// Of the body; where it is not given, text or bytes by the form of the body.
+        public let contentType: String
+        /// How it travels; `reliable` where it is not given.
+        public let mode: Tolerant<Message.Mode>
+        /// The caller's own id, for safe retries.
+        public let messageID: String?
+        /// Whether it waits in the outbox for an absent peer.
+        public let queue: Bool?
+        /// Seconds until it is given up.
+        public let timeoutSeconds: Double?
+
+        /// A request from its parts.
+        public init(
+            to: Recipients, body: [UInt8], contentType: String, mode: Message.Mode = .reliable, messageID: String? = nil,
+            queue: Bool? = nil, timeoutSeconds: Double? = nil
+        ) {
+            self.to = to
+            self.body = body
+            self.contentType = contentType
+            self.mode = .known(mode)
+            self.messageID = messageID
+            self.queue = queue
+            self.timeoutSeconds = timeoutSeconds
+        }
+    }
+}
+
+extension ControlAPI.MessageRequest: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case to, group, body
+        case bodyBase64 = "body_base64"
+        case contentType = "content_type"
+        case mode
+        case messageID = "message_id"
+        case queue
+        case timeoutSeconds = "timeout_seconds"
+    }
+
+    /// Decodes either form of the body, and the defaults.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let body = try BodyCoding.decode(text: .body, base64: .bodyBase64, in: container)
+        if let group = try container.decodeIfPresent(String.self, forKey: .group) {
+            guard try container.decodeIfPresent(Recipients.self, forKey: .to) == nil else {
+                throw DecodingError.dataCorruptedError(forKey: .group, in: container, debugDescription: "either a group or peers, not both")
+            }
+            self.to = .group(group)
+        } else {
+            self.to = try container.decode(Recipients.self, forKey: .to)
+        }
+        self.body = body.bytes
+        self.contentType =
+            try container.decodeIfPresent(String.self, forKey: .contentType) ?? (body.isText ? BodyCoding.textType : BodyCoding.binaryType)
+        self.mode = try container.decodeIfPresent(Tolerant<ControlAPI.Message.Mode>.self, forKey: .mode) ?? .known(.reliable)
+        self.messageID = try container.decodeIfPresent(String.self, forKey: .messageID)
+        self.queue = try container.decodeIfPresent(Bool.self, forKey: .queue)
+        self.timeoutSeconds = try container.decodeIfPresent(Double.self, forKey: .timeoutSeconds)
+    }
+
+    /// Encodes the body in the form that fits it.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        if case .group(let group) = self.to {
+            try container.encode(group, forKey: .group)
+        } else {
+            try container.encode(self.to, forKey: .to)
+        }
+        try BodyCoding.encode(self.body, contentType: self.contentType, text: .body, base64: .bodyBase64, in: &container)
+        try container.encode(self.contentType, forKey: .contentType)
+        try container.encode(self.mode, forKey: .mode)
+        try container.encodeIfPresent(self.messageID, forKey: .messageID)
+        try container.encodeIfPresent(self.queue, forKey: .queue)
+        try container.encodeIfPresent(self.timeoutSeconds, forKey: .timeoutSeconds)
+    }
+}
+
+extension ControlAPI.MessageRequest.Recipients: Codable {
+    /// Decodes `"all"` or a list of strings.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let text = try? container.decode(String.self) else {
+            self = .peers(try container.decode([String].self))
+            return
+        }
+        guard text == "all" else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "neither a list of peers nor \"all\"")
+        }
+        self = .all
+    }
+
+    /// Encodes `"all"` or a list of strings.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .peers(let peers): try container.encode(peers)
+        case .all: try container.encode("all")
+        // Beside the others, under a key of its own.
+        case .group(let group): try container.encode(group)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+extension ControlAPI {
+    /// An error of the API: problem details (RFC 9457) with a stable code.
+    public struct Problem: Codable, Hashable, Sendable {
+        /// The media type of a problem (RFC 9457 section 3).
+        public static let mediaType = "application/problem+json"
+
+        /// Always `about:blank`.
+        public let type: String?
+        /// The status in words.
+        public let title: String
+        /// The HTTP status code.
+        public let status: Int
+        /// One lower-case sentence without a full stop; may quote a peer, so untrusted.
+        public let detail: String?
+        /// Stable, such as `unknown-peer`.
+        public let code: String
+        /// With `ambiguous-peer`: what the name may mean.
+        public let candidates: [Candidate]?
+
+        /// A value from its parts.
+        public init(
+            type: String? = nil, title: String, status: Int, detail: String? = nil, code: String, candidates: [Candidate]? = nil
+        ) {
+            self.type = type
+            self.title = title
+            self.status = status
+            self.detail = detail
+            self.code = code
+            self.candidates = candidates
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case type, title, status, detail, code, candidates
+        }
+    }
+
+    /// One of the peers that an ambiguous name may mean.
+    public struct Candidate: Codable, Hashable, Sendable {
+        /// 52 characters of base32.
+        public let id: String
+        /// A label, untrusted.
+        public let name: String
+
+        /// A value from its parts.
+        public init(id: String, name: String) {
+            self.id = id
+            self.name = name
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case id, name
+        }
+    }
+}

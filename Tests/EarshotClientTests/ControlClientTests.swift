@@ -1,0 +1,78 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import EarshotClient
+
+/// What the client says of a name that is none, and of a server that is not ours.
+@Suite struct ControlClientTests {
+    private func failure(
+        _ socket: String, patience: Duration = ControlClient.patience, _ call: @Sendable (ControlClient) async throws -> Void
+    ) async throws -> ControlError? {
+        try await ControlClient.with(socketPath: socket, patience: patience) { client in
+            do {
+                try await call(client)
+                return nil
+            } catch {
+                return error as? ControlError
+            }
+        }
+    }
+
+    /// It would be the path of another call, which no daemon is asked for.
+    @Test func anEmptyNameIsNoPeers() async throws {
+        let calls: [@Sendable (ControlClient) async throws -> Void] = [
+            { _ = try await $0.peer("") }, { _ = try await $0.setTrust(.trusted, of: "") }, { _ = try await $0.verify("") },
+            { _ = try await $0.endVerification(of: "", mismatch: true) }, { try await $0.withdraw("") },
+            { try await $0.removeResource("") },
+        ]
+        for call in calls {
+            guard case .problem(let problem)? = try await self.failure("/nowhere", call) else {
+                Issue.record("it was asked for")
+                continue
+            }
+            #expect(problem.code == "invalid-parameter")
+        }
+    }
+
+    /// Calls `body` with a socket that listens, and its path.
+    private func withListener(_ body: (_ listener: CInt, _ path: String) async throws -> Void) async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("c-\(UInt32.random(in: 0 ... .max))").path
+        let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer {
+            close(listener)
+            unlink(path)
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+        }
+        try #require(bound == 0 && listen(listener, 1) == 0)
+        try await body(listener, path)
+    }
+
+    /// One that hangs takes calls, as far as the kernel does that for it.
+    @Test func whatDoesNotAnswerIsGivenUp() async throws {
+        try await self.withListener { _, path in
+            let failure = try await self.failure(path, patience: .milliseconds(50)) { _ = try await $0.status() }
+            #expect(failure == .silent(path: path))
+        }
+    }
+
+    @Test func whatSpeaksNoHTTPIsNoDaemon() async throws {
+        try await self.withListener { listener, path in
+            Thread.detachNewThread {
+                let client = accept(listener, nil, nil)
+                var bytes = [UInt8](repeating: 0, count: 4096)
+                _ = recv(client, &bytes, bytes.count, 0)
+                let banner = Array("SSH-2.0-OpenSSH_9.2p1\r\n".utf8)
+                _ = send(client, banner, banner.count, Int32(MSG_NOSIGNAL))
+                close(client)
+            }
+            let failure = try await self.failure(path) { _ = try await $0.status() }
+            #expect(failure == .malformed("what listens at \(path) speaks no HTTP"))
+        }
+    }
+}

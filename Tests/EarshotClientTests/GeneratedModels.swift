@@ -1,0 +1,278 @@
+import EarshotClient
+import EarshotCoding
+import Foundation
+
+/// Values of the API's models, made of a seed: within the document's limits, and otherwise as odd as peers may make them.
+struct GeneratedModels {
+    private var state: UInt64
+
+    init(seed: UInt64) { self.state = seed }
+
+    // MARK: Parts
+
+    mutating func number() -> UInt64 {
+        // SplitMix64.
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var value = self.state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+
+    mutating func number(below limit: UInt64) -> UInt64 { self.number() % limit }
+    mutating func count() -> Int { Int(self.number(below: 10_000)) }
+    mutating func flag() -> Bool { self.number() & 1 == 0 }
+
+    /// Small, large, and at the edge.
+    mutating func size() -> UInt64 { self.element([0, 1, 1 << 40, UInt64(Int64.max), self.number(below: 1 << 62)]) }
+
+    mutating func element<Element>(_ elements: [Element]) -> Element { elements[Int(self.number(below: UInt64(elements.count)))] }
+
+    mutating func word<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> Tolerant<Words> {
+        .known(self.element(Array(type.allCases)))
+    }
+
+    mutating func optional<Value>(_ make: (inout Self) -> Value) -> Value? { self.flag() ? make(&self) : nil }
+
+    mutating func list<Value>(_ counts: ClosedRange<UInt64> = 0...3, _ make: (inout Self) -> Value) -> [Value] {
+        let count = counts.lowerBound + self.number(below: counts.upperBound - counts.lowerBound + 1)
+        return (0..<count).map { _ in make(&self) }
+    }
+
+    mutating func text() -> String {
+        self.element([
+            "bob", "a b", "\u{202E}evil\u{200B}", "née ☎️", "\"quoted\" \\ back", "tab\tline\nend", "https://x/y?z=1&w",
+            "\u{1F468}\u{200D}\u{1F469}", "ﬀ", "0",
+        ])
+    }
+
+    mutating func id() -> String {
+        let digits = Array("0123456789abcdef")
+        let text = (0..<32).map { _ in digits[Int(self.number(below: 16))] }
+        return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(text[$0]) }.joined(separator: "-")
+    }
+
+    mutating func peerID() -> String {
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+        return String((0..<52).map { _ in digits[Int(self.number(below: 32))] })
+    }
+
+    /// A time as the API can write it: to the millisecond.
+    mutating func time() -> Date {
+        let seconds = Double(self.number(below: 4_000_000_000))
+        let date = Date(timeIntervalSince1970: self.flag() ? seconds : seconds + Double(self.number(below: 1000)) / 1000)
+        return DateText.date(from: DateText.string(from: date)) ?? date
+    }
+
+    mutating func bytes() -> [UInt8] { self.list(0...40) { UInt8(truncatingIfNeeded: $0.number()) } }
+
+    mutating func failure() -> ControlAPI.Failure {
+        .init(code: self.element(["declined", "timed-out", "no-space"]), message: self.text())
+    }
+
+    // MARK: Models
+
+    mutating func status() -> ControlAPI.Status {
+        .init(
+            name: self.text(), peerID: self.peerID(), version: "1.2.3", serviceType: self.element(["earshot", "a-1"]),
+            encryption: self.element(["required", "optional", "none"]), addresses: self.list { $0.text() }, discovery: self.discovery(),
+            counts: .init(
+                peers: self.count(), connected: self.count(), sessions: self.count(), invitations: self.count(), unread: self.count(),
+                transfers: self.count()), startedAt: self.time(), local: self.optional { $0.local() })
+    }
+
+    mutating func local() -> ControlAPI.Local {
+        .init(
+            instanceName: self.optional { $0.text() }, port: self.count(), wantedPort: self.count(), stateDirectory: "/" + self.text(),
+            quota: UInt64(self.count()), reserve: Double(self.count()) / 10_000)
+    }
+
+    mutating func discovery() -> ControlAPI.Discovery {
+        .init(
+            backend: self.element(["avahi", "embedded", "none"]), state: self.element(["starting", "running", "unavailable", "off"]),
+            error: self.optional { $0.text() })
+    }
+
+    mutating func peer() -> ControlAPI.Peer {
+        // Keys that a naming convention would change.
+        let keys = self.list(0...4) { $0.element(["room", "roomName", "room_name", "X-Y", "URL", "peerId", "a b", "_", "ID"]) }
+        return .init(
+            id: self.peerID(), name: self.text(), presence: self.word(ControlAPI.Peer.Presence.self),
+            state: self.word(ControlAPI.MemberState.self), trust: self.word(ControlAPI.Trust.self),
+            protection: self.optional { $0.word(ControlAPI.Protection.self) }, proven: self.flag(), addresses: self.list { $0.text() },
+            discoveryInfo: Dictionary(keys.map { ($0, self.text()) }, uniquingKeysWith: { first, _ in first }),
+            sources: self.list { $0.element(["avahi", "embedded", "configured", "incoming", "store"]) },
+            error: self.optional { $0.failure() }, trustSource: self.optional { $0.word(ControlAPI.TrustSource.self) },
+            trustExpiresAt: self.optional { $0.time() }, verified: self.optional { $0.word(ControlAPI.Verified.self) },
+            nameConflict: self.optional { $0.peerID() }, firstSeen: self.time(), lastSeen: self.time())
+    }
+
+    mutating func trustRequest() -> ControlAPI.TrustRequest {
+        .init(
+            trust: self.word(ControlAPI.Trust.self), forSeconds: self.optional { Double(1 + $0.number(below: 1000)) },
+            expiresAt: self.optional { $0.time() })
+    }
+
+    mutating func verification() -> ControlAPI.Verification {
+        .init(
+            peerID: self.peerID(), peerName: self.text(), state: self.word(ControlAPI.Verification.State.self),
+            digits: self.optional { $0.element(["000000", "123456"]) }, error: self.optional { $0.failure() },
+            expiresAt: self.optional { $0.time() })
+    }
+
+    mutating func policy() -> ControlAPI.PeerPolicy {
+        .init(
+            peerID: self.peerID(), peerName: self.text(), trust: self.word(ControlAPI.Trust.self),
+            trustSource: self.optional { $0.word(ControlAPI.TrustSource.self) }, trustExpiresAt: self.optional { $0.time() },
+            verified: self.optional { $0.word(ControlAPI.Verified.self) }, decisions: self.list { $0.decision() })
+    }
+
+    mutating func decision() -> ControlAPI.PolicyDecision {
+        .init(
+            action: self.word(ControlAPI.PolicyDecision.Action.self), decision: self.word(ControlAPI.PolicyDecision.Outcome.self),
+            rule: self.text(), reason: self.text())
+    }
+
+    mutating func invitation() -> ControlAPI.Invitation {
+        .init(
+            id: self.id(), direction: self.word(ControlAPI.Direction.self), peerID: self.peerID(), peerName: self.text(),
+            context: Base64Bytes(self.bytes()), state: self.word(ControlAPI.Invitation.State.self), error: self.optional { $0.failure() },
+            createdAt: self.time(), expiresAt: self.time(), sessionID: self.optional { $0.id() },
+            group: self.optional { $0.groupLabel(isInvitation: true) })
+    }
+
+    mutating func group() -> ControlAPI.Group {
+        .init(
+            id: self.id(), name: self.text(), creator: self.peerID(), closed: self.flag(), unprotected: self.flag(),
+            state: self.word(ControlAPI.Group.State.self), role: self.word(ControlAPI.Group.Role.self),
+            members: self.list { $0.groupMember() }, createdAt: self.time())
+    }
+
+    mutating func groupMember() -> ControlAPI.GroupMember {
+        .init(
+            peerID: self.peerID(), name: self.text(), state: self.word(ControlAPI.GroupMember.State.self),
+            error: self.optional { $0.failure() }, joinedAt: self.time(), invitedBy: self.peerID())
+    }
+
+    mutating func groupLabel(isInvitation: Bool = false) -> ControlAPI.GroupLabel {
+        .init(
+            id: self.id(), name: self.text(), creator: isInvitation ? self.peerID() : nil,
+            members: isInvitation ? Int(self.number(below: 65)) : nil)
+    }
+
+    mutating func session() -> ControlAPI.Session {
+        .init(
+            id: self.id(),
+            members: self.list {
+                .init(
+                    peerID: $0.peerID(), name: $0.text(), state: $0.word(ControlAPI.MemberState.self),
+                    protection: $0.optional { $0.word(ControlAPI.Protection.self) })
+            }, createdAt: self.time())
+    }
+
+    mutating func message() -> ControlAPI.Message {
+        let isText = self.flag()
+        return .init(
+            id: self.id(), direction: self.word(ControlAPI.Direction.self), sender: .init(id: self.peerID(), name: self.text()),
+            to: self.optional { $0.list(1...3) { $0.peerID() } }, body: isText ? Array(self.text().utf8) : self.bytes(),
+            contentType: isText ? self.element(["text/plain", "TEXT/html; charset=utf-8"]) : "application/x",
+            mode: self.word(ControlAPI.Message.Mode.self), sentAt: self.time(), receivedAt: self.optional { $0.time() },
+            state: self.word(ControlAPI.Message.State.self), recipients: self.optional { $0.list(1...3) { $0.recipient() } },
+            group: self.optional { $0.groupLabel() })
+    }
+
+    mutating func recipient() -> ControlAPI.Recipient {
+        .init(peerID: self.peerID(), status: self.word(ControlAPI.DeliveryStatus.self), error: self.optional { $0.failure() })
+    }
+
+    mutating func messageLineResult() -> ControlAPI.MessageLineResult {
+        .init(
+            line: 1 + self.number(below: 1 << 62), messageID: self.optional { $0.id() },
+            recipients: self.optional { $0.list(1...3) { $0.recipient() } }, error: self.optional { $0.failure() })
+    }
+
+    mutating func resource() -> ControlAPI.Resource {
+        .init(
+            id: self.id(), direction: self.word(ControlAPI.Direction.self), peerID: self.peerID(), peerName: self.text(),
+            name: self.text(), kind: self.word(ControlAPI.Resource.Kind.self), size: self.size(), transferred: self.size(),
+            bytesPerSecond: self.size(), secondsLeft: self.optional { $0.number(below: 1_000_000_000) },
+            state: self.word(ControlAPI.Resource.State.self),
+            digest: self.optional { _ in "xxh3:99aa06d3014798d86001c324468d497f" }, path: self.optional { $0.text() },
+            error: self.optional { $0.failure() }, createdAt: self.time(), completedAt: self.optional { $0.time() },
+            inSpool: self.optional { $0.flag() }, group: self.optional { $0.groupLabel() }, shareID: self.optional { $0.id() })
+    }
+
+    mutating func resourceRequest() -> ControlAPI.ResourceRequest {
+        let isToGroup = self.flag()
+        return .init(
+            to: isToGroup ? nil : self.list(1...3) { $0.text() }, group: isToGroup ? self.text() : nil, path: "/" + self.text(),
+            queue: self.optional { $0.flag() }, digest: self.optional { $0.word(ControlAPI.Resource.Digest.self) })
+    }
+
+    mutating func stream() -> ControlAPI.Stream {
+        .init(
+            id: self.id(), direction: self.word(ControlAPI.Direction.self), peerID: self.peerID(), peerName: self.text(),
+            name: self.text(), state: self.word(ControlAPI.Stream.State.self), transferred: self.size(), bytesPerSecond: self.size(),
+            openedAt: self.time(), closedAt: self.optional { $0.time() }, error: self.optional { $0.failure() })
+    }
+
+    private mutating func recipients() -> ControlAPI.MessageRequest.Recipients {
+        switch self.number(below: 3) {
+        case 0: .all
+        case 1: .group(self.text())
+        default: .peers(self.list(1...3) { $0.text() })
+        }
+    }
+
+    mutating func messageRequest() -> ControlAPI.MessageRequest {
+        let (isText, isUnreliable) = (self.flag(), self.flag())
+        return .init(
+            to: self.recipients(), body: isText ? Array(self.text().utf8) : self.bytes(),
+            contentType: isText ? "text/plain" : "application/x", mode: isUnreliable ? .unreliable : .reliable,
+            messageID: self.optional { $0.id() }, queue: self.optional { $0.flag() && !isUnreliable },
+            timeoutSeconds: self.optional { Double(1 + $0.number(below: 86_400)) })
+    }
+
+    mutating func event() -> ControlAPI.Event {
+        let kind = self.element(ControlAPI.Event.Kind.allCases)
+        let start = (epoch: self.id(), seq: 1 + self.number(below: 1 << 62), time: self.time())
+        func event(
+            peer: ControlAPI.Peer? = nil, invitation: ControlAPI.Invitation? = nil, peerID: String? = nil,
+            verification: ControlAPI.Verification? = nil, session: ControlAPI.Session? = nil,
+            ended: Bool? = nil, message: ControlAPI.Message? = nil, messageID: String? = nil, recipient: ControlAPI.Recipient? = nil,
+            resource: ControlAPI.Resource? = nil, stream: ControlAPI.Stream? = nil, discovery: ControlAPI.Discovery? = nil,
+            group: ControlAPI.Group? = nil, groupID: String? = nil, reason: String? = nil, changed: [String]? = nil,
+            needsRestart: [String]? = nil, from: UInt64? = nil, to: UInt64? = nil
+        ) -> ControlAPI.Event {
+            .init(
+                epoch: start.epoch, seq: start.seq, time: start.time, type: .known(kind), peer: peer, invitation: invitation,
+                peerID: peerID, verification: verification, session: session, ended: ended, message: message, messageID: messageID,
+                recipient: recipient, resource: resource, stream: stream, discovery: discovery, group: group, groupID: groupID,
+                reason: reason, changed: changed, needsRestart: needsRestart, from: from, to: to)
+        }
+        switch kind {
+        case .peerFound, .peerChanged, .peerLost: return event(peer: self.peer())
+        case .invitationReceived, .invitationResolved: return event(invitation: self.invitation())
+        case .verificationChanged:
+            let verification = self.verification()
+            return event(peerID: verification.peerID, verification: verification)
+        case .sessionChanged: return event(session: self.session(), ended: self.flag())
+        case .messageReceived: return event(message: self.message())
+        case .messageStatus: return event(messageID: self.id(), recipient: self.recipient())
+        case .resourceOffered, .resourceProgress, .resourceFinished: return event(resource: self.resource())
+        case .streamOpened, .streamClosed: return event(stream: self.stream())
+        case .discoveryChanged: return event(discovery: self.discovery())
+        case .groupChanged: return event(group: self.group())
+        case .groupLeft: return event(groupID: self.id(), reason: self.element(["left", "removed", "dissolved"]))
+        case .settingsReloaded: return event(changed: self.list { $0.text() }, needsRestart: self.list { $0.text() })
+        case .gap: return event(from: 1 + self.number(below: 1 << 62), to: 1 + self.number(below: 1 << 62))
+        }
+    }
+
+    mutating func problem() -> ControlAPI.Problem {
+        .init(
+            type: "about:blank", title: self.text(), status: Int(400 + self.number(below: 200)), detail: self.text(),
+            code: self.element(["ambiguous-peer", "not-found"]),
+            candidates: self.optional { $0.list(1...3) { .init(id: $0.peerID(), name: $0.text()) } })
+    }
+}

@@ -1,0 +1,209 @@
+import APIDocument
+import EarshotCoding
+import Foundation
+import Testing
+
+@testable import EarshotClient
+
+/// The laws of the API's values, held over generated values of every model: what is written is read back equal,
+/// what another version writes is tolerated, and what is written is what the API's document says.
+@Suite struct ModelLawTests {
+    /// A model by its name in the document, and what the laws ask of its values.
+    struct Model: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let check: @Sendable (inout GeneratedModels) throws -> Void
+
+        init<Value: Codable & Hashable & Sendable>(_ name: String, _ make: @escaping @Sendable (inout GeneratedModels) -> Value) {
+            self.testDescription = name
+            self.check = { generated in
+                let law = ModelLaw<Value>(name: name)
+                let (value, other) = (make(&generated), make(&generated))
+                try law.roundTrip(value)
+                try law.equality(value, other)
+                try law.names(value)
+                try law.document(value)
+                try law.tolerance(value)
+                try law.absence(value)
+                try law.refusals(value)
+            }
+        }
+    }
+
+    static let models: [Model] = [
+        Model("Status") { $0.status() }, Model("Local") { $0.local() },
+        Model("Discovery") { $0.discovery() }, Model("Counts") { $0.status().counts },
+        Model("Peer") { $0.peer() }, Model("PeerList") { ControlAPI.PeerList(peers: $0.list { $0.peer() }) },
+        Model("TrustRequest") { $0.trustRequest() }, Model("Verification") { $0.verification() },
+        Model("VerificationRequest") { ControlAPI.VerificationRequest(timeoutSeconds: $0.optional { Double($0.count() % 3600) }) },
+        Model("PeerPolicy") { $0.policy() }, Model("PolicyDecision") { $0.decision() },
+        Model("Invitation") { $0.invitation() },
+        Model("InvitationList") { ControlAPI.InvitationList(invitations: $0.list { $0.invitation() }) },
+        Model("InvitationRequest") {
+            ControlAPI.InvitationRequest(
+                peer: $0.text(), context: $0.optional { Base64Bytes($0.bytes()) }, timeoutSeconds: $0.optional { Double($0.count()) })
+        },
+        Model("InvitationResponse") {
+            let decision = $0.word(ControlAPI.InvitationResponse.Decision.self)
+            return ControlAPI.InvitationResponse(decision: decision, always: $0.optional { $0.flag() && decision == .accept })
+        },
+        Model("Session") { $0.session() }, Model("SessionList") { ControlAPI.SessionList(sessions: $0.list { $0.session() }) },
+        Model("Group") { $0.group() }, Model("GroupList") { ControlAPI.GroupList(groups: $0.list { $0.group() }) },
+        Model("GroupMember") { $0.groupMember() }, Model("GroupLabel") { $0.groupLabel(isInvitation: $0.flag()) },
+        Model("GroupRequest") {
+            ControlAPI.GroupRequest(
+                name: $0.element(["team", "née ☎️"]), closed: $0.optional { $0.flag() }, unprotected: $0.optional { $0.flag() })
+        },
+        Model("GroupChange") { ControlAPI.GroupChange(name: $0.element(["team", "née ☎️"])) },
+        Model("GroupInvitationRequest") {
+            ControlAPI.GroupInvitationRequest(
+                peers: $0.list(1...3) { $0.text() }, context: $0.optional { Base64Bytes($0.bytes()) },
+                timeoutSeconds: $0.optional { Double($0.count()) })
+        },
+        Model("Member") { $0.session().members.first ?? .init(peerID: $0.peerID(), name: "x", state: .known(.connected)) },
+        Model("Message") { $0.message() }, Model("Sender") { $0.message().sender },
+        Model("MessageList") { ControlAPI.MessageList(messages: $0.list { $0.message() }, next: $0.optional { "\($0.count())" }) },
+        Model("ReadEntry") { ControlAPI.ReadRequest.Entry(id: $0.id(), from: $0.optional { $0.text() }) },
+        Model("ReadRequest") {
+            ControlAPI.ReadRequest(messages: $0.list { ControlAPI.ReadRequest.Entry(id: $0.id(), from: $0.optional { $0.text() }) })
+        },
+        Model("ReadResult") { ControlAPI.ReadResult(marked: $0.count()) },
+        Model("MessageLineResult") { $0.messageLineResult() },
+        Model("MessageRequest") { $0.messageRequest() },
+        Model("MessageReceipt") { ControlAPI.MessageReceipt(messageID: $0.id(), recipients: $0.list { $0.recipient() }) },
+        Model("Recipient") { $0.recipient() }, Model("Failure") { $0.failure() }, Model("Resource") { $0.resource() },
+        Model("Stream") { $0.stream() },
+        Model("StreamList") { ControlAPI.StreamList(streams: $0.list { $0.stream() }) },
+        Model("ResourceList") { ControlAPI.ResourceList(resources: $0.list { $0.resource() }) },
+        Model("ResourceRequest") { $0.resourceRequest() },
+        Model("ResourceResponse") { ControlAPI.ResourceResponse(decision: $0.word(ControlAPI.ResourceResponse.Decision.self)) },
+        Model("Problem") { $0.problem() },
+        Model("Candidate") { ControlAPI.Candidate(id: $0.peerID(), name: $0.text()) }, Model("Event") { $0.event() },
+    ]
+
+    @Test(arguments: models) func theLawsHold(_ model: Model) throws {
+        var generated = GeneratedModels(seed: 1)
+        for _ in 0..<12 { try model.check(&generated) }
+    }
+
+    /// Schemas that no model of the clients stands for: parts of others, and what this version does not have.
+    private static let withoutModel: Set<String> = ["PeerID", "Code"]
+
+    @Test func everySchemaHasAModel() {
+        let names = Set(APIDocument.shared.schemaNames.filter { !$0.hasSuffix("Event") || $0 == "Event" })
+        #expect(names.subtracting(Self.withoutModel) == Set(Self.models.map(\.testDescription)))
+    }
+
+    @Test(arguments: ["2026-11-21T10:00:00Z", "2026-11-21T10:00:00.000Z", "2026-11-21T10:00:00.0Z", "2026-11-21T12:00:00+02:00"])
+    func timesAreReadWithAndWithoutFraction(_ text: String) throws {
+        let json = #"{"id":"s","members":[],"created_at":"\#(text)"}"#
+        let session = try ControlJSON.decode(ControlAPI.Session.self, from: json.utf8)
+        #expect(session.createdAt == Date(timeIntervalSince1970: 1_795_255_200))
+    }
+
+    @Test(arguments: ["2026-11-21T10:00:00", "2026-11-21", "now", "1795255200", ""]) func otherTimesAreRefused(_ text: String) {
+        let json = #"{"id":"s","members":[],"created_at":"\#(text)"}"#
+        #expect(throws: JSONProblem.self) { try ControlJSON.decode(ControlAPI.Session.self, from: json.utf8) }
+    }
+
+    @Test(arguments: ["A", "AA", "AA=", "A===", "AAAA=", "====", "A A=", "AA==AA==", "-_==", "AA==\\n", "\u{e9}"])
+    func whatIsNotBase64IsRefused(_ text: String) {
+        let json = #"{"peer":"bob","context":"\#(text)"}"#
+        #expect(throws: JSONProblem.self) { try ControlJSON.decode(ControlAPI.InvitationRequest.self, from: json.utf8) }
+    }
+}
+
+/// What every model's values obey.
+struct ModelLaw<Value: Codable & Hashable> {
+    let name: String
+
+    private func json(_ value: Value) throws -> JSONValue { try JSONValue(parsing: try ControlJSON.encode(value)) }
+    private func decode(_ json: JSONValue) throws -> Value { try ControlJSON.decode(Value.self, from: try json.bytes()) }
+
+    func roundTrip(_ value: Value) throws {
+        let bytes = try ControlJSON.encode(value)
+        let again = try ControlJSON.decode(Value.self, from: bytes)
+        #expect(again == value && again.hashValue == value.hashValue)
+        #expect(try ControlJSON.encode(again) == bytes)
+        #expect(!bytes.contains(UInt8(ascii: "\n")))
+    }
+
+    func equality(_ one: Value, _ other: Value) throws {
+        #expect(try (one == other) == (ControlJSON.encode(one) == ControlJSON.encode(other)))
+        if one == other { #expect(one.hashValue == other.hashValue) }
+    }
+
+    func names(_ value: Value) throws {
+        for place in APIDocument.shared.places(try self.json(value), as: self.name) where place.schema["properties"] != nil {
+            for key in place.value.members.keys { #expect(key.wholeMatch(of: /[a-z]+(_[a-z0-9]+)*/) != nil, "\(key)") }
+        }
+        // A peer's own keys stay as they are.
+        if let peer = value as? ControlAPI.Peer {
+            #expect(try self.json(value)["discovery_info"] == .object(peer.discoveryInfo.mapValues { .string($0) }))
+        }
+    }
+
+    func document(_ value: Value) throws {
+        #expect(APIDocument.shared.faults(try ControlJSON.encode(value), as: self.name) == [])
+    }
+
+    /// Keys that are not known are ignored, words that are not known are kept.
+    func tolerance(_ value: Value) throws {
+        let json = try self.json(value)
+        for place in APIDocument.shared.places(json, as: self.name) {
+            if place.schema["properties"] != nil {
+                let more = json.replacing(place.steps + [.key("moon_phase")], with: .array([.object(["x": .null])]))
+                #expect(try self.decode(more) == value)
+            }
+            let isOpen = place.schema["x-extensible-enum"] != nil || place.schema["enum"] != nil
+            if isOpen, place.value.type == "string" {
+                let newer = json.replacing(place.steps, with: .string("brand-new"))
+                #expect(try self.json(self.decode(newer)) == newer)
+            }
+        }
+    }
+
+    /// A value that is absent may be `null`, and a `null` may be absent.
+    func absence(_ value: Value) throws {
+        let json = try self.json(value)
+        for place in APIDocument.shared.places(json, as: self.name) {
+            for key in place.schema["properties"]?.members.keys.sorted() ?? [] {
+                switch place.value[key] {
+                case nil: #expect(try self.decode(json.replacing(place.steps + [.key(key)], with: .null)) == value, "\(key)")
+                case .null: #expect(try self.decode(json.replacing(place.steps + [.key(key)], with: nil)) == value, "\(key)")
+                default: break
+                }
+            }
+        }
+    }
+
+    /// What must be there must be there, and be what it is; base64 is base64.
+    func refusals(_ value: Value) throws {
+        let json = try self.json(value)
+        for place in APIDocument.shared.places(json, as: self.name) {
+            // A message's size is its body's, whatever is written.
+            let isMessage = place.schema["properties"]?["body_base64"] != nil
+            for key in (place.schema["required"]?.elements ?? []).compactMap(\.string) where key != "size" || !isMessage {
+                let field = place.steps + [.key(key)]
+                guard let present = place.value[key], present != .null, !self.mayBeAbsent(place, key) else { continue }
+                #expect(throws: JSONProblem.self, "\(key)") { try self.decode(json.replacing(field, with: nil)) }
+                #expect(throws: JSONProblem.self, "\(key)") { try self.decode(json.replacing(field, with: .array([.array([])]))) }
+            }
+            if place.schema["contentEncoding"] == .string("base64"), place.value != .null {
+                #expect(throws: JSONProblem.self) { try self.decode(json.replacing(place.steps, with: .string("%"))) }
+            }
+        }
+    }
+
+    /// What a client does without although the daemon always writes it.
+    private func mayBeAbsent(_ place: APIDocument.Place, _ key: String) -> Bool {
+        let property = place.schema["properties"]?[key]
+        if property?["type"]?.elements.contains(.string("null")) == true { return true }
+        if property?["oneOf"]?.elements.contains(where: { $0["type"] == .string("null") }) == true { return true }
+        switch self.name {
+        case "Problem": return ["type", "detail"].contains(key)
+        // Which of the parts are there depends on the type, and a client meets types that it does not know.
+        case "Event": return place.steps.isEmpty && !["epoch", "seq", "time", "type"].contains(key)
+        default: return false
+        }
+    }
+}
