@@ -174,6 +174,9 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/Benchmarks/Library", swiftSettings: settings),
+        // Examples, which are built and tried with the tests and never installed.
+        .executableTarget(
+            name: "client-chat", dependencies: ["EarshotClient"], path: "Tests/Examples/client-chat", swiftSettings: settings),
         .testTarget(
             name: "EarshotWireTests",
             dependencies: [
@@ -232,7 +235,7 @@ let package = Package(
         .testTarget(
             name: "earshotdTests",
             dependencies: [
-                "earshotd", "Earshot", "EarshotCore", "EarshotClient", "EarshotDiscovery", "EarshotWire", "APIDocument",
+                "earshotd", "client-chat", "Earshot", "EarshotCore", "EarshotClient", "EarshotDiscovery", "EarshotWire", "APIDocument",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),

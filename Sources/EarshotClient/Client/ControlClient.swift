@@ -32,7 +32,8 @@ public struct ControlClient: Sendable {
     ///
     /// What the client cannot read of an answer, and goes on without, is told to `onUnreadable` in words that may quote a peer.
     public static func with<Result: Sendable>(
-        socketPath: String, patience: Duration = Self.patience, onUnreadable: @escaping @Sendable (String) -> Void = { _ in },
+        socketPath: String = ControlSocket.path(given: nil), patience: Duration = Self.patience,
+        onUnreadable: @escaping @Sendable (String) -> Void = { _ in },
         _ body: (ControlClient) async throws -> Result
     ) async throws -> Result {
         var configuration = HTTPClient.Configuration()
