@@ -89,7 +89,8 @@ extension NodeCore {
         let conversation = Conversation(with: peer, in: id)
         self.endConversation(conversation, error)
         self.records[peer]?.groups.part(id)
-        self.endTransfers(in: conversation, error)
+        // Its sender may never hear of that: where one was restored from a backup, its records have it out and in again.
+        self.endTransfers(in: conversation, error, told: Refusal(code: .notConnected))
         self.publishPeer(peer)
     }
 

@@ -189,7 +189,12 @@ extension NodeCore {
     }
 
     /// A peer is in a group with this machine no longer.
-    mutating func endTransfers(in conversation: Conversation, _ error: EarshotError) {
+    mutating func endTransfers(in conversation: Conversation, _ error: EarshotError, told refusal: Refusal? = nil) {
+        for id in self.transfers.ids(of: conversation.peer, .open) {
+            guard let refusal, let transfer = self.transfers[id], transfer.conversation == conversation, transfer.row.direction == .incoming
+            else { continue }
+            self.endTransfer(id, error.code, error.message, told: refusal)
+        }
         self.interruptTransfers(of: conversation.peer, error) { $0.conversation == conversation }
     }
 
