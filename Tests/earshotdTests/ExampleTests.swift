@@ -48,11 +48,16 @@ import Testing
             }
         }
 
-        /// The person ends the input; how the program ends then.
-        func end() throws -> CInt {
+        /// The person ends the input; how the program ends then. A thread waits for that: the daemons that it talks to are in this process.
+        func end() async throws -> CInt {
             try self.input.fileHandleForWriting.close()
-            self.process.waitUntilExit()
-            return self.process.terminationStatus
+            let process = self.process
+            return await withCheckedContinuation { continuation in
+                Thread.detachNewThread {
+                    process.waitUntilExit()
+                    continuation.resume(returning: process.terminationStatus)
+                }
+            }
         }
     }
 
@@ -66,7 +71,8 @@ import Testing
             #expect(await lines.next() == "alice: hello")
             try one.type("a \u{1B}[31mred\u{7} word")
             #expect(await lines.next() == "alice: a ?[31mred? word")
-            #expect(try one.end() == 0 && other.end() == 0)
+            #expect(try await one.end() == 0)
+            #expect(try await other.end() == 0)
         }
     }
 
