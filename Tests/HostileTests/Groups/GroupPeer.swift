@@ -134,8 +134,8 @@ final class GroupPeer {
         try self.settle(charter.id)
     }
 
-    /// Asks the daemon into a group of this peer's; the invitation is pending there afterwards, unless it was answered at once.
-    func invite(_ charter: GroupCharter, _ name: String = "trap") throws -> InvitationID {
+    /// Asks the daemon into a group of this peer's; the invitation is pending there afterwards: the daemon has checked its signature.
+    private func invite(_ charter: GroupCharter, _ name: String = "trap") throws -> InvitationID {
         try self.peer.roundTrip()
         let id = InvitationID.random()
         let terms = try ForgedRecords(group: charter.id).terms(1, name, by: self.key)
@@ -144,6 +144,14 @@ final class GroupPeer {
                 GroupInvite(
                     id: id, timeoutMilliseconds: 60_000, charter: charter, terms: terms, members: 1, voucherNumber: 1, seatNumber: 1,
                     context: [])))
+        let events = try PlainSocket(path: self.daemon.socket)
+        events.send(VictimDaemon.request("GET", "/v1/events?since=0"))
+        var heard: [UInt8] = []
+        while !String(decoding: heard, as: UTF8.self).contains(id.description) {
+            let piece = try #require(events.receive(), "the daemon tells of no invitation")
+            try #require(!piece.isEmpty, "the daemon's events have ended")
+            heard += piece
+        }
         return id
     }
 
