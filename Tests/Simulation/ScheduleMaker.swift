@@ -50,15 +50,16 @@ struct ScheduleMaker {
 
     /// A person who is invited to a group, and will look at that soon.
     private var invited: Int?
-    /// Whether a large file has just been sent, and something may come between.
-    private var isSending = false
+    /// What may come between, where much has just begun to be moved.
+    private var interruption: Action.Verb?
 
     mutating func next() -> Action {
-        if self.isSending {
-            self.isSending = false
+        if let verb = self.interruption {
+            self.interruption = nil
             if self.random.chance(40) {
-                self.milliseconds += self.random.number(in: 5...400)
-                return Action(self.milliseconds, .reset, self.arguments(of: .reset))
+                // Bytes of a stream are on their way for a millisecond only.
+                self.milliseconds += verb == .cut ? self.random.one(of: [0, 0, 0, 1, 2, 5, 20]) : self.random.number(in: 5...400)
+                return Action(self.milliseconds, verb, self.arguments(of: verb))
             }
         }
         if let person = self.invited, self.random.chance(60) {
@@ -84,7 +85,11 @@ struct ScheduleMaker {
         }
         let arguments = self.arguments(of: verb)
         if verb == .inviteToGroup, arguments[2] < self.honest { self.invited = arguments[2] }
-        self.isSending = verb == .sendFile && arguments[2] >= 300_000
+        switch verb {
+        case .sendFile where arguments[2] >= 300_000: self.interruption = .reset
+        case .write where arguments[2] >= 45_000: self.interruption = .cut
+        default: break
+        }
         return Action(self.milliseconds, verb, arguments)
     }
 

@@ -39,6 +39,8 @@ enum StreamMover {
         var size: Int?
         /// The data connection that they come over.
         var data: Int?
+        /// Whether the sender was asked to go on over the control connection.
+        var isCalledBack = false
         /// Whether the reader has said that it has everything.
         var isFinished = false
     }

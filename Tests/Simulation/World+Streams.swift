@@ -82,7 +82,7 @@ extension World {
         case .useData: self.useData(id, of: machine)
         case .readData:
             let data = self.dataConnection(of: id, at: machine)
-            guard let data else { return self.hand(.stream(id, .dataEnded(nil)), to: machine) }
+            guard let data else { return self.dataHasEnded(id, at: machine) }
             self.change(id, of: machine) { (mover: inout StreamMover.Incoming) in mover.data = data }
             self.clock.plan(.streamBytes(machine, run: self.machines[machine].run, id), after: .milliseconds(1))
         case .closeData: self.closeData(TransferID(id), machine)
@@ -193,11 +193,21 @@ extension World {
             mover.received += bytes
             if isLost { mover.data = nil }
         }
-        if isLost { self.hand(.stream(id, .dataEnded(nil)), to: machine) }
+        if isLost { self.dataHasEnded(id, at: machine) }
         self.take(id, of: machine)
     }
 
+    /// What was lost with a stream's data connection is called back at once: nothing else would bring it.
+    private mutating func dataHasEnded(_ id: StreamID, at machine: Int) {
+        self.hand(.stream(id, .dataEnded(nil)), to: machine)
+        guard let row = try? self.machines[machine].core?.stream(id), row.state == .open,
+            let mover = self.machines[machine].streams.movers[id]?.incoming, !mover.isFinished, !mover.isCalledBack
+        else { return }
+        self.fail(.streams, "\(machine) has lost bytes of \(id) with its data connection, and does not call them back")
+    }
+
     private mutating func callBack(_ id: StreamID, of machine: Int, on link: LinkID) {
+        self.change(id, of: machine) { (mover: inout StreamMover.Incoming) in mover.isCalledBack = true }
         guard let mover = self.machines[machine].streams.movers[id]?.incoming, mover.received != mover.size else { return }
         self.change(id, of: machine) { (mover: inout StreamMover.Incoming) in
             mover.data = nil
@@ -239,9 +249,18 @@ extension World {
         return data.open[TransferID(id)].flatMap { data.hearers[$0]?.connection }
     }
 
-    /// A data connection of a stream's is lost, for both sides.
+    /// A data connection is lost, for both sides: mostly one that a stream uses, where there is one.
     mutating func cut(_ number: Int) {
         let used = self.dataConnections.indices.filter { !self.dataConnections[$0].isClosed && !self.dataConnections[$0].users.isEmpty }
-        if !used.isEmpty { self.refuseData(used[number % used.count]) }
+        let ofStreams = used.filter { self.isOfStream(self.dataConnections[$0]) }
+        let choice = number % 8 == 0 || ofStreams.isEmpty ? used : ofStreams
+        if !choice.isEmpty { self.refuseData(choice[number / 8 % choice.count]) }
+    }
+
+    private func isOfStream(_ connection: DataConnection) -> Bool {
+        connection.users.contains { user in
+            let data = self.machines[user].data
+            return data.open[connection.transfer].flatMap { data.hearers[$0]?.stream } != nil
+        }
     }
 }
