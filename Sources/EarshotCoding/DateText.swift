@@ -21,6 +21,12 @@ package enum DateText {
         return try? Date.ISO8601FormatStyle().parse(text)
     }
 
+    /// Writes a time into a JSON document.
+    package static func encode(_ date: Date, to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(Self.string(from: date))
+    }
+
     /// Reads a time in a JSON document.
     package static func decode(from decoder: any Decoder) throws -> Date {
         let container = try decoder.singleValueContainer()

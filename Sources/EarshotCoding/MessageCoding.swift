@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// How values stand in JSON (RFC 8259), and the only way in which they are read and written.
 ///
-/// The same value gives the same bytes. Fields that a type does not know are ignored, and nothing in the bytes chooses a type.
+/// With sorted keys equal values give equal bytes. Fields that a type does not know are ignored, and nothing in the bytes chooses a type.
 public struct MessageCoding: Hashable, Sendable {
     /// What keys look like.
     public enum Keys: String, Hashable, Sendable, CaseIterable {
@@ -52,11 +52,7 @@ public struct MessageCoding: Hashable, Sendable {
             }
         encoder.dateEncodingStrategy =
             switch self.dates {
-            case .iso8601:
-                .custom { date, encoder in
-                    var container = encoder.singleValueContainer()
-                    try container.encode(DateText.string(from: date))
-                }
+            case .iso8601: .custom(DateText.encode)
             case .secondsSince1970: .secondsSince1970
             case .millisecondsSince1970: .millisecondsSince1970
             }
@@ -72,9 +68,20 @@ public struct MessageCoding: Hashable, Sendable {
     /// The value of that type which the JSON is.
     /// - Throws: where it is not UTF-8, not JSON, nested deeper than the decoder goes (512), or not of the type.
     public func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws(JSONProblem) -> Value {
+        try self.decode(type, from: bytes, userInfo: [:])
+    }
+
+    /// The same, by types that look into the decoder's `userInfo`.
+    package func decode<Value: Decodable>(
+        _ type: Value.Type, from bytes: some Sequence<UInt8>, userInfo: [CodingUserInfoKey: any Sendable]
+    ) throws(JSONProblem) -> Value {
         let data = Data(bytes)
-        try JSONText.check(data)
+        // The decoder would guess at other encodings, and read around bytes that are none (RFC 8259 section 8.1).
+        guard !data.prefix(4).contains(0), String(validating: data, as: UTF8.self) != nil else {
+            throw JSONProblem(description: "not a JSON document in UTF-8")
+        }
         let decoder = JSONDecoder()
+        decoder.userInfo = userInfo
         decoder.keyDecodingStrategy =
             switch self.keys {
             case .asDeclared: .useDefaultKeys

@@ -8,7 +8,7 @@
 /// }
 /// ```
 public protocol TypedMessage: Codable, Sendable {
-    /// What its messages are called: a media type (RFC 6838) of 1 to 127 bytes. Only by it are they told from others.
+    /// What its messages are called: a media type (RFC 6838) of 1 to 255 bytes. Only by it are they told from others.
     static var contentType: String { get }
 
     /// How it stands in JSON; ``MessageCoding/standard`` where a type says nothing.
