@@ -97,12 +97,13 @@ final class APIServer: Sendable {
         }
     }
 
-    /// A session with another, which accepts every invitation.
+    /// A session with another, which accepts every invitation: both have it when this returns.
     func agree(with other: APIServer) async throws {
-        let events = self.node.events.subscribe(since: 0)
         _ = try await self.node.invite(other.node.id.description, context: [], timeout: nil)
-        for await event in events {
-            if case .sessionChanged(let session, ended: false) = event.kind, session.members.first?.state == .connected { return }
+        for server in [self, other] {
+            for await event in server.node.events.subscribe(since: 0) {
+                if case .sessionChanged(let session, ended: false) = event.kind, session.members.first?.state == .connected { break }
+            }
         }
     }
 

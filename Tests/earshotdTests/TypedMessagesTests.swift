@@ -22,7 +22,6 @@ import Testing
     private func pair(_ body: (_ alice: ControlClient, _ bob: ControlClient) async throws -> Void) async throws {
         try await APIServer.pair { alice, bob in
             try await alice.agree(with: bob)
-            try await bob.node.events.sessionIsConnected()
             try await ControlClient.with(socketPath: alice.path) { client in
                 try await ControlClient.with(socketPath: bob.path) { try await body(client, $0) }
             }
@@ -133,15 +132,6 @@ import Testing
             }
             guard case .malformed(let words)? = error else { throw CancellationError() }
             #expect(words.hasPrefix("the message: the value cannot be JSON: "))
-        }
-    }
-}
-
-extension EventLog {
-    /// Waits for a session that a connection carries.
-    fileprivate func sessionIsConnected() async throws {
-        for await event in self.subscribe(since: 0) {
-            if case .sessionChanged(let session, ended: false) = event.kind, session.members.first?.state == .connected { return }
         }
     }
 }

@@ -49,8 +49,9 @@ package struct Timers: Sendable {
     /// Runs `action` at `deadline`, or at once where that has passed.
     @discardableResult
     package func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> Scheduled<Void> {
-        let delay = max(.zero, deadline - self.now)
-        guard case .loop(let suspended) = self.clock else { return self.eventLoop.scheduleTask(in: TimeAmount(delay), action) }
+        guard case .loop(let suspended) = self.clock else {
+            return self.eventLoop.scheduleTask(in: TimeAmount(max(.zero, deadline - self.now)), action)
+        }
         // By the instant, not by the delay: a test may move the time meanwhile, and nobody would move it again for what is late then.
         let due = NIODeadline.uptimeNanoseconds(UInt64(clamping: (deadline - suspended()).nanoseconds))
         let scheduled = self.eventLoop.scheduleTask(deadline: max(due, self.eventLoop.now), action)

@@ -62,60 +62,29 @@ struct MessageReader: Sendable {
         }
     }
 
-    /// Something to do while waiting. Each means a look at all that is unread, so that none but the newest is needed for that.
-    private enum Wake: Sendable {
-        case look
-        /// It is in no inbox: it is printed now or never.
-        case unreliable(ControlAPI.Message)
-    }
-
-    /// Unreliable messages that may wait for standard output; more are dropped, the oldest first.
-    private static let unprinted = 64
-
     /// Prints what is unread and what comes in, until `wanted` were printed or the time is over; returns how many were.
     func wait(_ client: ControlClient, wanted: Int?, seconds: Double?) async throws -> Int {
-        // Subscribed before the first look, so that nothing falls between the two.
-        let events = try await client.events()
-        let sender = try await client.peerID(self.from)
-        let group = try await client.groupID(self.group)
-        let (wakes, waker) = AsyncThrowingStream.makeStream(of: Wake.self, bufferingPolicy: .bufferingNewest(Self.unprinted))
-        return try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask {
-                do {
-                    try await events.forEach { event in
-                        if let message = event.value.message, message.mode == .unreliable {
-                            let isWanted = (sender == nil || sender == message.sender.id) && (group == nil || group == message.group?.id)
-                            if isWanted { waker.yield(.unreliable(message)) }
-                        } else if event.value.type == .messageReceived || event.value.type == .gap || !event.unreadable.isEmpty {
-                            waker.yield(.look)
-                        }
-                        return true
-                    }
-                } catch {
-                    waker.finish(throwing: error)
-                }
+        // Before the first look, so that nothing falls between the two.
+        let arrivals = try await MessageArrivals(client, from: self.from, in: self.group)
+        defer { arrivals.end() }
+        let timer = seconds.map { seconds in
+            Task {
+                try? await Task.sleep(for: .seconds(seconds))
+                arrivals.end()
             }
-            if let seconds {
-                tasks.addTask {
-                    try? await Task.sleep(for: .seconds(seconds))
-                    waker.finish()
-                }
-            }
-            defer { tasks.cancelAll() }
-            // By its id from here on: a name may come to mean another peer, or two.
-            let from = sender ?? self.from
-            var printed = try await self.drain(client, from: from, in: group, printed: 0)
-            if let wanted, printed >= wanted { return printed }
-            for try await wake in wakes {
-                if case .unreliable(let message) = wake {
-                    try Standard.write(try self.bytes(message))
-                    printed += 1
-                }
-                if let wanted, printed >= wanted { break }
-                printed = try await self.drain(client, from: from, in: group, printed: printed)
-                if let wanted, printed >= wanted { break }
-            }
-            return printed
         }
+        defer { timer?.cancel() }
+        var printed = try await self.drain(client, from: arrivals.peer, in: arrivals.group, printed: 0)
+        if let wanted, printed >= wanted { return printed }
+        for try await arrival in arrivals.stream {
+            if case .unreliable(let message) = arrival {
+                try Standard.write(try self.bytes(message))
+                printed += 1
+            }
+            if let wanted, printed >= wanted { break }
+            printed = try await self.drain(client, from: arrivals.peer, in: arrivals.group, printed: printed)
+            if let wanted, printed >= wanted { break }
+        }
+        return printed
     }
 }

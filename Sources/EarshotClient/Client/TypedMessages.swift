@@ -79,9 +79,9 @@ public struct TypedMessages: AsyncSequence, Sendable {
         }
 
         private mutating func begin() async throws {
-            (self.peer, self.group) = (try await self.client.peerID(self.peer), try await self.client.groupID(self.group))
             // Before the first look, so that nothing falls between the two.
             let arrivals = try await MessageArrivals(self.client, from: self.peer, in: self.group)
+            (self.peer, self.group) = (arrivals.peer, arrivals.group)
             self.arrived = arrivals.stream.makeAsyncIterator()
             self.arrivals = arrivals
         }
@@ -94,43 +94,4 @@ public struct TypedMessages: AsyncSequence, Sendable {
             self.isLookDue = page.value.next != nil
         }
     }
-}
-
-/// Has a reader of messages look when there may be more, for as long as it is held.
-final class MessageArrivals: Sendable {
-    enum Arrival: Sendable {
-        /// There may be more on the disk.
-        case stored
-        /// It is nowhere else.
-        case unreliable(ControlAPI.Message)
-    }
-
-    /// Arrivals that may wait; more are dropped, the oldest first. The newest is enough for a look, and unreliable ones may be lost.
-    static let limit = 64
-
-    let stream: AsyncThrowingStream<Arrival, any Error>
-    private let task: Task<Void, Never>
-
-    init(_ client: ControlClient, from peer: String?, in group: String?) async throws {
-        let events = try await client.events()
-        let (stream, continuation) = AsyncThrowingStream.makeStream(of: Arrival.self, bufferingPolicy: .bufferingNewest(Self.limit))
-        self.stream = stream
-        self.task = Task {
-            do {
-                try await events.forEach { event in
-                    if let message = event.value.message, message.mode == .unreliable {
-                        let isWanted = (peer == nil || peer == message.sender.id) && (group == nil || group == message.group?.id)
-                        if isWanted { continuation.yield(.unreliable(message)) }
-                    } else if event.value.type == .messageReceived || event.value.type == .gap || !event.unreadable.isEmpty {
-                        continuation.yield(.stored)
-                    }
-                    return true
-                }
-            } catch {
-                continuation.finish(throwing: error)
-            }
-        }
-    }
-
-    deinit { self.task.cancel() }
 }
