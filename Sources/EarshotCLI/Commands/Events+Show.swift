@@ -3,14 +3,12 @@ import EarshotClient
 extension ControlEvents {
     /// Prints a line for each event that is wanted, until the daemon goes away; gaps, and what cannot be read, always.
     func show(json: Bool, where isWanted: (ControlAPI.Event) -> Bool) async throws {
-        try await self.forEach { event in
-            guard isWanted(event.value) || event.value.type == .gap || !event.unreadable.isEmpty else { return true }
+        for try await event in self where isWanted(event.value) || event.value.type == .gap || !event.unreadable.isEmpty {
             if json {
                 try Standard.write(json: event.json)
             } else {
                 try Standard.write(Render.event(event.value))
             }
-            return true
         }
     }
 }

@@ -38,22 +38,21 @@ struct FileListCommand: AsyncParsableCommand {
     /// A line for each beginning and end, and one that is drawn over for all that moves in between.
     private static func draw(_ events: ControlEvents, of group: String?) async throws {
         var moving: [String: ControlAPI.Resource] = [:]
-        try await events.forEach { event in
+        for try await event in events {
             let isReadable = event.unreadable.isEmpty
             let event = event.value
             guard let resource = event.resource else {
                 if event.type == .gap || !isReadable { try Standard.write(Render.event(event)) }
-                return true
+                continue
             }
-            guard group == nil || group == resource.group?.id else { return true }
+            guard group == nil || group == resource.group?.id else { continue }
             moving[resource.id] = resource.state == .transferring ? resource : nil
             if event.type != .resourceProgress || resource.state != .transferring { try Standard.write(Render.event(event)) }
             guard let one = moving.values.first else {
                 ProgressLine.leave()
-                return true
+                continue
             }
             ProgressLine.draw(name: moving.count == 1 ? one.name : Words.count(moving.count, "file"), Array(moving.values))
-            return true
         }
     }
 }

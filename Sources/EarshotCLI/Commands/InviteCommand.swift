@@ -51,12 +51,13 @@ struct InviteCommand: AsyncParsableCommand {
             guard made.value.state == .pending else { return made }
             let id = made.value.id
             Standard.note("waiting for \(made.value.peerName.escapedForDisplay) to answer")
-            try await events.forEach { event in
+            waiting: for try await event in events {
                 switch event.value.type {
-                case .known(.invitationResolved) where event.value.invitation != nil: return event.value.invitation?.id != id
+                case .known(.invitationResolved) where event.value.invitation != nil: if event.value.invitation?.id == id { break waiting }
                 // The decision may be among what was missed, or cannot be read.
-                case .known(.gap), .known(.invitationResolved): return try await client.invitation(id).value.state == .pending
-                default: return true
+                case .known(.gap), .known(.invitationResolved):
+                    guard try await client.invitation(id).value.state == .pending else { break waiting }
+                default: break
                 }
             }
             return try await client.invitation(id)

@@ -55,7 +55,7 @@ struct VerifyCommand: AsyncParsableCommand {
                 outcome = now
                 return false
             }
-            try await events.forEach { event in
+            func goesOn(after event: ControlReply<ControlAPI.Event>) async throws -> Bool {
                 switch event.value.type {
                 case .known(.verificationChanged):
                     guard event.value.peerID == id else { return true }
@@ -73,6 +73,9 @@ struct VerifyCommand: AsyncParsableCommand {
                 case .known(.gap): return try await look()
                 default: return event.unreadable.isEmpty ? true : try await look()
                 }
+            }
+            for try await event in events {
+                guard try await goesOn(after: event) else { break }
             }
             guard let outcome else { return try await client.verification(of: id) }
             return outcome

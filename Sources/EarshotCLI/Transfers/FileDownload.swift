@@ -62,7 +62,8 @@ struct FileDownload: Sendable {
     /// The bytes: from the daemon, or where it has put the file, with this user's own rights.
     private func forEach(_ body: (ByteBuffer) async throws -> Void) async throws {
         guard let path = self.resource.publishedPath else {
-            return try await self.client.content(of: self.resource.id).forEach(body)
+            for try await piece in try await self.client.content(of: self.resource.id) { try await body(piece) }
+            return
         }
         let file = try Self.open(path)
         var offset: UInt64 = 0

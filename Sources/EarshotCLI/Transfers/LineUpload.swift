@@ -77,10 +77,9 @@ struct LineUpload: Sendable {
             try await NIOThreadPool.singleton.runIfActive { self.next(state) }
         }
         var outcomes = DeliveryOutcomes(isQueued: self.template.isQueued, isUnreliable: self.template.isUnreliable)
-        _ = try await client.send(lines: stream, failures: !self.showsJSON).forEach { line in
+        for try await line in try await client.send(lines: stream, failures: !self.showsJSON) {
             if self.showsJSON { try Standard.write(json: line) }
             self.judge(line, &outcomes)
-            return true
         }
         if let failure = state.withLock({ $0.failure }) { outcomes.add(failure, place: "") }
         try outcomes.end()

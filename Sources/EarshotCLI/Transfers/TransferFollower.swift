@@ -52,11 +52,11 @@ struct TransferFollower: Sendable {
     private var isDone: Bool { self.leavesWaiting ? self.rows.areOverOrWaiting : self.rows.areOver }
 
     private func read(_ events: ControlEvents) async throws {
-        try await events.forEach { event in
+        for try await event in events {
             let isReadable = event.unreadable.isEmpty
             let event = event.value
             if let resource = event.resource {
-                guard self.rows.contains(resource.id) else { return true }
+                guard self.rows.contains(resource.id) else { continue }
                 if self.rows.update(resource), !self.leavesWaiting {
                     ProgressLine.leave()
                     Standard.note(
@@ -65,17 +65,17 @@ struct TransferFollower: Sendable {
             } else if event.type == .gap || !isReadable {
                 try await self.refresh()
             } else if let group = self.group {
-                guard let changed = event.group, changed.id == group else { return true }
+                guard let changed = event.group, changed.id == group else { continue }
                 self.note(changed)
             } else if let peer = event.peer {
                 self.rows.note(peer.id, isConnected: peer.state == .connected)
             } else if let session = event.session {
                 for member in session.members { self.rows.note(member.peerID, isConnected: member.state == .connected) }
             } else {
-                return true
+                continue
             }
             self.draw()
-            return !self.isDone
+            if self.isDone { return }
         }
     }
 

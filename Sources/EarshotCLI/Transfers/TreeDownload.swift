@@ -39,7 +39,10 @@ extension FileDownload {
     }
 
     private func forEachOfTree(_ source: SourceTree?, _ body: (ByteBuffer) async throws -> Void) async throws {
-        guard let source else { return try await self.client.content(of: self.resource.id, asTree: true).forEach(body) }
+        guard let source else {
+            for try await piece in try await self.client.content(of: self.resource.id, asTree: true) { try await body(piece) }
+            return
+        }
         var offset: UInt64 = 0
         while let bytes = try source.next(at: offset, count: LocalSource.pieceSize) {
             offset += UInt64(bytes.count)
@@ -52,7 +55,9 @@ extension FileDownload {
         if let path = self.resource.publishedPath {
             try SourceTree.archive(path, named: self.resource.name, pieceSize: LocalSource.pieceSize) { try Standard.write($0) }
         } else {
-            try await self.client.content(of: self.resource.id).forEach { try Standard.write(Array($0.readableBytesView)) }
+            for try await piece in try await self.client.content(of: self.resource.id) {
+                try Standard.write(Array(piece.readableBytesView))
+            }
         }
     }
 }

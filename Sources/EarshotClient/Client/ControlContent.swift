@@ -2,8 +2,10 @@ import AsyncHTTPClient
 public import NIOCore
 import NIOHTTP1
 
-/// The content of a resource on its way from the daemon: read as fast as the reader wants, no faster.
-public struct ControlContent: Sendable {
+/// The content of a resource on its way from the daemon, in pieces: read as fast as the reader wants, no faster.
+///
+/// Read once, by one reader. A cancelled task's reader throws ``ControlError/cancelled``.
+public struct ControlContent: AsyncSequence, Sendable {
     /// Bytes, as the daemon announced it.
     public let length: UInt64?
     private let response: HTTPClientResponse
@@ -15,18 +17,27 @@ public struct ControlContent: Sendable {
         self.client = client
     }
 
-    /// Hands over each piece in order; an error of `body` ends the download and is thrown as it is.
-    public func forEach(_ body: (ByteBuffer) async throws -> Void) async throws {
-        var pieces = self.response.body.makeAsyncIterator()
-        while true {
-            let piece: ByteBuffer?
+    /// The reader.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self.response, self.client) }
+
+    /// How far the reader is.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private var pieces: HTTPClientResponse.Body.AsyncIterator
+        private let client: ControlClient
+
+        init(_ response: HTTPClientResponse, _ client: ControlClient) {
+            self.pieces = response.body.makeAsyncIterator()
+            self.client = client
+        }
+
+        /// Waits for the next piece; `nil` at the end of the content.
+        /// - Throws: ``ControlError``.
+        public mutating func next() async throws -> ByteBuffer? {
             do {
-                piece = try await pieces.next()
+                return try await self.pieces.next(isolation: #isolation)
             } catch {
                 throw self.client.failure(error, answered: true)
             }
-            guard let piece else { return }
-            try await body(piece)
         }
     }
 }

@@ -1,8 +1,10 @@
 import AsyncHTTPClient
 import NIOCore
 
-/// An answer of one JSON document a line, as it comes.
-public struct ControlLines: Sendable {
+/// An answer of one JSON document a line, as it comes: the lines that are not empty, in order, until the answer ends.
+///
+/// Read once, by one reader. A cancelled task's reader throws ``ControlError/cancelled``.
+public struct ControlLines: AsyncSequence, Sendable {
     /// The longest line, in bytes: a message of 1 MiB as base64 and more than its rest fit.
     public static let lineLimit = 8 * 1024 * 1024
 
@@ -14,35 +16,38 @@ public struct ControlLines: Sendable {
         self.client = client
     }
 
-    /// Hands over each line that is not empty, in order, until `body` returns false or the answer ends; an error of `body` ends it and is
-    /// thrown as it is. Whether the answer ended. Read once.
-    public func forEach(_ body: ([UInt8]) async throws -> Bool) async throws -> Bool {
-        var pieces = self.response.body.makeAsyncIterator()
-        var lines = LineBuffer(limit: Self.lineLimit)
-        while true {
-            while let line = try Self.nextLine(of: &lines) {
-                guard try await body(line) else { return false }
-            }
-            let piece: ByteBuffer?
-            do {
-                piece = try await pieces.next()
-            } catch {
-                throw self.client.failure(error, answered: true)
-            }
-            guard let piece else { return true }
-            lines.append(piece)
-        }
-    }
+    /// The reader.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self.response, self.client) }
 
-    /// The next line that is not empty.
-    private static func nextLine(of lines: inout LineBuffer) throws(ControlError) -> [UInt8]? {
-        do {
-            while let line = try lines.next() {
-                if line.readableBytes > 0 { return Array(line.readableBytesView) }
+    /// How far the reader is.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private var pieces: ControlContent.AsyncIterator
+        private var lines = LineBuffer(limit: ControlLines.lineLimit)
+
+        fileprivate init(_ response: HTTPClientResponse, _ client: ControlClient) {
+            self.pieces = ControlContent.AsyncIterator(response, client)
+        }
+
+        /// Waits for the next line; `nil` at the end of the answer.
+        /// - Throws: ``ControlError``.
+        public mutating func next() async throws -> [UInt8]? {
+            while true {
+                if let line = try self.nextLine() { return line }
+                guard let piece = try await self.pieces.next() else { return nil }
+                self.lines.append(piece)
             }
-            return nil
-        } catch {
-            throw .malformed("a line of the daemon's is longer than \(Self.lineLimit) bytes")
+        }
+
+        /// The next line that has come and is not empty.
+        private mutating func nextLine() throws(ControlError) -> [UInt8]? {
+            do {
+                while let line = try self.lines.next() {
+                    if line.readableBytes > 0 { return Array(line.readableBytesView) }
+                }
+                return nil
+            } catch {
+                throw .malformed("a line of the daemon's is longer than \(ControlLines.lineLimit) bytes")
+            }
         }
     }
 }

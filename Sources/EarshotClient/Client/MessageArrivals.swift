@@ -27,14 +27,13 @@ package final class MessageArrivals: Sendable {
         (self.stream, self.continuation) = (stream, continuation)
         self.task = Task {
             do {
-                try await events.forEach { event in
+                for try await event in events {
                     if let message = event.value.message, message.mode == .unreliable {
                         let isWanted = (peer == nil || peer == message.sender.id) && (group == nil || group == message.group?.id)
                         if isWanted { continuation.yield(.unreliable(message)) }
                     } else if event.value.type == .messageReceived || event.value.type == .gap || !event.unreadable.isEmpty {
                         continuation.yield(.stored)
                     }
-                    return true
                 }
             } catch {
                 continuation.finish(throwing: error)

@@ -50,7 +50,7 @@ struct GroupInviteCommand: AsyncParsableCommand {
         for invitation in invitations where invitation.state != .pending { try decide(invitation) }
         if !open.isEmpty { Standard.note("waiting for \(Words.count(open.count, "peer")) to answer") }
         if !open.isEmpty {
-            try await events.forEach { event in
+            for try await event in events {
                 if let invitation = event.value.invitation, event.value.type == .invitationResolved, open.contains(invitation.id) {
                     try decide(invitation)
                 } else if event.value.type == .gap || !event.unreadable.isEmpty {
@@ -60,7 +60,7 @@ struct GroupInviteCommand: AsyncParsableCommand {
                         if invitation.state != .pending { try decide(invitation) }
                     }
                 }
-                return !open.isEmpty
+                if open.isEmpty { break }
             }
         }
         try outcomes.end()

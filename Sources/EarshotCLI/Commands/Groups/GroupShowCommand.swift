@@ -17,17 +17,18 @@ struct GroupShowCommand: AsyncParsableCommand {
             let events = watch ? try await client.events() : nil
             let group = try await client.group(name)
             try Self.show(group.value, json: options.json ? group.json : nil)
-            try await events?.forEach { event in
+            guard let events else { return }
+            for try await event in events {
                 if let changed = event.value.group, changed.id == group.value.id {
                     try Self.show(changed, json: options.json ? try ControlJSON.encode(changed) : nil)
                 } else if event.value.type == .gap || !event.unreadable.isEmpty {
                     let now = try await client.group(group.value.id)
                     try Self.show(now.value, json: options.json ? now.json : nil)
                 }
-                guard event.value.type == .groupLeft, event.value.groupID == group.value.id else { return true }
+                guard event.value.type == .groupLeft, event.value.groupID == group.value.id else { continue }
                 let reason = event.value.reason ?? "left"
                 Standard.note("this machine is in the group no longer: \(reason.escapedForDisplay)")
-                return false
+                return
             }
         }
     }
