@@ -250,14 +250,7 @@ extension NodeCore {
     /// It is on disk that this machine is in, or could not be put there.
     mutating func joined(_ id: GroupID, _ error: EarshotError?) {
         guard let held = self.groups[id], let invitation = held.invitation else { return }
-        if let error {
-            self.stopJoining(id, invitation, .failed, error)
-            // Who has let it in takes it for a member.
-            guard let seat = held.records.seat(of: self.id), let inviter = self.invitations[invitation]?.invitation.peerID,
-                let link = self.records[inviter]?.connection
-            else { return }
-            return self.leaveUnheld(seat, id, link)
-        }
+        if let error { return self.stopJoining(id, invitation, .failed, error) }
         self.groups.update(id) {
             $0.stage = .joined
             $0.joiners = []
@@ -280,13 +273,18 @@ extension NodeCore {
         for call in held.joiners { self.answer(call, .invitation(decided)) }
     }
 
-    /// It comes to nothing: the inviter has gone, or has not answered in time.
+    /// It comes to nothing: the inviter has gone, or has not answered in time, a person has thought better of it, or the disk is full.
     mutating func stopJoining(_ id: GroupID, _ invitation: InvitationID, _ state: Invitation.State, _ error: EarshotError) {
         guard let held = self.groups.remove(id) else { return }
         self.invitations.setDeciding(invitation, false)
         self.resolveInvitation(invitation, state, error)
         self.publish(.groupLeft(id, .left))
         for call in held.joiners { self.answer(call, .failure(error)) }
+        // The inviter, which has let it in already, takes it for a member, and would not say so again.
+        guard let seat = held.records.seat(of: self.id), let inviter = self.invitations[invitation]?.invitation.peerID,
+            let link = self.records[inviter]?.connection
+        else { return }
+        self.leaveUnheld(seat, id, link)
     }
 
     // MARK: Letting in
