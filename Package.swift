@@ -87,7 +87,7 @@ let package = Package(
         .target(
             name: "Earshot",
             dependencies: [
-                "EarshotCore", "EarshotWire", "EarshotSafety", "EarshotTree", "CSQLite", "CLinux",
+                "EarshotCore", "EarshotCoding", "EarshotWire", "EarshotSafety", "EarshotTree", "CSQLite", "CLinux",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),

@@ -1,3 +1,6 @@
 // The core's public types (`EarshotError`, `Trust`, the policies and decisions) stand in this library's own API, so a program that imports
 // the library sees them too. What is `package` there is for this package's targets, by the same way.
 @_exported public import EarshotCore
+
+// What stands in messages and files by its type (`TypedMessage`, `Archive`) is this library's as much as the client's.
+@_exported public import EarshotCoding

@@ -1,11 +1,8 @@
+package import EarshotCoding
+
 /// Has a reader of messages look when there may be more, for as long as it is held.
 package final class MessageArrivals: Sendable {
-    package enum Arrival: Sendable {
-        /// There may be more on the disk. Each means a look at all that is unread, so that none but the newest is needed.
-        case stored
-        /// It is in no inbox: it is read now or never.
-        case unreliable(ControlAPI.Message)
-    }
+    package typealias Arrival = MessageArrival<ControlAPI.Message>
 
     /// Arrivals that may wait; more are dropped, the oldest first.
     private static let limit = 64

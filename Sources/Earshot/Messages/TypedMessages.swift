@@ -1,0 +1,94 @@
+public import EarshotCoding
+public import EarshotCore
+public import EarshotWire
+import NIOCore
+
+/// A received message, and the value that its body is.
+public struct TypedMessageReceived: Sendable {
+    /// The message as it came.
+    public let message: Message
+    /// Its body, as one of the types that the reader has named; or its bytes, and why.
+    public let content: TypedContent
+
+    /// A sender uses one once; two senders may use the same.
+    public var id: MessageID { self.message.id }
+    /// Who sent it: proven, not what the sender says.
+    public var sender: PeerID { self.message.senderID }
+}
+
+/// Messages as values: see ``Node/messages(of:from:in:)``. Read by one reader: each iterator reads all of them.
+public struct TypedMessages: AsyncSequence, Sendable {
+    let node: Node
+    let types: MessageTypes
+    let peer: String?
+    let group: String?
+
+    /// A reader.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(unread: UnreadMessages(NodeMessages(node: self.node, peer: self.peer, group: self.group)), types: self.types)
+    }
+
+    /// One reader, and how far it is.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate var unread: UnreadMessages<NodeMessages>
+        fileprivate let types: MessageTypes
+
+        /// Marks the last message read, and waits for the next one; `nil` where the task is cancelled, or the node has ended.
+        /// - Throws: ``EarshotError``.
+        public mutating func next() async throws -> TypedMessageReceived? {
+            guard let message = try await self.unread.next() else { return nil }
+            let content = self.types.content(message.contentType, Array(message.body.readableBytesView))
+            return TypedMessageReceived(message: message, content: content)
+        }
+    }
+}
+
+/// A node's inbox.
+private struct NodeMessages: MessageSource {
+    /// How many are read at once; each may have 1 MiB.
+    private static let page = 64
+
+    let node: Node
+    /// As the program names them, until they are looked up: a name may come to mean another one, or two, while a reader waits.
+    var peer: String?
+    var group: String?
+    private var events: EventLog.Subscription?
+
+    init(node: Node, peer: String?, group: String?) {
+        self.node = node
+        self.peer = peer
+        self.group = group
+    }
+
+    mutating func begin() async throws {
+        self.events = self.node.events.subscribe()
+        if let peer = self.peer { self.peer = try await self.node.peer(peer).id.description }
+        if let group = self.group { self.group = try await self.node.heardGroup(group).description }
+    }
+
+    mutating func arrival() async throws -> MessageArrival<Message>? {
+        while let event = await self.events?.next() {
+            switch event.kind {
+            case .messageReceived(let message) where message.mode == .unreliable: if self.isWanted(message) { return .unreliable(message) }
+            case .messageReceived, .gap: return .stored
+            default: break
+            }
+        }
+        return nil
+    }
+
+    private func isWanted(_ message: Message) -> Bool {
+        (self.peer == nil || self.peer == message.senderID.description)
+            && (self.group == nil || self.group == message.group?.id.description)
+    }
+
+    func unread(after place: Int64?) async throws -> UnreadPage<Message, Int64> {
+        let page = try await self.node.messagePage(
+            state: .unread, from: self.peer, in: self.group, after: place ?? 0, limit: Self.page)
+        return UnreadPage(messages: page.messages, next: page.next)
+    }
+
+    func markRead(_ message: Message) async throws {
+        _ = try await self.node.markRead([(id: message.id, from: message.senderID.description)])
+    }
+}
