@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds the fuzzer into DIRECTORY, from what `swift build` has left in .build.
 
-Only the code under test is compiled again, with libFuzzer's instrumentation: the wire, the names, directories, the parsers of settings
-and of TXT records. Every other module is linked as it was built for the tests, so that neither NIO nor BoringSSL is built a second time. How modules
+Only the code under test is compiled again, with libFuzzer's instrumentation: the wire, the names, directories, typed messages and
+archives, the parsers of settings and of TXT records. Every other module is linked as it was built for the tests, so that neither NIO nor BoringSSL is built a second time. How modules
 are compiled and found is read from the build's own manifest.
 """
 
@@ -75,11 +75,12 @@ def main():
 
     # Ours before the build's own on the search path.
     module("EarshotSafety", sources("Sources/EarshotSafety"), "-emit-module", "-emit-module-path", str(directory / "EarshotSafety.swiftmodule"))
+    module("EarshotCoding", sources("Sources/EarshotCoding"), "-emit-module", "-emit-module-path", str(directory / "EarshotCoding.swiftmodule"))
     module("EarshotWire", sources("Sources/EarshotWire"), "-emit-module", "-emit-module-path", str(directory / "EarshotWire.swiftmodule"))
     module("EarshotTree", sources("Sources/EarshotTree"), "-emit-module", "-emit-module-path", str(directory / "EarshotTree.swiftmodule"))
     module("Fuzz", sources("Tests/Fuzz/Harnesses", *PARSERS))
 
-    ours = re.compile(r"/(EarshotSafety|EarshotTree|EarshotWire|earshotd)\.build/")
+    ours = re.compile(r"/(EarshotCoding|EarshotSafety|EarshotTree|EarshotWire|earshotd)\.build/")
     listed = pathlib.Path(".build/debug/earshotd.product/Objects.LinkFileList").read_text().split("\n")
     others = [line.strip("'") for line in listed if line and not ours.search(line)]
     response = directory / "objects"

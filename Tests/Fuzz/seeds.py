@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes the seed corpora under DIRECTORY from the protocol's vectors, the example settings and the hostile names: one folder a harness."""
 
+import hashlib
 import json
 import pathlib
 import random
@@ -91,8 +92,40 @@ def data():
     yield b"\3" + struct.pack(">IB", 1 << 31, 0x59) + piece
 
 
+def messages():
+    everything = {
+        "plain_text": "a", "count": 18446744073709551615, "small": -128, "ratio": 0.1, "is_on": True, "when": "2026-11-21T10:00:00.250Z",
+        "level": "high", "shape": {"circle": {"radius": 2.5}}, "tree": {"node": {"_0": [{"leaf": {}}]}}, "wrapped": -1,
+        "lists": [[1, None], []], "table": {"a": {"b": 1e300}}, "unknown": [{}],
+    }
+    yield b"\0" + json.dumps(everything).encode()
+    yield b"\0" + b'{"tree":' + b'{"node":{"_0":[' * 200 + b"]}}" * 200 + b"}"
+    yield b"\0" + json.dumps({"shape": {"box": {"width": 1, "height": 2}}, "plain_text": None}).encode()
+    for choice in (1, 3):
+        yield bytes([choice]) + b'{"when":1763719200250}'
+    yield b"\2" + b'{"\\u0000":1,"a":2,"a":3}'
+    yield b"\4" + b"hello"
+
+
+def archives():
+    value = json.dumps({"numbers": [1, 2], "text": "a"}, separators=(",", ":")).encode()
+    for kind, version in (("example.value", 1), ("example.value", 2), ("example.value", 3), ("example.other", 1)):
+        head = f"{kind} {version} {len(value)}".encode()
+        digest = hashlib.sha256(head + b"\n" + value).hexdigest().encode()
+        yield b"\0earshot-archive 1 " + head + b" " + digest + b"\n" + value
+    yield b"\0earshot-archive 1 example.value 1 9223372036854775807 " + b"0" * 64 + b"\n"
+    yield b"\1\0\x20\1" + b"value"
+
+
+def peers():
+    yield b"S2RJNURE6KC4M67OSPBQ7CRQSFL7BWVDLXC3Q7SBBN4GGCQJZ7DQ"
+    yield b"s2rjnure6kc4m67ospbq7crqsfl7bwvdlxc3q7sbbn4ggcqjz7da"
+    yield b'["' + b"A" * 52 + b'"]'
+    yield bytes(range(32))
+
+
 def main():
-    for made in (frames, handshake, connection, txt, settings, names, tree, data):
+    for made in (frames, handshake, connection, txt, settings, names, tree, data, messages, archives, peers):
         directory = pathlib.Path(sys.argv[1]) / made.__name__
         directory.mkdir(parents=True, exist_ok=True)
         for number, seed in enumerate(made()):

@@ -11,6 +11,7 @@ enum Harnesses {
     private static let all: [String: @Sendable ([UInt8]) -> Void] = [
         "frames": FrameHarness.run, "handshake": HandshakeHarness.run, "connection": ConnectionHarness.run, "txt": TXTHarness.run,
         "settings": SettingsHarness.run, "names": NameHarness.run, "tree": TreeHarness.run, "data": DataHarness.run,
+        "messages": MessageHarness.run, "archives": ArchiveHarness.run, "peers": PeerHarness.run,
     ]
 
     /// The one that the environment names.

@@ -1,0 +1,24 @@
+import EarshotCoding
+import EarshotWire
+
+/// Peer ids: the input is what stands where one is expected.
+///
+/// What is taken has one written form, in either case; nothing else is taken; and it is the same in JSON.
+enum PeerHarness: Harness {
+    static func run(_ input: [UInt8]) {
+        let text = String(decoding: input, as: UTF8.self)
+        if let id = PeerID(text) {
+            demand(id.bytes.count == PeerID.byteCount, "an id is a digest")
+            demand(id.description.utf8.elementsEqual(text.uppercased().utf8), "an id has one written form")
+            demand(PeerID(id.description) == id && PeerID(id.description.lowercased()) == id, "either case is the same id")
+            demand(PeerID(bytes: id.bytes) == id, "the digest is the id")
+            demand((try? MessageCoding.standard.encode([id])) == Array("[\"\(id.description)\"]".utf8), "it is written so in JSON")
+        }
+        if let id = PeerID(bytes: input) {
+            demand(PeerID(id.description) == id, "every digest has a written form")
+            demand(id.description.utf8.count == PeerID.textLength, "which is of one length")
+        }
+        guard let list = try? MessageCoding.standard.decode([PeerID].self, from: input) else { return }
+        demand((try? MessageCoding.standard.decode([PeerID].self, from: MessageCoding.standard.encode(list))) == list, "lists too")
+    }
+}
