@@ -21,6 +21,8 @@ package enum Input: Sendable, Equatable {
     case bodies(Conversation, [MessageID], Result<[LoadedBody], EarshotError>)
     /// The messages of a peer that were read here and of which it has not taken note, by the disk; `nil` where that could not be read.
     case receipts(PeerID, [MessageID]?)
+    /// The program has taken messages of a peer that were held in memory for it.
+    case taken([MessageID], of: PeerID)
     /// Messages of a peer were read here, and that it is to hear that is on disk.
     case read([MessageID], of: PeerID)
     /// What else was to be sent in a conversation with the last message has come.

@@ -189,6 +189,7 @@ package struct NodeCore: Sendable {
         case .kept(let ids, let error): self.kept(ids, error)
         case .delivered(let reports): self.delivered(reports)
         case .receipts(let peer, let ids): self.receiptsLoaded(ids, of: peer)
+        case .taken(let ids, let sender): self.wereTaken(ids, of: sender)
         case .read(let ids, let sender): self.wereRead(ids, of: sender)
         case .need(let peer, let need): self.needed(need, of: peer)
         case .dataPath(let transfer, let event): self.dataPathChanged(transfer, event)

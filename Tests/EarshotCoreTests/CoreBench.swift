@@ -46,6 +46,8 @@ struct CoreBench {
     private(set) var keptTransfers: [TransferChange] = []
     /// What becomes of the next messages for the inbox.
     var refusal: DeliveryOutcome.Refusal?
+    /// Whether the inbox is in memory, and whether the program has taken nothing of it.
+    var holdsMessages = false
     private var heldWork: [Work] = []
     /// Whether signing and checking take their time.
     var areSignaturesHeld = false
@@ -140,13 +142,14 @@ struct CoreBench {
             guard let sender = messages.first?.senderID else { return }
             let outcomes = messages.map { message -> DeliveryOutcome in
                 if let refusal = self.refusal { return .refused(refusal) }
-                guard !self.inbox.contains(where: { $0.id == message.id && $0.senderID == message.senderID }) else { return .duplicate }
+                let isKnown = self.inbox.contains { $0.id == message.id && $0.senderID == message.senderID }
+                guard !isKnown else { return self.holdsMessages ? .heldAlready : .duplicate }
                 self.inbox.append(message)
-                return .stored(
-                    Message(
-                        id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
-                        contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent, received: self.now.wall,
-                        readState: .unread, recipients: [], group: message.group))
+                let stored = Message(
+                    id: message.id, direction: .incoming, senderID: message.senderID, senderName: message.senderName,
+                    contentType: message.contentType, body: message.body, mode: .reliable, sent: message.sent, received: self.now.wall,
+                    readState: .unread, recipients: [], group: message.group)
+                return self.holdsMessages ? .held(stored) : .stored(stored)
             }
             self.handle(.delivered([DeliveryReport(of: sender, messages.map(\.id), outcomes)]))
         case .bodies(let conversation, let ids):

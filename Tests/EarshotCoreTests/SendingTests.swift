@@ -354,6 +354,20 @@ import Testing
         #expect(self.receipts(&alice, link) == [.delivered] && alice.received.count == 1, "a repeat is acknowledged, and told to nobody")
     }
 
+    /// A program without a disk has a message once it has taken it; until then a sender that asks again hears nothing either.
+    @Test func whatIsHeldIsAcknowledgedWhenItIsTaken() throws {
+        var (alice, link, session) = try self.bench()
+        alice.holdsMessages = true
+        for _ in 0..<2 {
+            alice.receive("x", self.id, in: session, on: link)
+            #expect(self.receipts(&alice, link).isEmpty && alice.received.map(\.id) == [self.id])
+        }
+        alice.handle(.taken([self.id], of: self.bob))
+        #expect(self.receipts(&alice, link) == [.delivered])
+        alice.lose(link)
+        #expect(alice.handle(.taken([self.id], of: self.bob)).isEmpty)
+    }
+
     @Test func whatCannotBeKeptIsRefused() throws {
         var (alice, link, session) = try self.bench()
         alice.refusal = .inboxFull

@@ -45,13 +45,13 @@ import Testing
 
     @Test(arguments: [0o604, 0o640, 0o644, 0o660, 0o666, 0o601]) func whatOthersMayReadIsRefused(mode: Int) throws {
         let directory = try StateDirectory()
-        try self.write(try Identity.make(), to: directory, mode: mode)
+        try self.write(try Identity.makePEM(), to: directory, mode: mode)
         try self.expectRefused(directory)
     }
 
     @Test func damageIsRefused() throws {
         let directory = try StateDirectory()
-        let whole = try Identity.make()
+        let whole = try Identity.makePEM()
         let lines = whole.split(separator: "\n")
         let half = lines.prefix(lines.count / 2).joined(separator: "\n")
         for text in ["", "garbage", half, String(whole.dropLast(60)), String(repeating: "x", count: 70_000)] {
@@ -66,8 +66,8 @@ import Testing
             let start = try #require(pem.range(of: "-----BEGIN \(name)-----")).lowerBound
             return pem[start..<(try #require(pem.range(of: "-----END \(name)-----"))).upperBound]
         }
-        let mine = try Identity.make()
-        let theirs = try Identity.make()
+        let mine = try Identity.makePEM()
+        let theirs = try Identity.makePEM()
         try self.write("\(try part(mine, "PRIVATE KEY"))\n\(try part(mine, "CERTIFICATE"))\n", to: directory)
         _ = try Identity.load(from: directory.path)
         try self.write("\(try part(mine, "PRIVATE KEY"))\n\(try part(theirs, "CERTIFICATE"))\n", to: directory)

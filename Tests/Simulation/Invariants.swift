@@ -54,7 +54,7 @@ extension World {
         if case .committed(let commit, _) = input { self.machines[machine].disk.told(of: commit) }
         self.checkLimits(of: machine, core)
         switch input {
-        case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .read, .call(_, .send), .stream,
+        case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .taken, .read, .call(_, .send), .stream,
             .callerGone, .transfer, .transfers, .call(_, .resource), .call(_, .group), .signed, .checked, .streamsOver:
             break
         case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:

@@ -22,7 +22,7 @@ extension Identity {
         guard let owner = FileStatus(path: directory), owner.kind == .directory else {
             throw EarshotError(.storage, "there is no state directory \(directory.escapedForDisplay); give --state-directory")
         }
-        let pem = try Self.make()
+        let pem = try Self.makePEM()
         // On the directory itself, which the daemon's own lock, a file in it, leaves alone; it ends with the descriptor.
         let turn = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard turn >= 0 else {

@@ -1,20 +1,22 @@
 import Crypto
 import EarshotSafety
-package import EarshotWire
+public import EarshotWire
 package import struct FoundationEssentials.Date
 package import NIOSSL
 import SwiftASN1
 import X509
 
-/// This node's key and the certificate that carries it through TLS: made once and kept 0600 in the state directory, or the person's own.
+/// A node's key and the certificate that carries it through TLS: made once and kept 0600 in the state directory, the person's own, or one
+/// that a program brings.
 ///
-/// The one of the state directory is self-signed, and lies with its key in one PEM file, so that they cannot come apart: PKCS #8 (RFC 5958)
-/// and X.509 (RFC 5280) in the textual encoding of RFC 7468.
-package struct Identity: Sendable {
+/// The first and the last kind is self-signed, and lies with its key in one text, so that they cannot come apart: PKCS #8 (RFC 5958) and X.509
+/// (RFC 5280) in the textual encoding of RFC 7468.
+public struct Identity: Sendable {
     /// Where it is kept, in the state directory.
     package static let fileName = "identity.pem"
 
-    package let id: PeerID
+    /// Who a node with this identity is.
+    public let id: PeerID
     /// SubjectPublicKeyInfo, DER.
     package let publicKey: [UInt8]
     /// The certificate of the key, then those that lead to an authority.
@@ -44,7 +46,7 @@ package struct Identity: Sendable {
     package static func load(from directory: String) throws(EarshotError) -> Identity {
         let path = directory + "/" + Self.fileName
         if let identity = try Self.existing(in: directory) { return identity }
-        let pem = try Self.make()
+        let pem = try Self.makePEM()
         do {
             try DurableFile.write(Array(pem.utf8), to: path)
         } catch {
@@ -60,8 +62,11 @@ package struct Identity: Sendable {
         return try Self.parse(pem, path: path)
     }
 
-    /// A new identity as PEM. The certificate's dates are wide open: pinned keys do not expire, and clocks are wrong.
-    package static func make() throws(EarshotError) -> String {
+    /// A new identity, as the text that holds its private key and its certificate: a secret, to be kept where no other user can read it.
+    ///
+    /// The certificate's dates are wide open: pinned keys do not expire, and clocks are wrong.
+    /// - Throws: `storage`, where the system's cryptography fails.
+    public static func makePEM() throws(EarshotError) -> String {
         do {
             let key = P256.Signing.PrivateKey()
             let id = PeerID(subjectPublicKeyInfo: key.publicKey.derRepresentation)
@@ -96,10 +101,19 @@ package struct Identity: Sendable {
 
     // MARK: A person's own
 
-    /// The one that a configuration names, else the state directory's.
+    /// The one that a configuration brings or names, else the state directory's; a new one where there is no such directory.
     static func load(_ configuration: Node.Configuration) throws(EarshotError) -> Identity {
+        if let identity = configuration.identity {
+            guard configuration.certificate == nil, configuration.privateKey == nil else {
+                throw EarshotError(
+                    .invalidParameter, "a configuration has an identity, or names a certificate and its private key, not both")
+            }
+            return identity
+        }
         switch (configuration.certificate, configuration.privateKey) {
-        case (nil, nil): return try Self.load(from: configuration.stateDirectory)
+        case (nil, nil):
+            guard let directory = configuration.stateDirectory else { return try Identity(pem: try Self.makePEM()) }
+            return try Self.load(from: directory)
         case (let certificate?, let privateKey?):
             return try Self.load(certificate: certificate, privateKey: privateKey, now: configuration.now?() ?? Date())
         case (_?, nil), (nil, _?):
@@ -187,6 +201,18 @@ package struct Identity: Sendable {
             let isLocked = pem.contains("Proc-Type: 4,ENCRYPTED")
             throw SigningKey.Unusable(
                 description: isLocked ? "the key is locked by a password; keep it without one, mode 0600" : "it is not PEM")
+        }
+    }
+}
+
+extension Identity {
+    /// The identity that a text holds which ``makePEM()`` has made: a program that keeps it is the same peer again.
+    /// - Throws: `invalid-parameter` for anything else.
+    public init(pem: String) throws(EarshotError) {
+        do {
+            self = try Self.assemble(key: pem, certificates: pem)
+        } catch {
+            throw EarshotError(.invalidParameter, "the text makes no identity: \(error)", underlying: error)
         }
     }
 }

@@ -25,11 +25,13 @@ public struct TypedMessages: AsyncSequence, Sendable {
 
     /// A reader.
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(unread: UnreadMessages(NodeMessages(node: self.node, peer: self.peer, group: self.group)), types: self.types)
+        AsyncIterator(
+            node: self.node, unread: UnreadMessages(NodeMessages(node: self.node, peer: self.peer, group: self.group)), types: self.types)
     }
 
     /// One reader, and how far it is.
     public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let node: Node
         fileprivate var unread: UnreadMessages<NodeMessages>
         fileprivate let types: MessageTypes
 
@@ -37,6 +39,7 @@ public struct TypedMessages: AsyncSequence, Sendable {
         /// - Throws: ``EarshotError``.
         public mutating func next() async throws -> TypedMessageReceived? {
             guard let message = try await self.unread.next() else { return nil }
+            if self.node.isEphemeral { await self.node.take(CollectionOfOne(message)) }
             let content = self.types.content(message.contentType, Array(message.body.readableBytesView))
             return TypedMessageReceived(message: message, content: content)
         }
@@ -83,7 +86,7 @@ private struct NodeMessages: MessageSource {
     }
 
     func unread(after place: Int64?) async throws -> UnreadPage<Message, Int64> {
-        let page = try await self.node.messagePage(
+        let page = try await self.node.pageUntaken(
             state: .unread, from: self.peer, in: self.group, after: place ?? 0, limit: Self.page)
         return UnreadPage(messages: page.messages, next: page.next)
     }

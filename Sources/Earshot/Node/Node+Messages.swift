@@ -35,6 +35,15 @@ extension Node {
     public nonisolated func messagePage(
         state: Message.ReadState?, from name: String?, in group: String? = nil, after place: Int64 = 0, limit: Int
     ) async throws(EarshotError) -> MessagePage {
+        let page = try await self.pageUntaken(state: state, from: name, in: group, after: place, limit: limit)
+        if self.isEphemeral { await self.take(page.messages) }
+        return page
+    }
+
+    /// The same for a reader that hands them to the program one by one.
+    nonisolated func pageUntaken(
+        state: Message.ReadState?, from name: String?, in group: String?, after place: Int64, limit: Int
+    ) async throws(EarshotError) -> MessagePage {
         var sender: PeerID?
         if let name { sender = try await self.sender(name) }
         var groupID: GroupID?
@@ -61,7 +70,9 @@ extension Node {
                 contentType: own.contentType, body: body, mode: own.mode, sent: own.sent, received: nil, readState: .read,
                 recipients: own.recipients, group: own.group.map { self.core.label(of: $0) })
         }
-        return try await self.received(id, from: name)
+        let message = try await self.received(id, from: name)
+        self.take(CollectionOfOne(message))
+        return message
     }
 
     private func received(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
@@ -79,6 +90,7 @@ extension Node {
     /// - Throws: as ``message(_:from:)``.
     public func markRead(_ id: MessageID, from name: String?) async throws(EarshotError) -> Message {
         let message = try await self.received(id, from: name)
+        self.take(CollectionOfOne(message))
         guard message.readState == .unread else { return message }
         let receipt = self.core.wantsReceipts(message.senderID)
         guard let read = try await self.store.markRead(id: id, from: message.senderID, receipt: receipt) else {
@@ -111,7 +123,10 @@ extension Node {
         }
         let told = Set(self.core.allFacts.map(\.id).filter(self.core.wantsReceipts))
         let marked = try await self.store.markRead(keys, receiptsFor: told)
-        for (sender, ids) in marked where told.contains(sender) { self.handle(.read(ids, of: sender)) }
+        for (sender, ids) in marked {
+            self.take(ids, of: sender)
+            if told.contains(sender) { self.handle(.read(ids, of: sender)) }
+        }
         let count = marked.values.reduce(0) { $0 + $1.count }
         // In step with what the disk says: its outcomes come here in their order.
         self.unreadMessages -= count

@@ -30,13 +30,14 @@ extension Node {
         new.portIsFixed = old.portIsFixed
         new.serviceType = old.serviceType
         new.stateDirectory = old.stateDirectory
+        new.identity = old.identity
         new.timers = old.timers
         self.configuration = new
         self.transport.use(new)
         self.handle(.settings(new.core))
         if restartsDiscovery || self.discoveryRequest(old) != self.discoveryRequest(new) { self.restartDiscovery(with: makeDiscovery()) }
         if new.displayName != old.displayName { self.renewConnections() }
-        await self.store.use(InboxLimits(count: new.inboxLimit, bytes: new.inboxSize))
+        await self.store.use(new.inboxLimits)
         if new.inboxAge < old.inboxAge { self.pruneInbox() }
         // When all of it counts.
         self.publish(.settingsReloaded(changed: changed, needsRestart: needsRestart))

@@ -146,12 +146,43 @@ extension Node {
         var reports: [DeliveryReport] = []
         reports.reserveCapacity(batch.count)
         for delivery in batch {
-            let own = outcomes?.prefix(delivery.messages.count)
-            outcomes?.removeFirst(delivery.messages.count)
-            reports.append(DeliveryReport(of: delivery.connection.peer.id, delivery.messages.map(\.id), own.map { Array($0) }))
+            let (sender, ids) = (delivery.connection.peer.id, delivery.messages.map(\.id))
+            var own = (outcomes?.prefix(ids.count)).map { Array($0) }
+            outcomes?.removeFirst(ids.count)
+            if self.isEphemeral { own = own.map { self.held($0, ids, from: sender) } }
+            reports.append(DeliveryReport(of: sender, ids, own))
             delivery.connection.processed(delivery.weight)
         }
         self.handle(.delivered(reports))
+    }
+
+    /// What is stored in memory is the program's once that takes it, and not before.
+    private func held(_ outcomes: [DeliveryOutcome], _ ids: [MessageID], from sender: PeerID) -> [DeliveryOutcome] {
+        zip(outcomes, ids).map { outcome, id in
+            switch outcome {
+            case .stored(let message):
+                self.untaken[sender, default: []].insert(id)
+                return .held(message)
+            case .duplicate where self.untaken[sender]?.contains(id) == true: return .heldAlready
+            case .duplicate, .refused, .held, .heldAlready: return outcome
+            }
+        }
+    }
+
+    /// The program has received messages of the inbox: those that an ephemeral node held for it are acknowledged.
+    func take(_ messages: some Sequence<Message>) {
+        guard self.isEphemeral else { return }
+        var taken: OrderedDictionary<PeerID, [MessageID]> = [:]
+        for message in messages { taken[message.senderID, default: []].append(message.id) }
+        for (sender, ids) in taken { self.take(ids, of: sender) }
+    }
+
+    /// The same of one sender's.
+    func take(_ ids: [MessageID], of sender: PeerID) {
+        guard var untaken = self.untaken.removeValue(forKey: sender) else { return }
+        let taken = ids.filter { untaken.remove($0) != nil }
+        if !untaken.isEmpty { self.untaken[sender] = untaken }
+        if !taken.isEmpty { self.handle(.taken(taken, of: sender)) }
     }
 
     /// Drops what has been read and is too old, and comes back to it.

@@ -32,6 +32,12 @@ public actor Node {
     var configuration: Configuration
     let store: Store
     let spool: Spool
+    /// Whether nothing of it outlives its program (``Configuration/ephemeral(displayName:serviceType:)``).
+    nonisolated let isEphemeral: Bool
+    /// Where the spool of an ephemeral node is.
+    private let temporary: TemporaryDirectory?
+    /// Of an ephemeral node: messages in the inbox that the program has not taken, whose senders wait for that.
+    var untaken: [PeerID: Set<MessageID>] = [:]
     let logger: Logger
     /// One loop: the node's own, its control connections' and, where the owner likes, its callers'.
     let group: MultiThreadedEventLoopGroup
@@ -105,22 +111,29 @@ public actor Node {
     var unreadMessages = 0
     var pruning: Scheduled<Void>?
 
-    /// Opens the state directory: makes or loads the identity, and loads what was kept. Nothing touches the network yet.
+    /// Opens the state directory: makes or loads the identity, and loads what was kept. Nothing touches the network yet. An ephemeral node has
+    /// nothing to open, and makes a directory for what it receives.
     ///
-    /// - Throws: `invalid-parameter` for settings outside their limits, `storage` where the state cannot be used.
+    /// - Throws: `invalid-parameter` for settings outside their limits, `storage` where the state, or that directory, cannot be used.
     public init(configuration: Configuration, discovery: (any PeerDiscovery)?, logger: Logger) async throws(EarshotError) {
         try DiscoveryInfo.validate(configuration.discoveryInfo)
         if let directory = configuration.receiveDirectory { try Publisher.check(directory) }
         self.configuration = configuration
         self.currentDiscovery = CurrentDiscovery(discovery)
         self.logger = logger
-        try Self.makeDirectory(configuration.stateDirectory)
+        if let directory = configuration.stateDirectory { try Self.makeDirectory(directory) }
         let identity = try Identity.load(configuration)
         self.id = identity.id
-        self.store = try Store(
-            directory: configuration.stateDirectory,
-            inbox: InboxLimits(count: configuration.inboxLimit, bytes: configuration.inboxSize))
-        self.spool = try Spool(directory: configuration.stateDirectory)
+        self.isEphemeral = configuration.stateDirectory == nil
+        self.store = try Store(directory: configuration.stateDirectory, inbox: configuration.inboxLimits)
+        if let directory = configuration.stateDirectory {
+            self.temporary = nil
+            self.spool = try Spool(directory: directory)
+        } else {
+            let temporary = try TemporaryDirectory()
+            self.temporary = temporary
+            self.spool = try Spool(directory: temporary.path)
+        }
         self.events = EventLog(epoch: WireID<SessionKind>.random().description)
         (self.jobs, self.job) = AsyncStream.makeStream()
         self.core = NodeCore(

@@ -18,8 +18,11 @@ extension Node {
         public var displayName: DisplayName
         /// Only peers of the same type see each other.
         public var serviceType: ServiceType
-        /// Where identity, store and spool live; made with mode 0700 where it is missing.
-        public var stateDirectory: String
+        /// Where identity, store and spool live; made with mode 0700 where it is missing. `nil` for an ephemeral node, which keeps nothing:
+        /// see ``ephemeral(displayName:serviceType:)``.
+        public var stateDirectory: String?
+        /// Who the node is, where the program keeps that itself; `nil` for the one of ``certificate``, else of the state directory, else a new one.
+        public var identity: Identity?
         /// The TCP port to listen on; 0 for any.
         public var port: UInt16 = 47110
         /// Whether a taken port is an error; else any free one is used.
@@ -84,6 +87,27 @@ extension Node {
 
         /// A configuration with the defaults of `earshotd.conf(5)`.
         public init(displayName: DisplayName, serviceType: ServiceType, stateDirectory: String) {
+            self.init(displayName, serviceType, stateDirectory)
+        }
+
+        /// A configuration of a node that ends with its program and leaves nothing behind.
+        ///
+        /// - Its key is new, unless the program brings an ``identity``; sessions, trust and what is queued are kept in memory.
+        /// - A message is acknowledged when the program has taken it out of the inbox: when ``Node/messages(of:from:in:)`` gives it, or a page
+        ///   of the inbox holds it. An event alone does not count. What is in the inbox when the program ends was never acknowledged. A message is
+        ///   dropped when it is read.
+        /// - Every invitation waits for the program: ``Node/respond(to:_:always:)``. Other policies may be set.
+        /// - It listens at any port.
+        /// - Received content lies in a directory of its own below `TMPDIR`, else `/var/tmp`, until it is fetched, and goes with the node. What a
+        ///   program that was killed has left there goes when the next such node of the same user begins.
+        public static func ephemeral(displayName: DisplayName, serviceType: ServiceType) -> Self {
+            var configuration = Self(displayName, serviceType, nil)
+            configuration.port = 0
+            configuration.fromTrusted = .ask
+            return configuration
+        }
+
+        private init(_ displayName: DisplayName, _ serviceType: ServiceType, _ stateDirectory: String?) {
             self.displayName = displayName
             self.serviceType = serviceType
             self.stateDirectory = stateDirectory
@@ -92,6 +116,11 @@ extension Node {
 }
 
 extension Node.Configuration {
+    /// What the inbox may hold.
+    var inboxLimits: InboxLimits {
+        InboxLimits(count: self.inboxLimit, bytes: self.inboxSize, keepsRead: self.stateDirectory != nil)
+    }
+
     /// Those of the settings that the rules about peers go by.
     var policySettings: PolicyEngine.Settings {
         PolicyEngine.Settings(

@@ -33,8 +33,8 @@ public struct NodeStatus: Sendable {
     public let port: UInt16
     /// The one of the configuration, which was taken where it is another; 0 for any.
     public let wantedPort: UInt16
-    /// Where identity, store and spool live.
-    public let stateDirectory: String
+    /// Where identity, store and spool live; `nil` for an ephemeral node.
+    public let stateDirectory: String?
     /// Bytes that the spool may hold.
     public let quota: UInt64
     /// The part of the file system that the spool leaves free, 0 to 1.

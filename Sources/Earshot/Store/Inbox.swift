@@ -9,9 +9,12 @@ package struct InboxLimits: Sendable, Hashable {
     package var count: Int
     /// Their bytes, each with `EarshotLimits.messageOverhead` added.
     package var bytes: UInt64
+    /// Whether messages stay when they are read.
+    package var keepsRead: Bool
 
     /// Limits of at least one message and one byte.
-    package init(count: Int = 10_000, bytes: UInt64 = 256 * 1024 * 1024) {
+    package init(count: Int = 10_000, bytes: UInt64 = 256 * 1024 * 1024, keepsRead: Bool = true) {
+        self.keepsRead = keepsRead
         self.count = max(count, 1)
         self.bytes = max(bytes, 1)
     }
@@ -74,6 +77,6 @@ struct InboxUsage: Equatable {
 
     /// Whether the history of read messages is longer than the limits let it be.
     func hasExcess(limits: InboxLimits) -> Bool {
-        self.read.count > limits.count || self.read.bytes > limits.bytes
+        limits.keepsRead ? self.read.count > limits.count || self.read.bytes > limits.bytes : self.read.count > 0
     }
 }

@@ -12,6 +12,9 @@ package actor Store {
     /// The database's file name in the state directory.
     package static let fileName = "earshot.db"
 
+    /// What SQLite calls a database in memory.
+    private static let memory = ":memory:"
+
     let database: SQLiteDatabase
     let path: String
     var limits: InboxLimits
@@ -29,10 +32,28 @@ package actor Store {
 
     /// Opens the database in the state directory, making both where they are missing (0700, 0600) and bringing the layout up to date.
     ///
+    /// Without a directory the database is in memory, and goes with the store.
+    ///
     /// Throws `storage` for a database that is damaged, another program's or of a later release: it is never replaced silently.
-    package init(directory: String, inbox: InboxLimits = InboxLimits()) throws(EarshotError) {
-        self.path = "\(directory)/\(Self.fileName)"
-        let path = self.path
+    package init(directory: String?, inbox: InboxLimits = InboxLimits()) throws(EarshotError) {
+        let path = directory.map { "\($0)/\(Self.fileName)" } ?? Self.memory
+        if let directory { try Self.prepare(directory, path) }
+        self.path = path
+        do {
+            let database = try Self.open(path)
+            self.usage = try Self.countUsage(database)
+            self.remembered = try Self.countRemembered(database)
+            self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))
+            self.database = database
+        } catch {
+            throw Self.openError(error, path: path)
+        }
+        self.limits = inbox
+        self.executor = try ThreadExecutor(name: "earshot-store")
+    }
+
+    /// Makes directory and file where they are missing, and looks whether what is there may be opened.
+    private static func prepare(_ directory: String, _ path: String) throws(EarshotError) {
         do {
             let opened = try SafeDirectory(path: directory, create: 0o700)
             guard try Self.makeFile(in: opened) else {
@@ -52,17 +73,6 @@ package actor Store {
         } catch {
             throw EarshotError(.storage, "cannot open \(path.escapedForDisplay)", underlying: error)
         }
-        do {
-            let database = try Self.open(path)
-            self.usage = try Self.countUsage(database)
-            self.remembered = try Self.countRemembered(database)
-            self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))
-            self.database = database
-        } catch {
-            throw Self.openError(error, path: path)
-        }
-        self.limits = inbox
-        self.executor = try ThreadExecutor(name: "earshot-store")
     }
 
     /// Has other limits count from now on; what is beyond them is not dropped for that, but nothing is added to it.

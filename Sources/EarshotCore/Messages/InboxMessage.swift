@@ -42,12 +42,21 @@ extension InboxMessage {
 package enum DeliveryOutcome: Sendable, Hashable {
     /// Committed to disk: acknowledge it.
     case stored(Message)
+    /// In memory, where it ends with the program: acknowledge it once the program has taken it (``Input/taken(_:of:)``).
+    case held(Message)
+    /// It is in memory already, and the program has not taken it: neither acknowledge nor report it.
+    case heldAlready
     /// It is, or was, here already: acknowledge it again, report nothing.
     case duplicate
     /// Not kept: say why.
     case refused(Refusal)
 
-    package var isStored: Bool { if case .stored = self { true } else { false } }
+    package var isStored: Bool {
+        switch self {
+        case .stored, .held: true
+        case .heldAlready, .duplicate, .refused: false
+        }
+    }
 
     /// Why a message was not kept.
     package enum Refusal: Sendable, Hashable {

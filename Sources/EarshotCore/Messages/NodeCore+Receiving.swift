@@ -110,6 +110,10 @@ extension NodeCore {
             for (index, id) in report.messages.enumerated() {
                 let outcome: MessageReceipt.Outcome
                 switch report.outcomes?[index] {
+                case .held(let message)?:
+                    received.append(message)
+                    continue
+                case .heldAlready?: continue
                 case .stored(let message)?:
                     received.append(message)
                     outcome = .delivered
@@ -119,10 +123,16 @@ extension NodeCore {
                 }
                 own.append(MessageReceipt(id: id, outcome: outcome))
             }
-            receipts[report.peer, default: []] += own
+            if !own.isEmpty { receipts[report.peer, default: []] += own }
         }
         if !received.isEmpty { self.publish(.messagesReceived(received)) }
         for (peer, receipts) in receipts { if let link = self.records[peer]?.connection { self.send(receipts, on: link) } }
+    }
+
+    /// The program has taken messages of a peer that were held for it: now they are acknowledged.
+    mutating func wereTaken(_ ids: [MessageID], of sender: PeerID) {
+        guard let link = self.records[sender]?.connection else { return }
+        self.send(ids.map { MessageReceipt(id: $0, outcome: .delivered) }, on: link)
     }
 
     /// Tells a peer what became of its messages.
