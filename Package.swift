@@ -19,6 +19,8 @@ let package = Package(
         .library(name: "Earshot", targets: ["Earshot", "EarshotDiscovery"]),
         // For a program that uses this machine's daemon.
         .library(name: "EarshotClient", targets: ["EarshotClient"]),
+        // For code that was written for Apple's framework of that name.
+        .library(name: "MultipeerConnectivity", targets: ["MultipeerConnectivity"]),
         .executable(name: "earshotd", targets: ["earshotd"]),
         .executable(name: "earshot", targets: ["EarshotCLI"]),
     ],
@@ -121,6 +123,14 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings),
+        .target(
+            name: "MultipeerConnectivity",
+            dependencies: [
+                "Earshot", "EarshotDiscovery",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "earshotd",
             dependencies: [
@@ -177,6 +187,12 @@ let package = Package(
         // Examples, which are built and tried with the tests and never installed.
         .executableTarget(
             name: "client-chat", dependencies: ["EarshotClient"], path: "Tests/Examples/client-chat", swiftSettings: settings),
+        .executableTarget(
+            name: "peer-chat", dependencies: ["Earshot", "EarshotDiscovery", .product(name: "Logging", package: "swift-log")],
+            path: "Tests/Examples/peer-chat", swiftSettings: settings),
+        .executableTarget(
+            name: "multipeer-chat", dependencies: ["MultipeerConnectivity"], path: "Tests/Examples/multipeer-chat",
+            swiftSettings: settings),
         .testTarget(
             name: "EarshotWireTests",
             dependencies: [
@@ -221,6 +237,9 @@ let package = Package(
         .target(name: "APIDocument", path: "Tests/APIDocument", swiftSettings: settings),
         .testTarget(
             name: "EarshotClientTests", dependencies: ["EarshotClient", "EarshotCoding", "APIDocument"], swiftSettings: settings),
+        .testTarget(
+            name: "MultipeerConnectivityTests",
+            dependencies: ["MultipeerConnectivity", "Earshot", .product(name: "NIOCore", package: "swift-nio")], swiftSettings: settings),
         .testTarget(name: "EarshotCodingTests", dependencies: ["EarshotCoding"], swiftSettings: settings),
         .testTarget(
             name: "EarshotCLITests",
@@ -257,7 +276,7 @@ let package = Package(
             ],
             exclude: ["report.py", "threats.txt"], swiftSettings: settings),
         .testTarget(
-            name: "LANTests", dependencies: ["EarshotClient", "APIDocument"], path: "Tests/LAN",
+            name: "LANTests", dependencies: ["EarshotClient", "APIDocument", "multipeer-chat"], path: "Tests/LAN",
             exclude: ["administration", "lab", "machine", "service"], swiftSettings: settings),
     ]
 )

@@ -1,5 +1,7 @@
 public import EarshotWire
 public import FoundationEssentials
+import NIOCore
+import NIOSSL
 
 /// What programs ask of a node about peers, invitations, sessions and comparisons: the core decides, and answers once that is on disk.
 extension Node {
@@ -13,6 +15,14 @@ extension Node {
     ///
     /// - Throws: `unknown-peer`; `ambiguous-peer`, whose message lists the candidates.
     public func peer(_ name: String) throws(EarshotError) -> Peer { try self.core.peer(name) }
+
+    /// The certificate that the peer has shown on the connection that stands, DER (RFC 5280); `nil` where there is none, or it is unprotected.
+    /// - Throws: `unknown-peer`, `ambiguous-peer`.
+    public func certificate(of name: String) throws(EarshotError) -> [UInt8]? {
+        guard let channel = self.connection(to: try self.core.resolve(name))?.channel else { return nil }
+        let tls = try? channel.pipeline.syncOperations.handler(type: NIOSSLHandler.self)
+        return try? tls?.peerCertificate?.toDERBytes()
+    }
 
     /// Sets what this machine thinks of a peer; the decision is on disk when this returns.
     ///

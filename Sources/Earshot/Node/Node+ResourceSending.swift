@@ -6,8 +6,8 @@ import OrderedCollections
 
 /// Asking for resources to be sent: by their paths, or as bodies that pass by or are kept first.
 extension Node {
-    /// Sends a file or a directory by its path to one or more peers; returns once it was looked at, a row a peer. To all of them, or where
-    /// it throws to none.
+    /// Sends a file or a directory by its path to one or more peers, under its own name or another; returns once it was looked at, a row a peer. To
+    /// all of them, or where it throws to none.
     ///
     /// A transfer that is interrupted goes on when the peer is back, also after a restart, for `resourceResumeTime`. With `queue` it waits
     /// for a peer that is away from the beginning, until `outboxAge`, and is recorded on disk when this returns; a trusted peer
@@ -16,10 +16,11 @@ extension Node {
     ///   or something in a directory is neither of them nor a link; `name-rejected` for a link that leads out of it; with `queue`
     ///   `no-space` where too many wait already, and `storage`.
     public func sendResource(
-        to names: [String], path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
+        to names: [String], path: String, name: String? = nil, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
+        if let name { try Self.check(name, 0) }
         let peers = try queue ? self.core.recipients(names) : self.recipients(names)
-        return try await self.send(path, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, queue)
+        return try await self.send(path, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, queue)
     }
 
     /// The same to every other member of a group that is not blocked here, few of them at a time. Rows have a ``Resource/shareID`` in common.
@@ -28,11 +29,12 @@ extension Node {
     public func sendResource(
         toGroup group: String, path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
-        try await self.send(path, to: try self.core.conversations(inGroup: group), shareID: .random(), digest, queue)
+        try await self.send(path, nil, to: try self.core.conversations(inGroup: group), shareID: .random(), digest, queue)
     }
 
     private func send(
-        _ path: String, to conversations: [Conversation], shareID: ShareID?, _ digest: Resource.Digest, _ queue: Bool
+        _ path: String, _ name: String?, to conversations: [Conversation], shareID: ShareID?, _ digest: Resource.Digest,
+        _ queue: Bool
     ) async throws(EarshotError) -> [Resource] {
         if queue || shareID != nil { try self.core.checkQueue(adding: conversations.count) }
         var uploads: [(draft: ResourceDraft, content: SourceContent)] = []
@@ -41,7 +43,8 @@ extension Node {
             let opened = try await SourceOpening.open(path)
             let source = opened.source
             let draft = ResourceDraft(
-                id: .random(), to: conversation, shareID: shareID, name: opened.name, kind: opened.kind, size: source.size, path: path,
+                id: .random(), to: conversation, shareID: shareID, name: name ?? opened.name, kind: opened.kind, size: source.size,
+                path: path,
                 source: .path, stamp: source.stamp, digest: digest, isQueued: queue)
             uploads.append((draft, try SourceContent(source)))
         }

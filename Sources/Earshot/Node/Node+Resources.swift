@@ -50,6 +50,24 @@ extension Node {
         return ResourceContent(row, bytes, spool: self.spool)
     }
 
+    /// Puts a received resource's content into a directory of the program's, under the name that its sender gave or a numbered one, and lets go
+    /// of it; returns the path. It appears there whole, and at once where the directory lies on the file system of the state directory.
+    /// - Throws: as ``resourceContent(_:)``; `no-space`, `storage`, with nothing changed.
+    public func publishContent(_ id: ResourceID, into directory: String) async throws(EarshotError) -> String {
+        let content = try await self.resourceContent(id)
+        let name: SafeName
+        do {
+            name = try SafeName(content.name)
+        } catch {
+            throw EarshotError(.nameRejected, "\(error)", underlying: error)
+        }
+        let destination = Publisher.Destination(directory: directory, conflict: .rename, reserve: 0)
+        let path = try await self.spool.publisher.publish(try await self.spool.content(id), as: name, destination)
+        guard let path else { throw EarshotError(.conflict, "\(name.description) is there already") }
+        try await self.dropContent(id)
+        return path
+    }
+
     /// Lets go of a received resource's content, and keeps its row: how fetching it ends.
     /// - Throws: `not-found`, `storage`.
     public func dropContent(_ id: ResourceID) async throws(EarshotError) {

@@ -1,0 +1,58 @@
+import Earshot
+import EarshotDiscovery
+import Logging
+import Synchronization
+
+/// Holds a peer's engine for as long as a session, an advertiser or a browser of it is there: all of one peer id share one node and port.
+final class EngineOwner: Sendable {
+    let engine: PeerEngine
+
+    private init(_ engine: PeerEngine) { self.engine = engine }
+
+    deinit {
+        self.engine.stop()
+        Self.ended(self.engine)
+    }
+
+    private struct Registry {
+        var owners: [PeerID: WeakReference<EngineOwner>] = [:]
+        /// Engines that have not ended yet: the next one of the peer waits for that.
+        var last: [PeerID: PeerEngine] = [:]
+    }
+
+    private static let registry = Mutex(Registry())
+
+    /// What finds peers; tests put in what they control.
+    static let makeDiscovery = Mutex<@Sendable () -> any PeerDiscovery>({
+        var logger = Logger(label: "multipeer.discovery")
+        logger.logLevel = .error
+        return AutomaticDiscovery(logger: logger)
+    })
+
+    /// The one of this peer.
+    /// - Precondition: the peer is our own: this machine has its key.
+    static func of(_ peer: MCPeerID, for what: StaticString) -> EngineOwner {
+        self.registry.withLock { registry in
+            if let owner = registry.owners[peer.id]?.value { return owner }
+            guard let identity = peer.identity else {
+                preconditionFailure("\(what): myPeerID is another machine's peer; its key is not here")
+            }
+            let engine = PeerEngine(peer, identity, after: registry.last[peer.id])
+            let owner = EngineOwner(engine)
+            registry.owners[peer.id] = WeakReference(owner)
+            registry.last[peer.id] = engine
+            return owner
+        }
+    }
+
+    private static func ended(_ engine: PeerEngine) {
+        Task {
+            await engine.ended()
+            self.registry.withLock { registry in
+                guard registry.last[engine.id] === engine else { return }
+                registry.last[engine.id] = nil
+                if registry.owners[engine.id]?.value == nil { registry.owners[engine.id] = nil }
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+public import Foundation
+import Synchronization
+
+/// What happens to an assistant.
+public protocol MCAdvertiserAssistantDelegate: NSObjectProtocol {
+    /// The program is about to be asked.
+    func advertiserAssistantWillPresentInvitation(_ advertiserAssistant: MCAdvertiserAssistant)
+    /// It has answered.
+    func advertiserAssistantDidDismissInvitation(_ advertiserAssistant: MCAdvertiserAssistant)
+}
+
+extension MCAdvertiserAssistantDelegate {
+    /// Does nothing.
+    public func advertiserAssistantWillPresentInvitation(_ advertiserAssistant: MCAdvertiserAssistant) {}
+    /// Does nothing.
+    public func advertiserAssistantDidDismissInvitation(_ advertiserAssistant: MCAdvertiserAssistant) {}
+}
+
+/// Advertises for a session, and lets the program's handler decide about invitations in the place of Apple's dialogue. Without a handler it
+/// declines.
+open class MCAdvertiserAssistant: NSObject, @unchecked Sendable {
+    /// Asked for each invitation, with what the inviter has said; calls back with whether the peer may join.
+    public typealias InvitationHandler =
+        @Sendable (_ peer: MCPeerID, _ context: Data?, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
+
+    /// Where peers are to come in.
+    public let session: MCSession
+    /// What is said to everybody.
+    public var discoveryInfo: [String: String]? { self.advertiser.discoveryInfo }
+    /// What kind of peers find it.
+    public var serviceType: String { self.advertiser.serviceType }
+
+    /// Who is told. Not held.
+    open weak var delegate: (any MCAdvertiserAssistantDelegate)? {
+        get { self.listener.value }
+        set { self.listener.value = newValue }
+    }
+
+    /// Who decides; nobody in the beginning. Called on a private serial queue.
+    open var invitationHandler: InvitationHandler? {
+        get { self.handler.withLock { $0 } }
+        set { self.handler.withLock { $0 = newValue } }
+    }
+
+    private let listener = WeakReference<any MCAdvertiserAssistantDelegate>()
+    private let handler = Mutex<InvitationHandler?>(nil)
+    private let advertiser: MCNearbyServiceAdvertiser
+    private let target = Target()
+
+    /// An assistant that has not started; see ``MCNearbyServiceAdvertiser/init(peer:discoveryInfo:serviceType:)``.
+    public init(serviceType: String, discoveryInfo info: [String: String]?, session: MCSession) {
+        self.session = session
+        self.advertiser = MCNearbyServiceAdvertiser(peer: session.myPeerID, discoveryInfo: info, serviceType: serviceType)
+        super.init()
+        self.target.assistant.value = self
+        self.advertiser.delegate = self.target
+    }
+
+    /// Begins to advertise.
+    open func start() { self.advertiser.startAdvertisingPeer() }
+
+    /// Ends that.
+    open func stop() { self.advertiser.stopAdvertisingPeer() }
+
+    fileprivate func ask(_ peer: MCPeerID, _ context: Data?, _ answer: @escaping @Sendable (Bool, MCSession?) -> Void) {
+        guard let handler = self.invitationHandler else { return answer(false, nil) }
+        self.delegate?.advertiserAssistantWillPresentInvitation(self)
+        handler(peer, context) { [self] isAccepted in
+            answer(isAccepted, isAccepted ? self.session : nil)
+            self.advertiser.queue.async { self.delegate?.advertiserAssistantDidDismissInvitation(self) }
+        }
+    }
+
+    /// The advertiser's delegate, which must be an object of its own: programs subclass the assistant.
+    private final class Target: NSObject, MCNearbyServiceAdvertiserDelegate, @unchecked Sendable {
+        let assistant = WeakReference<MCAdvertiserAssistant>()
+
+        func advertiser(
+            _ advertiser: MCNearbyServiceAdvertiser, didReceiveInvitationFromPeer peerID: MCPeerID, withContext context: Data?,
+            invitationHandler: @escaping (Bool, MCSession?) -> Void
+        ) {
+            guard let assistant = self.assistant.value else { return invitationHandler(false, nil) }
+            nonisolated(unsafe) let handler = invitationHandler
+            assistant.ask(peerID, context) { handler($0, $1) }
+        }
+    }
+}

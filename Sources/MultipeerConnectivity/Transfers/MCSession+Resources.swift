@@ -1,0 +1,183 @@
+public import Foundation
+import Earshot
+import Synchronization
+
+extension MCSession {
+    /// Sends the file, or the directory, at a URL to a peer, under a name.
+    ///
+    /// - Parameters:
+    ///   - resourceURL: of a file; others are ``MCError/Code/unsupported``.
+    ///   - resourceName: of at most 255 bytes, and the name of a file: no slash, neither `.` nor `..`.
+    ///   - peerID: who is to have it.
+    ///   - completionHandler: called on the session's queue when the peer has all of it, or with why it has not.
+    /// - Returns: how far it is; cancelling it cancels it on both sides. `nil` where the peer is not connected; the handler is called then too.
+    @discardableResult
+    public func sendResource(
+        at resourceURL: URL, withName resourceName: String, toPeer peerID: MCPeerID,
+        withCompletionHandler completionHandler: (@Sendable ((any Error)?) -> Void)? = nil
+    ) -> Progress? {
+        let token = self.token
+        let finish: @Sendable (MCError?) -> Void = { [weak self] error in
+            guard let self else { return }
+            self.queue.async { completionHandler?(error) }
+        }
+        guard resourceURL.isFileURL else {
+            finish(MCError(.unsupported, "a resource is sent from a file URL"))
+            return nil
+        }
+        guard self.isConnected(peerID) else {
+            finish(MCError(.notConnected, "\(peerID.displayName) is not connected"))
+            return nil
+        }
+        let size = (try? FileManager.default.attributesOfItem(atPath: resourceURL.path)[.size] as? NSNumber)?.uint64Value ?? 0
+        let progress = TransferProgress(bytes: size)
+        let transfer = OutgoingResource(peer: peerID.id, progress: progress, finish: finish)
+        progress.cancellationHandler = { [weak self] in
+            self?.owner.engine.post { await $0.cancel(transfer) }
+        }
+        self.owner.engine.post { engine in
+            guard engine.pairs[peerID.id]?.token == token else { return transfer.end(MCError(.notConnected)) }
+            await engine.send(transfer, resourceURL.path, as: resourceName)
+        }
+        return progress
+    }
+}
+
+/// A resource on its way out.
+final class OutgoingResource: Sendable {
+    let peer: PeerID
+    let progress: TransferProgress
+    /// Once the node has a row of it.
+    let id = Mutex<ResourceID?>(nil)
+    private let once = Once()
+    private let finish: @Sendable (MCError?) -> Void
+
+    init(peer: PeerID, progress: TransferProgress, finish: @escaping @Sendable (MCError?) -> Void) {
+        self.peer = peer
+        self.progress = progress
+        self.finish = finish
+    }
+
+    func end(_ error: MCError?) {
+        guard self.once.first() else { return }
+        self.progress.ended()
+        self.finish(error)
+    }
+}
+
+/// A resource on its way in.
+struct IncomingResource {
+    let peer: PeerID
+    let progress: TransferProgress
+}
+
+extension PeerEngine {
+    // MARK: Sending
+
+    func send(_ transfer: OutgoingResource, _ path: String, as name: String) async {
+        do {
+            guard !transfer.progress.isCancelled else { throw MCError(.cancelled) }
+            let rows = try await self.started().sendResource(to: [transfer.peer.description], path: path, name: name)
+            guard let row = rows.first else { throw MCError(.unavailable) }
+            transfer.id.withLock { $0 = row.id }
+            self.uploads[row.id] = transfer
+            transfer.progress.moved(to: row.transferred, of: row.size)
+            // It may have been over before it was in the table.
+            if let now = try? await self.started().resource(row.id), now.completedState { await self.finished(now) }
+        } catch let error as EarshotError {
+            transfer.end(MCError(error))
+        } catch {
+            transfer.end(error as? MCError ?? MCError(.unknown))
+        }
+    }
+
+    func cancel(_ transfer: OutgoingResource) async {
+        if let id = transfer.id.withLock({ $0 }) { _ = try? await (try? self.started())?.removeResource(id) }
+        transfer.end(MCError(.cancelled))
+    }
+
+    // MARK: Receiving
+
+    /// A transfer has begun, or has moved.
+    func moved(_ row: Resource) async {
+        if row.direction == .outgoing {
+            self.uploads[row.id]?.progress.moved(to: row.transferred, of: row.size)
+            return
+        }
+        guard let pair = self.pairs[row.peerID], let session = pair.session.value else { return }
+        guard pair.stage == .connected else {
+            self.pairs[row.peerID]?.held.append { await $0.moved(row) }
+            return
+        }
+        if let known = self.downloads[row.id] { return known.progress.moved(to: row.transferred, of: row.size) }
+        let progress = TransferProgress(bytes: row.size)
+        progress.cancellationHandler = { [weak self] in
+            self?.post { engine in _ = try? await (try? engine.started())?.removeResource(row.id) }
+        }
+        self.downloads[row.id] = IncomingResource(peer: row.peerID, progress: progress)
+        let (peer, name) = (pair.peer, row.name)
+        session.call(pair.token) { $1.session($0, didStartReceivingResourceWithName: name, fromPeer: peer, with: progress) }
+    }
+
+    /// A transfer is over.
+    func finished(_ row: Resource) async {
+        let error =
+            row.state == .completed ? nil : MCError(EarshotError(row.error ?? .unavailable, row.errorMessage ?? "the transfer failed"))
+        guard row.direction == .incoming else {
+            guard let transfer = self.uploads.removeValue(forKey: row.id) else { return }
+            if error == nil { transfer.progress.moved(to: row.size, of: row.size) }
+            transfer.end(row.state == .cancelled ? MCError(.cancelled, row.errorMessage) : error)
+            return
+        }
+        guard let pair = self.pairs[row.peerID], let session = pair.session.value, let node = try? self.started() else { return }
+        guard pair.stage == .connected else {
+            self.pairs[row.peerID]?.held.append { await $0.finished(row) }
+            return
+        }
+        // What is small may be there before anything was said of it.
+        await self.moved(row)
+        guard let download = self.downloads.removeValue(forKey: row.id) else { return }
+        download.progress.ended()
+        let (peer, name) = (pair.peer, row.name)
+        guard error == nil else {
+            let failure = row.state == .cancelled ? MCError(.cancelled, row.errorMessage) : error
+            session.call(pair.token) {
+                $1.session($0, didFinishReceivingResourceWithName: name, fromPeer: peer, at: nil, withError: failure)
+            }
+            _ = try? await node.removeResource(row.id)
+            return
+        }
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID().uuidString)")
+        do {
+            try FileManager.default.createDirectory(
+                at: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            let path = try await node.publishContent(row.id, into: place.path)
+            // Gone after the callback, unless the program has moved it.
+            session.call(pair.token, then: { try? FileManager.default.removeItem(at: place) }) {
+                $1.session(
+                    $0, didFinishReceivingResourceWithName: name, fromPeer: peer, at: URL(fileURLWithPath: path), withError: nil)
+            }
+        } catch {
+            try? FileManager.default.removeItem(at: place)
+            let failure = (error as? EarshotError).map { MCError($0) } ?? MCError(.unavailable, "\(error)")
+            session.call(pair.token) {
+                $1.session($0, didFinishReceivingResourceWithName: name, fromPeer: peer, at: nil, withError: failure)
+            }
+        }
+        _ = try? await node.removeResource(row.id)
+    }
+
+    /// A peer is gone, and what it was sending or to get with it.
+    func endTransfers(with id: PeerID) {
+        for (key, transfer) in self.uploads where transfer.peer == id {
+            self.uploads[key] = nil
+            transfer.end(MCError(.notConnected))
+            self.post { engine in _ = try? await (try? engine.started())?.removeResource(key) }
+        }
+        for (key, download) in self.downloads where download.peer == id {
+            self.downloads[key] = nil
+            download.progress.ended()
+            self.post { engine in _ = try? await (try? engine.started())?.removeResource(key) }
+        }
+    }
+}

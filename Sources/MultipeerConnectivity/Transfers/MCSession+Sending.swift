@@ -1,0 +1,120 @@
+public import Foundation
+import Earshot
+import NIOCore
+import Synchronization
+
+extension MCSession {
+    /// Sends data to peers of the session, and returns when it is on its way.
+    ///
+    /// - Parameters:
+    ///   - data: up to 64 MiB; up to 1 MiB where `mode` is `unreliable`.
+    ///   - peerIDs: one or more, each connected.
+    ///   - mode: `reliable` data arrives whole and in order, for as long as the peer is connected; `unreliable` data now or never.
+    /// - Throws: ``MCError/Code/invalidParameter`` for nobody or too much; ``MCError/Code/notConnected`` where one of the peers is not;
+    ///   ``MCError/Code/unavailable`` while a peer has 64 MiB to take of what was sent before. Nothing is sent then.
+    public func send(_ data: Data, toPeers peerIDs: [MCPeerID], with mode: MCSessionSendDataMode) throws {
+        guard !peerIDs.isEmpty else { throw MCError(.invalidParameter, "data is sent to one peer at least") }
+        switch mode {
+        case .reliable:
+            guard data.count <= OutgoingData.limit else {
+                throw MCError(.invalidParameter, "data has at most \(OutgoingData.limit) bytes, not \(data.count)")
+            }
+            try self.sendReliable(data, to: peerIDs)
+        case .unreliable:
+            guard data.count <= OutgoingData.partLimit else {
+                throw MCError(.invalidParameter, "unreliable data has at most \(OutgoingData.partLimit) bytes, not \(data.count)")
+            }
+            guard peerIDs.allSatisfy(self.isConnected) else { throw MCError(.notConnected) }
+            let node = self.owner.engine.nodeInUse.withLock { $0 }
+            let draft = MessageDraft(
+                to: .peers(peerIDs.map(\.id.description)), contentType: OutgoingData.contentType, body: ByteBuffer(bytes: data),
+                mode: .unreliable)
+            node?.submit(draft) { _ in }
+        }
+    }
+
+    private func sendReliable(_ data: Data, to peers: [MCPeerID]) throws {
+        let outgoing = OutgoingData(data)
+        let token = try self.reserve(outgoing.cost, for: peers)
+        guard let node = self.owner.engine.nodeInUse.withLock({ $0 }) else { throw MCError(.notConnected) }
+        for peer in peers {
+            for draft in outgoing.drafts(to: peer.id) {
+                let cost = OutgoingData.cost(of: draft)
+                node.submit(draft) { [weak self] outcome in
+                    guard let self else { return }
+                    self.release(cost, of: peer.id, token)
+                    // What is reliable comes in order or not at all: a gap ends the connection.
+                    if !outcome.isDelivered { self.owner.engine.post { await $0.leave(peer, of: token) } }
+                }
+            }
+        }
+    }
+}
+
+/// Data on its way out: one message, or several where it is long.
+struct OutgoingData {
+    /// The most bytes of one call, and that a peer may have to take.
+    static let limit = 64 << 20
+    /// The most bytes of one message.
+    static let partLimit = 1 << 20
+    /// What a message takes beside its bytes.
+    private static let overhead = 512
+    /// Of the last part, and of what is one message.
+    static let contentType = "application/octet-stream"
+    /// Of the parts before.
+    static let partType = "application/vnd.earshot.multipeer.part"
+    /// As long as the node lets one wait: the connection decides.
+    private static let timeout: Duration = .seconds(86_400)
+
+    let data: Data
+
+    init(_ data: Data) { self.data = data }
+
+    private var count: Int { max(1, (self.data.count + Self.partLimit - 1) / Self.partLimit) }
+
+    /// What it counts against ``limit``: a call with the most bytes fits where nothing else is under way.
+    var cost: Int { min(self.data.count + self.count * Self.overhead, Self.limit) }
+
+    static func cost(of draft: MessageDraft) -> Int { draft.body.readableBytes + Self.overhead }
+
+    func drafts(to peer: PeerID) -> [MessageDraft] {
+        let count = self.count
+        return (0..<count).map { index in
+            let start = self.data.startIndex + index * Self.partLimit
+            let part = self.data[start..<min(start + Self.partLimit, self.data.endIndex)]
+            let isLast = index == count - 1
+            return MessageDraft(
+                to: .peers([peer.description]), contentType: isLast ? Self.contentType : "\(Self.partType); n=\(index)",
+                body: ByteBuffer(bytes: part), timeout: Self.timeout)
+        }
+    }
+}
+
+/// The parts of data that have come.
+struct IncomingParts {
+    private(set) var data = Data()
+    private var count = 0
+
+    /// Adds a part; whether it is the next one, and not too much.
+    mutating func add(_ body: ByteBuffer, contentType: String) -> Bool {
+        guard contentType == "\(OutgoingData.partType); n=\(self.count)", self.data.count + body.readableBytes <= OutgoingData.limit else {
+            return false
+        }
+        self.count += 1
+        self.data.append(contentsOf: body.readableBytesView)
+        return true
+    }
+
+    /// The whole, with its last part; `nil` where that is too much.
+    func whole(with body: ByteBuffer) -> Data? {
+        guard self.data.count + body.readableBytes <= OutgoingData.limit else { return nil }
+        return self.data + Data(body.readableBytesView)
+    }
+}
+
+extension MessageBatch.Outcome {
+    fileprivate var isDelivered: Bool {
+        guard case .success(let sent) = self else { return false }
+        return sent.recipients.allSatisfy { $0.status == .delivered || $0.status == .read }
+    }
+}

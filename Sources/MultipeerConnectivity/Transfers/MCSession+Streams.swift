@@ -1,0 +1,93 @@
+public import Foundation
+import Earshot
+import NIOCore
+import Synchronization
+
+extension MCSession {
+    /// The longest name of a stream, in bytes of UTF-8.
+    static let streamNameLimit = 255
+
+    /// Opens a stream to a peer. Open it, write, and close it: the peer reads to the end. It takes up to 256 KiB before the peer has read any.
+    ///
+    /// - Throws: ``MCError/Code/notConnected``; ``MCError/Code/invalidParameter`` for a name that is empty or longer than 255 bytes. A peer that is lost, or
+    ///   that does not want the stream, shows as its `streamError`.
+    public func startStream(withName streamName: String, toPeer peerID: MCPeerID) throws -> OutputStream {
+        guard (1...Self.streamNameLimit).contains(streamName.utf8.count) else {
+            throw MCError(.invalidParameter, "the name of a stream has 1 to \(Self.streamNameLimit) bytes")
+        }
+        guard self.isConnected(peerID), let node = self.owner.engine.nodeInUse.withLock({ $0 }) else { throw MCError(.notConnected) }
+        let stream = PeerOutputStream()
+        let buffer = stream.buffer
+        Task {
+            do throws(EarshotError) {
+                _ = try await node.openStream(to: peerID.id.description, name: streamName, body: WrittenBytes(buffer: buffer))
+                buffer.end(.inOrder)
+            } catch {
+                buffer.end(.broken(MCError(error)))
+            }
+        }
+        return stream
+    }
+}
+
+/// What a program writes into a stream.
+private struct WrittenBytes: AsyncSequence, Sendable {
+    let buffer: StreamBuffer
+
+    func makeAsyncIterator() -> Iterator { Iterator(buffer: self.buffer) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        let buffer: StreamBuffer
+        func next() async throws -> ByteBuffer? { try await self.buffer.next() }
+    }
+}
+
+extension PeerEngine {
+    /// A stream of a peer's waits to be accepted.
+    func opened(_ stream: ByteStream) async {
+        guard stream.direction == .incoming, let node = try? self.started() else { return }
+        guard let pair = self.pairs[stream.peerID], let session = pair.session.value else {
+            _ = try? await node.removeStream(stream.id)
+            return
+        }
+        guard pair.stage == .connected else {
+            self.pairs[stream.peerID]?.held.append { await $0.opened(stream) }
+            return
+        }
+        guard let content = try? await node.acceptStream(stream.id) else { return }
+        // The program's from the callback on: nothing here touches it afterwards but by its buffer.
+        nonisolated(unsafe) let input = PeerInputStream()
+        let buffer = input.buffer
+        Task {
+            do throws(EarshotError) {
+                while let bytes = try await content.next() {
+                    guard await buffer.add(bytes) else { return content.abandon() }
+                }
+                // The writer hears that all was taken once the program has.
+                buffer.finish()
+                await buffer.drained()
+                try await content.finish()
+            } catch {
+                buffer.end(.broken(MCError(error)))
+            }
+        }
+        let peer = pair.peer
+        session.call(pair.token) { $1.session($0, didReceive: input, withName: stream.name, fromPeer: peer) }
+    }
+}
+
+extension MCError {
+    /// The same in this module's words.
+    init(_ error: EarshotError) {
+        let code: Code =
+            switch error.code {
+            case .notConnected, .unknownPeer: .notConnected
+            case .invalidParameter, .tooLarge, .invalidSource, .nameRejected: .invalidParameter
+            case .unsupported: .unsupported
+            case .timedOut: .timedOut
+            case .cancelled: .cancelled
+            default: .unavailable
+            }
+        self.init(code, error.message)
+    }
+}

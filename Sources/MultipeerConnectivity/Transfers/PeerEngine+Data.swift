@@ -1,0 +1,114 @@
+import Earshot
+import Foundation
+import NIOCore
+
+/// Data and introductions that come in.
+extension PeerEngine {
+    /// What an event tells of: it may have been found in the inbox before.
+    func receivedByEvent(_ message: Message) async {
+        if !self.caughtUp.contains(MessageKey(message)) { await self.received(message) }
+    }
+
+    private func received(_ message: Message) async {
+        let id = message.senderID
+        if message.mode == .reliable { self.underWay.insert(MessageKey(message)) }
+        guard let pair = self.pairs[id] else { return await self.markRead(message) }
+        guard pair.stage == .connected else {
+            self.pairs[id]?.held.append { await $0.received(message) }
+            return
+        }
+        if message.contentType == Introduction.contentType {
+            await self.markRead(message)
+            let decoded = try? MessageCoding().decode(Introduction.self, from: Array(message.body.readableBytesView))
+            if let decoded { await self.introduced(decoded, by: id) }
+            return
+        }
+        if message.contentType.hasPrefix(OutgoingData.partType) {
+            await self.markRead(message)
+            var parts = pair.parts ?? IncomingParts()
+            // Something that was reliable is missing.
+            guard parts.add(message.body, contentType: message.contentType) else { return await self.end(id) }
+            self.pairs[id]?.parts = parts
+            return
+        }
+        let whole: Data?
+        if let parts = pair.parts, message.mode == .reliable {
+            self.pairs[id]?.parts = nil
+            whole = parts.whole(with: message.body)
+        } else {
+            whole = Data(message.body.readableBytesView)
+        }
+        guard let data = whole, let session = pair.session.value else { return await self.end(id) }
+        let peer = pair.peer
+        // The sender hears that it is there once the program has had it.
+        session.call(pair.token, then: { [weak self] in self?.post { await $0.markRead(message) } }) {
+            $1.session($0, didReceive: data, fromPeer: peer)
+        }
+    }
+
+    private func markRead(_ message: Message) async {
+        guard message.mode == .reliable, let node = try? self.started() else { return }
+        _ = try? await node.markRead([(id: message.id, from: message.senderID.description)])
+        self.underWay.remove(MessageKey(message))
+    }
+
+    /// Events were lost: what is unread and not under way is what they told of.
+    func catchUpOnMessages() async {
+        self.caughtUp = []
+        guard let node = try? self.started() else { return }
+        var place: Int64? = 0
+        while let start = place, let page = try? await node.messagePage(state: .unread, from: nil, after: start, limit: 1000) {
+            for message in page.messages where !self.underWay.contains(MessageKey(message)) {
+                self.caughtUp.insert(MessageKey(message))
+                await self.received(message)
+            }
+            place = page.next
+        }
+    }
+
+    func send(_ introduction: Introduction, to id: PeerID) {
+        guard let node = try? self.started(), let body = try? introduction.encoded() else { return }
+        node.submit(
+            MessageDraft(to: .peers([id.description]), contentType: Introduction.contentType, body: ByteBuffer(bytes: body))
+        ) { _ in }
+    }
+
+    /// What another machine needs to connect to us.
+    func connectionData() async throws -> Data {
+        let status = await (try self.started()).status()
+        let place = ConnectionData(id: self.id, addresses: Array(status.addresses.prefix(Introduction.addressLimit)))
+        return try place.encoded()
+    }
+}
+
+/// Which message: two senders may use one id.
+struct MessageKey: Hashable {
+    private let id: MessageID
+    private let sender: PeerID
+
+    init(_ message: Message) {
+        self.id = message.id
+        self.sender = message.senderID
+    }
+}
+
+/// Who a peer is, and where, as programs hand it on by means of their own.
+struct ConnectionData: Codable, Sendable {
+    var id: PeerID
+    var addresses: [String]
+
+    /// The longest one that is read, in bytes.
+    private static let limit = 4096
+
+    init(id: PeerID, addresses: [String]) {
+        self.id = id
+        self.addresses = addresses
+    }
+
+    init(_ data: Data) throws {
+        guard data.count <= Self.limit else { throw MCError(.invalidParameter) }
+        self = try MessageCoding().decode(Self.self, from: Array(data))
+    }
+
+    func encoded() throws -> Data { Data(try MessageCoding().encode(self)) }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import MultipeerConnectivity
+import Synchronization
+import Testing
+
+/// A program that writes down what it is told, and does as the test says.
+final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDelegate, MCNearbyServiceBrowserDelegate, @unchecked Sendable {
+    /// What was told, in its order.
+    enum Told: Equatable {
+        case state(MCPeerID, MCSessionState)
+        case data(Data, MCPeerID)
+        case found(MCPeerID, [String: String]?)
+        case lost(MCPeerID)
+        case invited(MCPeerID, Data?)
+        case certificate(MCPeerID, Int)
+        case stream(String, MCPeerID)
+        case began(String, MCPeerID)
+        case got(String, MCPeerID, Data?)
+    }
+
+    let peer: MCPeerID
+    let session: MCSession
+    let advertiser: MCNearbyServiceAdvertiser
+    let browser: MCNearbyServiceBrowser
+    /// Whether it invites whom it finds, and accepts who asks.
+    let invites: Bool
+    let accepts: Bool
+    private let log = Mutex<(told: [Told], waiters: [CheckedContinuation<Void, Never>])>(([], []))
+    private let inputs = Mutex<[SendableStream]>([])
+    private let progresses = Mutex<[Progress]>([])
+
+    struct SendableStream: @unchecked Sendable { let stream: InputStream }
+
+    init(
+        _ name: String, type: String, invites: Bool = false, accepts: Bool = true, encryption: MCEncryptionPreference = .optional,
+        info: [String: String]? = nil, peer: MCPeerID? = nil
+    ) {
+        _ = Air.isUsed
+        self.peer = peer ?? MCPeerID(displayName: name)
+        self.session = MCSession(peer: self.peer, securityIdentity: nil, encryptionPreference: encryption)
+        self.advertiser = MCNearbyServiceAdvertiser(peer: self.peer, discoveryInfo: info, serviceType: type)
+        self.browser = MCNearbyServiceBrowser(peer: self.peer, serviceType: type)
+        self.invites = invites
+        self.accepts = accepts
+        super.init()
+        self.session.delegate = self
+        self.advertiser.delegate = self
+        self.browser.delegate = self
+    }
+
+    func start() {
+        self.advertiser.startAdvertisingPeer()
+        self.browser.startBrowsingForPeers()
+    }
+
+    func stop() {
+        self.advertiser.stopAdvertisingPeer()
+        self.browser.stopBrowsingForPeers()
+        self.session.disconnect()
+    }
+
+    // MARK: What it is told
+
+    private func note(_ told: Told) {
+        let waiters = self.log.withLock { log in
+            log.told.append(told)
+            defer { log.waiters = [] }
+            return log.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    var told: [Told] { self.log.withLock { $0.told } }
+
+    /// Waits until what was told so far fulfils something.
+    func until(_ isEnough: ([Told]) -> Bool) async {
+        while true {
+            let count = self.log.withLock { $0.told.count }
+            if isEnough(self.told) { return }
+            await withCheckedContinuation { continuation in
+                let isLate = self.log.withLock { log in
+                    guard log.told.count == count else { return true }
+                    log.waiters.append(continuation)
+                    return false
+                }
+                if isLate { continuation.resume() }
+            }
+        }
+    }
+
+    func until(_ told: Told) async { await self.until { $0.contains(told) } }
+
+    /// Waits until each of these is connected.
+    func connected(_ others: [Program]) async {
+        await self.until { told in others.allSatisfy { told.contains(.state($0.peer, .connected)) } }
+    }
+
+    func states(of other: Program) -> [MCSessionState] {
+        self.told.compactMap { if case .state(other.peer, let state) = $0 { state } else { nil } }
+    }
+
+    var data: [Data] { self.told.compactMap { if case .data(let data, _) = $0 { data } else { nil } } }
+    var streams: [InputStream] { self.inputs.withLock { $0.map(\.stream) } }
+    var progress: [Progress] { self.progresses.withLock { $0 } }
+
+    func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState) { self.note(.state(peerID, state)) }
+
+    func session(_ session: MCSession, didReceive data: Data, fromPeer peerID: MCPeerID) { self.note(.data(data, peerID)) }
+
+    func session(_ session: MCSession, didReceive stream: InputStream, withName streamName: String, fromPeer peerID: MCPeerID) {
+        let held = SendableStream(stream: stream)
+        self.inputs.withLock { $0.append(held) }
+        self.note(.stream(streamName, peerID))
+    }
+
+    func session(
+        _ session: MCSession, didStartReceivingResourceWithName resourceName: String, fromPeer peerID: MCPeerID, with progress: Progress
+    ) {
+        self.progresses.withLock { $0.append(progress) }
+        self.note(.began(resourceName, peerID))
+    }
+
+    func session(
+        _ session: MCSession, didFinishReceivingResourceWithName resourceName: String, fromPeer peerID: MCPeerID, at localURL: URL?,
+        withError error: (any Error)?
+    ) {
+        self.note(.got(resourceName, peerID, localURL.flatMap { try? Data(contentsOf: $0) }))
+    }
+
+    func session(
+        _ session: MCSession, didReceiveCertificate certificate: [Any]?, fromPeer peerID: MCPeerID,
+        certificateHandler: @escaping (Bool) -> Void
+    ) {
+        self.note(.certificate(peerID, (certificate?.first as? Data)?.count ?? 0))
+        certificateHandler(true)
+    }
+
+    func advertiser(
+        _ advertiser: MCNearbyServiceAdvertiser, didReceiveInvitationFromPeer peerID: MCPeerID, withContext context: Data?,
+        invitationHandler: @escaping (Bool, MCSession?) -> Void
+    ) {
+        self.note(.invited(peerID, context))
+        invitationHandler(self.accepts, self.session)
+    }
+
+    func browser(_ browser: MCNearbyServiceBrowser, foundPeer peerID: MCPeerID, withDiscoveryInfo info: [String: String]?) {
+        self.note(.found(peerID, info))
+        if self.invites { browser.invitePeer(peerID, to: self.session, withContext: nil, timeout: 20) }
+    }
+
+    func browser(_ browser: MCNearbyServiceBrowser, lostPeer peerID: MCPeerID) { self.note(.lost(peerID)) }
+}
+
+/// A service type that no other test uses.
+func freshType() -> String { "t" + String(UInt64.random(in: 0...UInt64.max), radix: 36).prefix(13) }
+
+/// Programs that all look for each other, each inviting and accepting everybody, until they are one mesh.
+func mesh(_ count: Int, encryption: MCEncryptionPreference = .optional) async -> [Program] {
+    let type = freshType()
+    let programs = (0..<count).map { Program("p\($0)", type: type, invites: true, encryption: encryption) }
+    for program in programs { program.start() }
+    for program in programs { await program.connected(programs.filter { $0 !== program }) }
+    return programs
+}

@@ -1,0 +1,223 @@
+import Foundation
+import Testing
+
+@testable import MultipeerConnectivity
+
+/// Peers that find, invite and join each other, and exchange data.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct SessionTests {
+    /// Two programs, of which the first invites.
+    private func pair(
+        accepts: Bool = true, _ encryption: (MCEncryptionPreference, MCEncryptionPreference) = (.optional, .optional)
+    ) async -> (Program, Program) {
+        let type = freshType()
+        let alice = Program("alice", type: type, invites: true, encryption: encryption.0)
+        let bob = Program("bob", type: type, accepts: accepts, encryption: encryption.1, info: ["room": "kitchen", "id": "7", "_x": ""])
+        alice.browser.startBrowsingForPeers()
+        bob.advertiser.startAdvertisingPeer()
+        return (alice, bob)
+    }
+
+    @Test func anInvitationIsAccepted() async throws {
+        let (alice, bob) = await self.pair()
+        await alice.connected([bob])
+        await bob.connected([alice])
+        #expect(alice.told.first == .found(bob.peer, ["room": "kitchen", "id": "7", "_x": ""]))
+        #expect(bob.told.first == .invited(alice.peer, nil))
+        for (one, other) in [(alice, bob), (bob, alice)] {
+            #expect(one.states(of: other) == [.connecting, .connected])
+            #expect(one.session.connectedPeers == [other.peer])
+            #expect(one.session.connectedPeers.first?.displayName == other.peer.displayName)
+        }
+        // A certificate with the key that the id is of.
+        #expect(alice.told.contains { if case .certificate(bob.peer, let count) = $0 { count > 200 } else { false } })
+    }
+
+    @Test func itIsDeclined() async throws {
+        let (alice, bob) = await self.pair(accepts: false)
+        await alice.until(.state(bob.peer, .notConnected))
+        #expect(alice.states(of: bob) == [.notConnected] && bob.states(of: alice).isEmpty)
+        #expect(alice.session.connectedPeers.isEmpty)
+    }
+
+    @Test func dataComesWholeAndInOrder() async throws {
+        let (alice, bob) = await self.pair()
+        await alice.connected([bob])
+        await bob.connected([alice])
+        let long = Data((0..<(5 * 1024 * 1024 / 4)).flatMap { number in withUnsafeBytes(of: UInt32(number).littleEndian, Array.init) })
+        let sent = [Data("one".utf8), long, Data(), Data("two".utf8), long.prefix(1 << 20), Data("three".utf8)]
+        for data in sent { try alice.session.send(data, toPeers: [bob.peer], with: .reliable) }
+        await bob.until { $0.count { if case .data = $0 { true } else { false } } == sent.count }
+        #expect(bob.data == sent)
+        try bob.session.send(Data("back".utf8), toPeers: bob.session.connectedPeers, with: .reliable)
+        await alice.until(.data(Data("back".utf8), bob.peer))
+        // Between the two of them nothing is lost on the way.
+        try bob.session.send(Data("now".utf8), toPeers: [alice.peer], with: .unreliable)
+        await alice.until(.data(Data("now".utf8), bob.peer))
+    }
+
+    @Test func theLimitsOfSending() async throws {
+        let (alice, bob) = await self.pair()
+        await alice.connected([bob])
+        let whole = Data(count: OutgoingData.limit)
+        func code(_ data: Data, _ peers: [MCPeerID], _ mode: MCSessionSendDataMode = .reliable) -> MCError.Code? {
+            do { try alice.session.send(data, toPeers: peers, with: mode) } catch { return (error as? MCError)?.code ?? .unknown }
+            return nil
+        }
+        #expect(code(Data(), []) == .invalidParameter)
+        #expect(code(whole + [0], [bob.peer]) == .invalidParameter)
+        #expect(code(Data(), [MCPeerID(displayName: "x")]) == .notConnected)
+        #expect(code(Data(), [bob.peer, MCPeerID(displayName: "x")]) == .notConnected)
+        #expect(code(Data(count: 1 << 20), [bob.peer], .unreliable) == nil)
+        #expect(code(Data(count: (1 << 20) + 1), [bob.peer], .unreliable) == .invalidParameter)
+        // The most at once, while nothing else is under way; then not a byte more until the program there has taken some.
+        #expect(code(whole, [bob.peer]) == nil)
+        #expect(code(Data([1]), [bob.peer]) == .unavailable)
+        await bob.until { $0.contains { if case .data(let data, _) = $0 { data.count == whole.count } else { false } } }
+        // Its sender hears of it a moment later.
+        while code(Data([1]), [bob.peer]) == .unavailable { await Task.yield() }
+        await bob.until(.data(Data([1]), alice.peer))
+    }
+
+    @Test func leavingIsToldOnceAndNothingAfterwards() async throws {
+        let (alice, bob) = await self.pair()
+        await alice.connected([bob])
+        await bob.connected([alice])
+        alice.session.disconnect()
+        #expect(alice.session.connectedPeers.isEmpty)
+        #expect(throws: MCError(.notConnected)) { try alice.session.send(Data(), toPeers: [bob.peer], with: .reliable) }
+        await bob.until(.state(alice.peer, .notConnected))
+        #expect(bob.states(of: alice) == [.connecting, .connected, .notConnected])
+        #expect(alice.states(of: bob) == [.connecting, .connected])
+        // And they come together again.
+        alice.browser.invitePeer(bob.peer, to: alice.session, withContext: Data("again".utf8), timeout: 0)
+        await bob.until(.invited(alice.peer, Data("again".utf8)))
+        await bob.until { told in told.count { $0 == .state(alice.peer, .connected) } == 2 }
+        await alice.until { told in told.count { $0 == .state(bob.peer, .connected) } == 2 }
+    }
+
+    @Test func aSessionThatIsLetGoOfIsLeft() async throws {
+        let type = freshType()
+        let bob = Program("bob", type: type)
+        bob.start()
+        var alice: Program? = Program("alice", type: type, invites: true)
+        alice?.start()
+        let peer = try #require(alice?.peer)
+        await bob.until(.state(peer, .connected))
+        alice = nil
+        await bob.until(.state(peer, .notConnected))
+        await bob.until(.lost(peer))
+    }
+
+    @Test(arguments: [MCEncryptionPreference.required, .optional, .none], [MCEncryptionPreference.required, .optional, .none])
+    func encryption(_ ours: MCEncryptionPreference, _ theirs: MCEncryptionPreference) async throws {
+        let (alice, bob) = await self.pair((ours, theirs))
+        guard Set([ours, theirs]) != [.required, .none] else {
+            await alice.until(.state(bob.peer, .notConnected))
+            #expect(!alice.states(of: bob).contains(.connected) && !bob.states(of: alice).contains(.connected))
+            return
+        }
+        await alice.connected([bob])
+        let isPlain = ours == .none || theirs == .none
+        #expect(alice.told.contains { if case .certificate(_, let count) = $0 { (count == 0) == isPlain } else { false } })
+    }
+
+    // MARK: More than two
+
+    @Test(arguments: [3, 8]) func everybodyInvitesEverybody(_ count: Int) async throws {
+        let programs = await mesh(count)
+        for program in programs {
+            try program.session.send(Data(program.peer.displayName.utf8), toPeers: program.session.connectedPeers, with: .reliable)
+        }
+        for program in programs {
+            let others = programs.filter { $0 !== program }
+            await program.until { told in others.allSatisfy { told.contains(.data(Data($0.peer.displayName.utf8), $0.peer)) } }
+            for other in others { #expect(program.states(of: other) == [.connecting, .connected], "\(program.peer) of \(other.peer)") }
+            #expect(program.data.count == count - 1)
+        }
+    }
+
+    /// Who joins one of them meets all of them, though nobody looks for it.
+    @Test func theOthersAreIntroduced() async throws {
+        let type = freshType()
+        let programs = (0..<4).map { Program("p\($0)", type: type) }
+        for program in programs { program.advertiser.startAdvertisingPeer() }
+        for (one, other) in zip(programs, programs.dropFirst()) {
+            one.browser.startBrowsingForPeers()
+            await one.until { $0.contains { if case .found(other.peer, _) = $0 { true } else { false } } }
+            one.browser.stopBrowsingForPeers()
+            one.browser.invitePeer(other.peer, to: one.session, withContext: nil, timeout: 20)
+        }
+        for program in programs { await program.connected(programs.filter { $0 !== program }) }
+        // Each was asked by one at most: the rest came by introduction.
+        for program in programs {
+            #expect(program.told.count { if case .invited = $0 { true } else { false } } <= 1)
+        }
+    }
+
+    @Test func aNinthIsRefused() async throws {
+        let programs = await mesh(kMCSessionMaximumNumberOfPeers)
+        let ninth = Program("ninth", type: programs[0].advertiser.serviceType, invites: true)
+        ninth.start()
+        for program in programs { await ninth.until { $0.contains(.state(program.peer, .notConnected)) } }
+        #expect(ninth.session.connectedPeers.isEmpty)
+        for program in programs { #expect(program.session.connectedPeers.count == 7 && !program.states(of: ninth).contains(.connected)) }
+        // Until there is a place.
+        programs[7].stop()
+        for program in programs.prefix(7) { await program.until(.state(programs[7].peer, .notConnected)) }
+        ninth.browser.invitePeer(programs[0].peer, to: ninth.session, withContext: nil, timeout: 20)
+        await ninth.connected(Array(programs.prefix(7)))
+    }
+
+    /// One peer id in several sessions; two ids are together in one of them.
+    @Test func severalSessionsOfOnePeer() async throws {
+        let type = freshType()
+        let alice = Program("alice", type: type)
+        let (bob, carol) = (Program("bob", type: type), Program("carol", type: type))
+        let second = MCSession(peer: alice.peer, securityIdentity: nil, encryptionPreference: .optional)
+        second.delegate = alice
+        alice.browser.startBrowsingForPeers()
+        for other in [bob, carol] {
+            other.advertiser.startAdvertisingPeer()
+            await alice.until { $0.contains { if case .found(other.peer, _) = $0 { true } else { false } } }
+        }
+        alice.browser.invitePeer(bob.peer, to: alice.session, withContext: nil, timeout: 20)
+        alice.browser.invitePeer(carol.peer, to: second, withContext: nil, timeout: 20)
+        await alice.connected([bob, carol])
+        #expect(alice.session.connectedPeers == [bob.peer] && second.connectedPeers == [carol.peer])
+        alice.browser.invitePeer(bob.peer, to: second, withContext: nil, timeout: 20)
+        await alice.until(.state(bob.peer, .notConnected))
+        #expect(alice.session.connectedPeers == [bob.peer] && second.connectedPeers == [carol.peer])
+        second.disconnect()
+        await carol.until(.state(alice.peer, .notConnected))
+        #expect(bob.session.connectedPeers == [alice.peer])
+    }
+
+    // MARK: By other means
+
+    @Test func programsBringTheirPeersTogether() async throws {
+        let (alice, bob) = (Program("alice", type: freshType()), Program("bob", type: freshType()))
+        let ours = try await alice.session.nearbyConnectionData(forPeer: bob.peer)
+        let theirs = try await bob.session.nearbyConnectionData(forPeer: alice.peer)
+        alice.session.connectPeer(bob.peer, withNearbyConnectionData: theirs)
+        bob.session.connectPeer(alice.peer, withNearbyConnectionData: ours)
+        await alice.connected([bob])
+        await bob.connected([alice])
+        alice.session.cancelConnectPeer(bob.peer)
+        await bob.until(.state(alice.peer, .notConnected))
+        bob.session.connectPeer(alice.peer, withNearbyConnectionData: Data("{}".utf8))
+        await bob.until { told in told.count { $0 == .state(alice.peer, .notConnected) } == 2 }
+    }
+
+    @Test func theAssistantAsksItsHandler() async throws {
+        let type = freshType()
+        let (alice, bob) = (Program("alice", type: type, invites: true), Program("bob", type: freshType()))
+        let assistant = MCAdvertiserAssistant(serviceType: type.uppercased(), discoveryInfo: nil, session: bob.session)
+        assistant.start()
+        alice.browser.startBrowsingForPeers()
+        await alice.until(.state(bob.peer, .notConnected))
+        assistant.invitationHandler = { peer, _, answer in answer(peer.displayName == "alice") }
+        alice.browser.invitePeer(bob.peer, to: alice.session, withContext: nil, timeout: 20)
+        await alice.connected([bob])
+        assistant.stop()
+    }
+}

@@ -1,0 +1,187 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import MultipeerConnectivity
+
+/// Streams and resources between two programs.
+@Suite(.timeLimit(.minutes(2)), .serialized) struct TransferTests {
+    private func bytes(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }) }
+
+    private func output(_ name: String, from one: Program, to other: Program) throws -> OutputStream {
+        try one.session.startStream(withName: name, toPeer: other.peer)
+    }
+
+    // MARK: Streams
+
+    @Test func aStreamByThreads() async throws {
+        let programs = await mesh(2)
+        let sent = self.bytes(3_000_000)
+        nonisolated(unsafe) let output = try self.output("camera", from: programs[0], to: programs[1])
+        output.open()
+        Thread {
+            var offset = 0
+            while offset < sent.count {
+                let piece = Array(sent[offset..<min(offset + 70_000, sent.count)])
+                let count = output.write(piece, maxLength: piece.count)
+                guard count > 0 else { break }
+                offset += count
+            }
+            output.close()
+        }.start()
+        await programs[1].until(.stream("camera", programs[0].peer))
+        nonisolated(unsafe) let input = try #require(programs[1].streams.first)
+        let got = await withCheckedContinuation { continuation in
+            Thread {
+                input.open()
+                var data = Data()
+                var space = [UInt8](repeating: 0, count: 10_000)
+                while true {
+                    let count = input.read(&space, maxLength: space.count)
+                    guard count > 0 else { break }
+                    data.append(contentsOf: space.prefix(count))
+                }
+                continuation.resume(returning: data)
+            }.start()
+        }
+        #expect(got == sent && input.streamError == nil && input.streamStatus == .atEnd)
+        #expect(output.streamStatus == .closed)
+    }
+
+    /// A program that lives in its run loop: everything by its delegate, nothing by waiting.
+    private final class Reader: NSObject, StreamDelegate {
+        var data = Data()
+        var events: [Stream.Event] = []
+
+        func stream(_ stream: Stream, handle event: Stream.Event) {
+            self.events.append(event)
+            guard event == .hasBytesAvailable, let input = stream as? InputStream else { return }
+            var space = [UInt8](repeating: 0, count: 4096)
+            let count = input.read(&space, maxLength: space.count)
+            if count > 0 { self.data.append(contentsOf: space.prefix(count)) }
+        }
+    }
+
+    private final class Writer: NSObject, StreamDelegate {
+        private var rest: Data
+        init(_ data: Data) { self.rest = data }
+
+        func stream(_ stream: Stream, handle event: Stream.Event) {
+            guard event == .hasSpaceAvailable, let output = stream as? OutputStream else { return }
+            guard !self.rest.isEmpty else { return output.close() }
+            let count = output.write(Array(self.rest.prefix(30_000)), maxLength: min(self.rest.count, 30_000))
+            self.rest = Data(self.rest.dropFirst(count))
+        }
+    }
+
+    @Test func aStreamByRunLoops() async throws {
+        let programs = await mesh(2)
+        let sent = self.bytes(1_000_000)
+        nonisolated(unsafe) let output = try self.output("loop", from: programs[0], to: programs[1])
+        Thread {
+            let writer = Writer(sent)
+            output.delegate = writer
+            output.schedule(in: .current, forMode: .default)
+            output.open()
+            while output.streamStatus != .closed, RunLoop.current.run(mode: .default, before: .distantFuture) {}
+        }.start()
+        await programs[1].until(.stream("loop", programs[0].peer))
+        nonisolated(unsafe) let input = try #require(programs[1].streams.first)
+        let (got, events) = await withCheckedContinuation { (continuation: CheckedContinuation<(Data, [Stream.Event]), Never>) in
+            Thread {
+                let reader = Reader()
+                input.delegate = reader
+                input.schedule(in: .current, forMode: .default)
+                input.open()
+                while reader.events.last != .endEncountered, RunLoop.current.run(mode: .default, before: .distantFuture) {}
+                continuation.resume(returning: (reader.data, reader.events))
+            }.start()
+        }
+        #expect(got == sent)
+        #expect(events.first == .openCompleted && events.count { $0 == .openCompleted } == 1 && events.last == .endEncountered)
+    }
+
+    @Test func aStreamWhoseReaderGoes() async throws {
+        let programs = await mesh(2)
+        let output = try self.output("x", from: programs[0], to: programs[1])
+        output.open()
+        await programs[1].until(.stream("x", programs[0].peer))
+        programs[1].streams.first?.open()
+        programs[1].streams.first?.close()
+        nonisolated(unsafe) let stream = output
+        let error = await withCheckedContinuation { continuation in
+            Thread {
+                let block = [UInt8](repeating: 1, count: 100_000)
+                while stream.write(block, maxLength: block.count) > 0 {}
+                continuation.resume(returning: stream.streamError as? MCError)
+            }.start()
+        }
+        #expect(error?.code == .cancelled && stream.streamStatus == .error)
+        #expect(throws: MCError(.invalidParameter)) { try self.output("", from: programs[0], to: programs[1]) }
+        programs[1].stop()
+        await programs[0].until(.state(programs[1].peer, .notConnected))
+        #expect(throws: MCError(.notConnected)) { try self.output("x", from: programs[0], to: programs[1]) }
+    }
+
+    // MARK: Resources
+
+    private func file(_ data: Data) throws -> URL {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("multipeer-test-\(UUID().uuidString)")
+        try data.write(to: place)
+        return place
+    }
+
+    private func send(_ url: URL, _ name: String, from one: Program, to other: Program, _ body: (Progress?) async throws -> Void = { _ in })
+        async throws -> MCError?
+    {
+        let (ends, end) = AsyncStream<MCError?>.makeStream()
+        try await body(one.session.sendResource(at: url, withName: name, toPeer: other.peer) { end.yield($0 as? MCError) })
+        for await error in ends { return error }
+        return nil
+    }
+
+    @Test func resourcesBothWays() async throws {
+        let programs = await mesh(2)
+        let data = self.bytes(16 << 20)
+        let url = try self.file(data)
+        defer { try? FileManager.default.removeItem(at: url) }
+        for (one, other) in [(programs[0], programs[1]), (programs[1], programs[0])] {
+            var fractions: [Double] = []
+            let error = try await self.send(url, "film.mkv", from: one, to: other) { progress in
+                for await fraction in try #require(progress).updates { fractions.append(fraction) }
+            }
+            #expect(error == nil)
+            await other.until(.got("film.mkv", one.peer, data))
+            #expect(other.told.contains(.began("film.mkv", one.peer)))
+            #expect(fractions.last == 1 && fractions == fractions.sorted())
+            #expect(other.progress.last?.isFinished == true)
+        }
+    }
+
+    @Test func whatCannotBeSent() async throws {
+        let programs = await mesh(2)
+        let url = try self.file(Data([1]))
+        defer { try? FileManager.default.removeItem(at: url) }
+        let nowhere = URL(fileURLWithPath: "/nowhere/at/all")
+        #expect(try await self.send(nowhere, "x", from: programs[0], to: programs[1])?.code == .invalidParameter)
+        #expect(try await self.send(url, "../x", from: programs[0], to: programs[1])?.code == .invalidParameter)
+        let web = try #require(URL(string: "https://example.org/x"))
+        #expect(try await self.send(web, "x", from: programs[0], to: programs[1])?.code == .unsupported)
+        let stranger = Program("x", type: freshType())
+        #expect(try await self.send(url, "x", from: programs[0], to: stranger)?.code == .notConnected)
+    }
+
+    @Test(arguments: [true, false]) func cancelling(_ byReceiver: Bool) async throws {
+        let programs = await mesh(2)
+        // Longer than it takes to hear of it and to cancel.
+        let url = try self.file(Data())
+        defer { try? FileManager.default.removeItem(at: url) }
+        #expect(truncate(url.path, 2 << 30) == 0)
+        let error = try await self.send(url, "big", from: programs[0], to: programs[1]) { progress in
+            await programs[1].until(.began("big", programs[0].peer))
+            if byReceiver { programs[1].progress.first?.cancel() } else { progress?.cancel() }
+        }
+        #expect(error?.code == .cancelled)
+        await programs[1].until(.got("big", programs[0].peer, nil))
+    }
+}
