@@ -173,7 +173,7 @@ let package = Package(
         .executableTarget(
             name: "simulate", dependencies: ["Simulation"], path: "Tests/Simulator", swiftSettings: settings),
         // Makes the manual pages; a tool of the build, kept out of both programs.
-        .executableTarget(name: "manual", swiftSettings: settings),
+        .executableTarget(name: "manual", exclude: ["Articles"], swiftSettings: settings),
         // The library's part of Tests/Benchmarks/run.
         .executableTarget(
             name: "benchmark",

@@ -1,6 +1,6 @@
 /// earshotd(8).
 enum DaemonPage {
-    static func write(_ command: CommandDump.Command, to page: inout Mdoc) {
+    static func write(_ command: CommandDump.Command, _ article: Article, to page: inout Mdoc) {
         page.raw(".Sh NAME\n.Nm earshotd\n.Nd messages and files between machines within earshot: the daemon\n.Sh SYNOPSIS\n.Nm")
         for argument in command.shown { page.raw("." + Mdoc.synopsis(argument)) }
         page.raw(".Sh DESCRIPTION")
@@ -21,6 +21,11 @@ enum DaemonPage {
         page.raw(".Sh OPTIONS")
         page.list(command.shown)
         page.raw(Self.rest)
+        for section in article.beforeExamples { page.section(section) }
+        page.raw(Self.exitStatus)
+        for section in article.examples { page.section(section) }
+        page.raw(".Sh SEE ALSO\n.Xr earshot 1 ,\n.Xr earshotd.conf 5 ,\n.Xr earshot-api 7 ,\n.Xr earshot-security 7 ,")
+        page.raw(".Xr earshot-troubleshooting 7 ,\n.Xr avahi-daemon 8")
     }
 
     private static let rest = """
@@ -85,15 +90,9 @@ enum DaemonPage {
         .It Pa \\(ti/.config/earshot/earshotd.conf , \\(ti/.local/state/earshot , $XDG_RUNTIME_DIR/earshot/earshot.sock
         The same of a daemon that a user runs.
         .El
-        .Sh MEMORY
-        The packaged units hold the daemon to 3 GiB of memory
-        .Pq Va MemoryMax ,
-        at which it is killed and starts again; from 2 GiB on
-        .Pq Va MemoryHigh
-        the kernel takes back what it caches of received files, then slows the daemon down.
-        It needs far less: 110 MB with 10,000 peers on record and 1,000 readers of events.
-        .Ic systemctl edit earshotd
-        sets other values.
+        """
+
+    private static let exitStatus = """
         .Sh EXIT STATUS
         .Bl -tag -width Ds -compact
         .It 0
@@ -105,21 +104,5 @@ enum DaemonPage {
         .It 78
         the settings are wrong
         .El
-        .Sh EXAMPLES
-        Say whether the settings will do, what is set, and where:
-        .Pp
-        .Dl earshotd --check-config
-        .Pp
-        The same as the service has it, with what its unit sets:
-        .Pp
-        .Dl sudo env $(systemctl show -P Environment earshotd) CONFIGURATION_DIRECTORY=/etc/earshot earshotd --check-config
-        .Pp
-        A second peer on the same machine, to try things with:
-        .Pp
-        .Dl earshotd --name bob --state-directory bob --socket bob.sock
-        .Sh SEE ALSO
-        .Xr earshot 1 ,
-        .Xr earshotd.conf 5 ,
-        .Xr avahi-daemon 8
         """
 }

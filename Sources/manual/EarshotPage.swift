@@ -1,6 +1,6 @@
 /// earshot(1): one page with all verbs, as systemctl's and nmcli's are, for a person looks one up beside the other.
 enum EarshotPage {
-    static func write(_ command: CommandDump.Command, to page: inout Mdoc) {
+    static func write(_ command: CommandDump.Command, _ article: Article, to page: inout Mdoc) {
         let verbs = Self.flattened(command)
         let common = Self.common(verbs.map(\.command))
         page.raw(".Sh NAME\n.Nm earshot\n.Nd messages and files between machines within earshot\n.Sh SYNOPSIS\n.Nm\n.Ar command")
@@ -22,7 +22,11 @@ enum EarshotPage {
         }
         page.raw(".El\n.Sh OPTIONS\nEvery command takes these too;\n.Fl -socket\nand\n.Fl -json\nmay stand before its name as well.\n.Pp")
         page.list(common)
+        for section in article.beforeExamples { page.section(section) }
         page.raw(Self.rest)
+        for section in article.examples { page.section(section) }
+        page.raw(".Sh SEE ALSO\n.Xr earshotd.conf 5 ,\n.Xr earshot-api 7 ,\n.Xr earshot-security 7 ,")
+        page.raw(".Xr earshot-troubleshooting 7 ,\n.Xr earshotd 8")
     }
 
     /// The verbs that do something, with the words that name them, such as `file send`.
@@ -108,46 +112,6 @@ enum EarshotPage {
         .Bl -tag -width Ds -compact
         \(Self.exitCodes.map { ".It \($0.code)\n\($0.meaning)" }.joined(separator: "\n"))
         .El
-        .Sh EXAMPLES
-        Ask for a session, and say something:
-        .Bd -literal -offset indent
-        $ earshot peers
-        $ earshot invite bob --context 'shall we talk?'
-        $ earshot send bob hello
-        .Ed
-        .Pp
-        On the other machine:
-        .Bd -literal -offset indent
-        $ earshot invitations
-        $ earshot accept alice
-        $ earshot receive --follow
-        .Ed
-        .Pp
-        The end of a build as a message, and a file of any size:
-        .Bd -literal -offset indent
-        $ make 2>&1 | tail | earshot send bob -
-        $ earshot file send bob report.pdf
-        .Ed
-        .Pp
-        A group of three, and a word to all of it; each of the others says
-        .Ql earshot accept alice
-        first:
-        .Bd -literal -offset indent
-        $ earshot group create team bob carol
-        $ earshot group show team --watch
-        $ earshot send --group team 'lunch?'
-        .Ed
-        .Pp
-        A file to all of it: a transfer a member, four at a time, each of which goes on by itself where it is interrupted:
-        .Pp
-        .Dl $ earshot file send --group team plan.pdf
-        .Pp
-        Fetch what arrived into this directory:
-        .Pp
-        .Dl $ earshot file get
-        .Sh SEE ALSO
-        .Xr earshotd.conf 5 ,
-        .Xr earshotd 8
         """
     }
 }

@@ -16,7 +16,7 @@ struct Mdoc {
 
     /// A macro with words that mean nothing but themselves.
     mutating func macro(_ name: String, _ words: String...) {
-        self.raw(([".\(name)"] + words.map(Self.word)).joined(separator: " "))
+        self.raw(([".\(name)"] + words.map { Self.word($0) }).joined(separator: " "))
     }
 
     /// Sentences of plain text, each on a line of its own as mdoc wants it.
@@ -33,8 +33,11 @@ struct Mdoc {
         }
     }
 
-    /// Text in which troff sees nothing to obey.
-    static func escaped(_ text: String) -> String {
+    /// A line of a literal display.
+    static func literal(_ line: String) -> String { Self.escaped(line, isTyped: true) }
+
+    /// Text in which troff sees nothing to obey; what is typed keeps all its hyphens as the character that a keyboard has.
+    static func escaped(_ text: String, isTyped: Bool = false) -> String {
         var result = ""
         // A hyphen of an option is typed: it must come out as the one that is.
         var isOption = false
@@ -47,7 +50,7 @@ struct Mdoc {
             case "`": result += "\\(ga"
             case "~": result += "\\(ti"
             case "^": result += "\\(ha"
-            case "-" where isOption: result += "\\-"
+            case "-" where isOption || isTyped: result += "\\-"
             default: result.append(character)
             }
             isStart = " (`".contains(character)
@@ -56,8 +59,9 @@ struct Mdoc {
     }
 
     /// One word of a macro's line: neither a macro's name, nor several words, nor punctuation.
-    static func word(_ text: String) -> String {
-        let escaped = Self.escaped(text).split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\(dq")
+    static func word(_ text: String, isTyped: Bool = false) -> String {
+        let parts = Self.escaped(text, isTyped: isTyped).split(separator: "\"", omittingEmptySubsequences: false)
+        let escaped = parts.joined(separator: "\\(dq")
         let isMacro = (2...3).contains(text.count) && text.first?.isUppercase == true
         let isPunctuation = text.count == 1 && text.first.map { $0.isPunctuation || $0.isSymbol } == true
         let shielded = isMacro || isPunctuation ? "\\&" + escaped : escaped

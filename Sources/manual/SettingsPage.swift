@@ -1,6 +1,6 @@
 /// earshotd.conf(5).
 enum SettingsPage {
-    static func write(_ file: SettingsFile, to page: inout Mdoc) {
+    static func write(_ file: SettingsFile, _ article: Article, to page: inout Mdoc) {
         page.raw(
             """
             .Sh NAME
@@ -38,6 +38,7 @@ enum SettingsPage {
             }
             page.raw(".El")
         }
+        for section in article.beforeExamples { page.section(section) }
         page.raw(
             """
             .Sh FILES
@@ -49,23 +50,8 @@ enum SettingsPage {
             .It Pa \\(ti/.config/earshot/earshotd.conf
             The settings of a daemon that a user runs.
             .El
-            .Sh EXAMPLES
-            A machine that everyone on the network may send to, shown under a name of its own:
-            .Bd -literal -offset indent
-            [peer]
-            name = printer room
-            [invitations]
-            from_unknown = accept
-            .Ed
-            .Pp
-            A peer behind a VPN, where discovery does not reach:
-            .Bd -literal -offset indent
-            [discovery]
-            peers = 10.8.0.2:47110
-            .Ed
-            .Sh SEE ALSO
-            .Xr earshot 1 ,
-            .Xr earshotd 8
             """)
+        for section in article.examples { page.section(section) }
+        page.raw(".Sh SEE ALSO\n.Xr earshot 1 ,\n.Xr earshot-security 7 ,\n.Xr earshotd 8")
     }
 }

@@ -11,7 +11,7 @@ extension LAN {
             case tls, plaintext, refused
         }
 
-        /// The table of the README.
+        /// The table of earshot-security(7).
         private static func transport(_ ours: String, _ theirs: String) -> Transport {
             switch Set([ours, theirs]) {
             case ["none"], ["none", "optional"]: .plaintext

@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import NIOHTTP1
 
-/// The calls of the API (`GET /v1/openapi.json`), in the order of the README's table.
+/// The calls of the API (`GET /v1/openapi.json`), in the order of its document.
 extension ControlClient {
     /// `GET /v1/status`
     public func status() async throws(ControlError) -> ControlReply<ControlAPI.Status> {

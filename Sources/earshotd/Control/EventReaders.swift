@@ -4,7 +4,7 @@ internal import Synchronization
 /// The readers of the event stream: how many there are, and which of them no longer take what is written.
 ///
 /// A reader costs the daemon its connection and a position in the log, whatever its pace; but one that has stopped reading would keep
-/// that for good, so it is dropped once a write to it has been under way for a minute (the README's "The API"). Nothing here runs by
+/// that for good, so it is dropped once a write to it has been under way for a minute ("Events" in earshot-api(7)). Nothing here runs by
 /// itself: ``ControlServer`` calls ``dropStalled()`` every few seconds.
 final class EventReaders: Sendable {
     /// Readers at a time; below the server's limit of connections, so that other calls are still answered.

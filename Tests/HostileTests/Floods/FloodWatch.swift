@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// What a daemon owes its other peers while it is flooded ("Security" in the README).
+/// What a daemon owes its other peers while it is flooded (earshot-security(7)).
 enum FloodBounds {
     /// A friend's message is acknowledged, and the API answers, within so many milliseconds. A debug build, which is several times slower at
     /// everything and shares two processors with the flooders, has eight times as long: enough to tell a queue from a slow turn.
