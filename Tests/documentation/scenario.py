@@ -1,0 +1,276 @@
+"""Types every command of the documentation that three machines can answer, in an order in which each makes sense."""
+import json
+import re
+import signal
+
+from commands import articles, blocks, typed
+from scene import Failed, until
+
+
+def play(scene):
+    for part in (strangers, talk, files, streams, comparison, trust, groups, api, python, settings, identity, daemon, other_answers):
+        print(f"{part.__name__.replace('_', ' ')}:")
+        part(scene)
+
+
+def invited(scene, name):
+    until(f"{name} is invited", lambda: scene.json(name, "earshot invitations")["invitations"])
+
+
+def connected(scene, name):
+    def attempt():
+        sessions = scene.json(name, "earshot sessions")["sessions"]
+        return sessions and all(member["state"] == "connected" for session in sessions for member in session["members"])
+
+    until(f"{name} is connected", attempt)
+
+
+def agree(scene, command="earshot invite bob"):
+    """alice asks bob, who agrees."""
+    asking = scene.begin("alice", command)
+    invited(scene, "bob")
+    return asking
+
+
+def strangers(scene):
+    for name in ("alice", "bob", "carol"):
+        until(f"{name} sees the others", lambda: len(scene.json(name, "earshot peers")["peers"]) == 2)
+    scene.run("alice", "earshot peers", says="bob")
+    watching = scene.begin("alice", "earshot peers --watch")
+    watching.says("bob")
+    watching.interrupt()
+    scene.run("alice", "earshot policy explain bob", says=r"invite +ask +invitations.from_unknown = ask")
+
+
+def talk(scene):
+    asking = agree(scene, "earshot invite bob --context 'shall we talk?'")
+    scene.run("bob", "earshot invitations", says=r"shall we talk\?")
+    scene.run("bob", "earshot accept alice", says="accepted the invitation of alice")
+    asking.ends()
+    connected(scene, "bob")
+    scene.run("alice", "earshot send bob hello")
+    scene.run("bob", "earshot receive", says="alice: hello")
+    scene.run("alice", "earshot send bob build is green")
+    scene.run("alice", "make 2>&1 | earshot send bob -")
+    scene.run("alice", "earshot send --all lunch")
+    scene.run("alice", "earshot send bob --queue see you")
+    until("the queued message is there", lambda: unread(scene, "bob") == 4)
+    if scene.run("bob", "earshot receive --raw --count 1") != "build is green":
+        raise Failed("the bytes of the first message are not what was sent")
+    listening = scene.begin("bob", "earshot receive --follow")
+    listening.says("see you")
+    scene.run("alice", "earshot send bob --mode unreliable 42")
+    listening.says("42")
+    (scene.home("alice") / "log").write_text("one\ntwo\n")
+    lines = scene.begin("alice", "tail -f log | earshot send bob --lines")
+    listening.says("alice: two")
+    lines.interrupt()
+    listening.interrupt()
+
+
+def unread(scene, name):
+    """How many messages wait there."""
+    done = scene.quiet(name, "curl -s --unix-socket $S 'http://localhost/v1/messages?state=unread'")
+    return len(json.loads(done.stdout)["messages"])
+
+
+def files(scene):
+    alice, bob = scene.home("alice"), scene.home("bob")
+    (alice / "report.pdf").write_bytes(b"report" * 1000)
+    (alice / "plan.pdf").write_bytes(b"plan")
+    (alice / "a.iso").write_bytes(b"image" * 100_000)
+    (alice / "photos").mkdir()
+    (alice / "photos/one").write_text("one")
+    scene.run("alice", "earshot file send bob report.pdf")
+    scene.run("bob", "earshot file get")
+    if (bob / "report.pdf").read_bytes() != (alice / "report.pdf").read_bytes():
+        raise Failed("the file is not what was sent")
+    scene.run("alice", "earshot file send bob a.iso --queue")
+    scene.run("alice", "earshot file send bob a.iso --digest sha256")
+    scene.run("alice", "earshot file send bob photos/")
+    scene.run("bob", "earshot file list", says=r"photos/ .*completed")
+    scene.run("bob", "earshot file get photos -o - | tar t", says="photos/one")
+    # Where a person is asked, an offer waits.
+    settings_of_bob = bob / ".config/earshot"
+    settings_of_bob.mkdir(parents=True)
+    (settings_of_bob / "earshotd.conf").write_text("[resources]\naccept = ask\n")
+    reload(scene, "bob", "resources.accept")
+    for command, status in (("earshot file accept report.pdf", 0), ("earshot file refuse report.pdf", 77), ("", 130)):
+        offer = scene.begin("alice", "earshot file send bob report.pdf")
+        until("the offer is there", lambda: [row for row in scene.json("bob", "earshot file list")["resources"] if row["state"] == "offered"])
+        if command:
+            scene.run("bob", command)
+        else:
+            scene.run("alice", "earshot file cancel report.pdf")
+            status = offer.process.wait(timeout=60)
+        offer.ends(status)
+    (settings_of_bob / "earshotd.conf").write_text("")
+    reload(scene, "bob", "resources.accept")
+
+
+def reload(scene, name, key):
+    """Has the settings read again, and waits until the daemon says so."""
+    def heard():
+        return sum(event["type"] == "settings.reloaded" and key in event["changed"] for event in scene.events(name))
+
+    before = heard()
+    scene.daemons[name].send_signal(signal.SIGHUP)
+    until(f"{name} has read its settings", lambda: heard() > before)
+
+
+def streams(scene):
+    accepting = scene.begin("bob", "earshot stream accept backup | tar x")
+    scene.run("alice", "tar c photos | earshot stream open bob backup")
+    accepting.ends()
+    if (scene.home("bob") / "photos/one").read_text() != "one":
+        raise Failed("the stream is not what was sent")
+    accepting = scene.begin("bob", "earshot stream accept --from alice --timeout 1min")
+    scene.quiet("alice", "echo words | earshot stream open bob words")
+    accepting.ends()
+    accepting.says("words")
+    scene.run("alice", "earshot stream list", says="backup")
+
+
+def comparison(scene):
+    question = "do the digits match? [y/N] "
+    finish = [scene.at_terminal(name, f"earshot verify {other}", question, "y") for name, other in (("alice", "bob"), ("bob", "alice"))]
+    documented = next(block for block in blocks((articles / "earshot-security.md").read_text()) if "verify bob" in block[0])[1:]
+    said = finish[0](), finish[1]()
+    digits = [re.search(r"^\d{6}$", text, re.MULTILINE)[0] for text in said]
+    if digits[0] != digits[1]:
+        raise Failed(f"the digits differ: {said}")
+    for line in documented:
+        # The digits are others each time, and the second to ask does not wait.
+        if "waiting" not in line and not re.fullmatch(r"\d{6}", line) and line not in said[0]:
+            raise Failed(f"earshot verify does not say {line!r} any more:\n{said[0]}")
+
+
+def trust(scene):
+    scene.run("alice", "earshot distrust bob")
+    scene.run("alice", "earshot trust bob")
+    scene.run("alice", "earshot trust bob --for 1h")
+    scene.run("alice", "earshot distrust bob")
+    # Who has compared the digits trusts, and would agree by itself.
+    scene.quiet("bob", "earshot distrust alice")
+    asking = agree(scene)
+    scene.run("bob", "earshot accept alice")
+    asking.ends()
+    scene.run("alice", "earshot leave bob")
+
+
+def groups(scene):
+    scene.run("alice", "earshot group create team bob carol", says=r"^[0-9a-f-]{36}\n")
+    for name in ("bob", "carol"):
+        invited(scene, name)
+        if name == "bob":
+            scene.run(name, "earshot invitations", says="team by")
+        scene.run(name, "earshot accept alice", says="accepted the invitation of alice to team")
+    scene.run("alice", "earshot group list", says="team")
+
+    def stands(name, count):
+        members = scene.json(name, "earshot group show team")["members"]
+        return len([member for member in members if member["state"] == "connected"]) == count
+
+    for name in ("alice", "bob", "carol"):
+        until(f"the group stands on {name}", lambda: stands(name, 3))
+    scene.run("alice", "earshot group show team", says="carol +[A-Z2-7]{12} +connected")
+    scene.run("bob", "earshot send --group team standup in five minutes")
+    scene.run("carol", "earshot receive --group team", says="bob in team: standup in five minutes")
+    scene.run("alice", "earshot file send --group team plan.pdf")
+    scene.run("alice", "earshot group rename team crew")
+    scene.run("alice", "earshot group remove crew carol")
+    scene.run("alice", "earshot group create party --from crew")
+    scene.run("alice", "earshot group dissolve crew")
+    # Of one peer only one invitation waits: this makes room for the next.
+    invited(scene, "bob")
+    scene.quiet("bob", "earshot reject alice")
+
+
+def api(scene):
+    asking = scene.begin("alice", documented_curl("invitations?wait=true"))
+    invited(scene, "bob")
+    if not any(row.get("context") for row in scene.json("bob", "earshot invitations")["invitations"]):
+        raise Failed("the invitation has no context")
+    scene.quiet("bob", "earshot accept alice")
+    asking.ends()
+    connected(scene, "alice")
+    for part in ("v1/status", "v1/peers\n", "-d '{\"to\": [\"bob\"]", "v1/metrics"):
+        scene.run("alice", documented_curl(part))
+    if "earshot_peers" not in (scene.home("alice") / "earshot.prom").read_text():
+        raise Failed("the figures lack earshot_peers")
+    output = next(output for _, command, output in typed(articles / "earshot-api.md") if "peers/nobody" in command)
+    scene.run("alice", documented_curl("peers/nobody"), says=re.escape("\n".join(output).strip()))
+    (scene.home("alice") / "requests").write_text('{"to": ["bob"], "body": "one"}\n{"to": ["bob"], "body": "two"}\n')
+    scene.run("alice", documented_curl("@requests"), says="delivered")
+    scene.run("alice", documented_curl("-T report.pdf"), says="completed")
+    taking = scene.begin("bob", documented_curl("streams/next/content"))
+    scene.run("alice", documented_curl("tar c photos"))
+    taking.ends()
+    events = scene.begin("alice", documented_curl("v1/events"))
+    until("the daemon has sent its first event", lambda: scene.quiet("bob", "earshot send alice event").returncode == 0)
+    events.says('"seq":')
+    events.interrupt()
+
+
+def documented_curl(part):
+    """The command of the API's page that has this in it."""
+    found = [command for _, command, _ in typed(articles / "earshot-api.md") if part in f"{command}\n"]
+    if len(found) != 1:
+        raise Failed(f"earshot-api.md has {len(found)} commands with {part}")
+    return found[0]
+
+
+def python(scene):
+    """The API's program, with this machine's socket in place of the service's."""
+    text = (articles / "earshot-api.md").read_text(encoding="utf-8")
+    program = re.search(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
+    path = scene.environment("alice")["S"]
+    (scene.home("alice") / "program.py").write_text(program.replace("/run/earshot/earshot.sock", path))
+    running = scene.begin("alice", "python3 -u program.py")
+    until("the program's message is there", lambda: "hello from Python" in scene.quiet("bob", "earshot receive").stdout)
+    running.says("'status': 'delivered'")
+
+    def hears():
+        scene.quiet("bob", "earshot send alice 'hello Python'")
+        return "bob hello Python" in running.said()
+
+    until("the program hears of a message", hears)
+    running.interrupt()
+
+
+def settings(scene):
+    command, output = next((command, output) for _, command, output in typed(articles / "earshotd.conf.md") if "bad.conf" in command)
+    said = scene.run("carol", f"{command}", status=78) + scene.quiet("carol", command).stderr
+    for line in output:
+        if line and line not in said:
+            raise Failed(f"{command}\nsays {said!r}, not {line!r}")
+    scene.run("carol", "earshotd --check-config")
+
+
+def identity(scene):
+    scene.run("carol", "earshot identity show", says="P-256")
+    scene.run("carol", "earshot identity export -o backup")
+    if (scene.home("carol") / "backup").stat().st_mode & 0o777 != 0o600:
+        raise Failed("the exported identity can be read by others")
+    scene.run("carol", "earshot identity new")
+
+
+def daemon(scene):
+    scene.home("dave")
+    running = scene.begin("dave", "earshotd --name bob --state-directory bob --socket bob.sock")
+    until("the daemon answers", lambda: scene.quiet("dave", "EARSHOT_SOCKET=bob.sock earshot status").returncode == 0)
+    scene.run("dave", "EARSHOT_SOCKET=bob.sock earshot status", says="bob")
+    running.interrupt()
+    scene.run("alice", "sudo earshot status", says="alice")
+    # It exits 1 where something fails on the machine that the tests run on, such as its firewall.
+    scene.run("alice", "sudo earshot doctor", status=(0, 1), says="ok +daemon")
+
+
+def other_answers(scene):
+    scene.quiet("alice", "earshot leave bob")
+    scene.quiet("bob", "earshot distrust alice")
+    for command, says in (("earshot reject alice", "declined|rejected"), ("earshot block alice", "blocked")):
+        asking = agree(scene)
+        scene.run("bob", command)
+        asking.ends(77)
+    scene.run("bob", "earshot unblock alice")
