@@ -1,4 +1,5 @@
 """The commands that the documentation tells a person to type."""
+import os
 import pathlib
 import re
 
@@ -44,4 +45,9 @@ def inline(document):
     """The commands between backticks in a document's sentences and tables."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     spans = [span for part in text.split("\n\n") for span in re.findall(r"`([^`]+)`", part.replace("\n", " ") if "|" not in part else part)]
-    return [span for span in spans if span.split()[0] in programs and " " in span]
+    return [span for span in spans if (span.split()[0] in programs and " " in span) or is_script(span.split()[0])]
+
+
+def is_script(word):
+    """Whether this is a program of the repository that is typed by its path."""
+    return word.startswith(("Tests/", "Config/")) and (root / word).is_file() and os.access(root / word, os.X_OK)
