@@ -276,7 +276,7 @@ let package = Package(
             ],
             exclude: ["report.py", "threats.txt"], swiftSettings: settings),
         .testTarget(
-            name: "LANTests", dependencies: ["EarshotClient", "APIDocument", "multipeer-chat"], path: "Tests/LAN",
+            name: "LANTests", dependencies: ["EarshotClient", "APIDocument", "multipeer-chat", "peer-chat"], path: "Tests/LAN",
             exclude: ["administration", "lab", "machine", "service"], swiftSettings: settings),
     ]
 )

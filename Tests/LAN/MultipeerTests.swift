@@ -10,7 +10,7 @@ extension LAN {
             let running: Running
             private let input: FileHandle
 
-            init(_ name: String, on host: String, _ laboratory: Laboratory) throws {
+            init(_ name: String, on host: String, program: String = "multipeer-chat", _ laboratory: Laboratory) throws {
                 self.name = name
                 let input = "\(laboratory.place)/\(UUID().uuidString).in"
                 _ = FileManager.default.createFile(atPath: input, contents: nil)
@@ -19,8 +19,8 @@ extension LAN {
                 self.running = try laboratory.start(
                     on: host,
                     [
-                        "bash", "-c", #"exec "$0" "$1" "$2" < <(exec tail --pid=$$ -n +1 -f "$3")"#,
-                        "\(Laboratory.binaries)/multipeer-chat", name, laboratory.serviceType, input,
+                        "bash", "-c", #"exec "$0" "$1" ${2:+"$2"} < <(exec tail --pid=$$ -n +1 -f "$3")"#,
+                        "\(Laboratory.binaries)/\(program)", name, program == "multipeer-chat" ? laboratory.serviceType : "", input,
                     ])
             }
 
@@ -75,6 +75,18 @@ extension LAN {
                     try await chats[0].has("\(chat.name): welcome")
                 }
                 for chat in chats.dropFirst() { #expect(chat.lines.count { $0.hasPrefix("* ") } == count + 1, "\(chat.lines)") }
+            }
+        }
+
+        /// The example that is a peer by itself, on Earshot's own library.
+        @Test func peersChat() async throws {
+            try await Laboratory.run { laboratory in
+                var chats: [Chat] = []
+                for (number, host) in ["peer1", "peer2", "peer3"].enumerated() {
+                    try await laboratory.ownHost(host, "10.77.0.\(110 + number)")
+                    chats.append(try Chat(host, on: host, program: "peer-chat", laboratory))
+                }
+                try await self.together(chats, "hello")
             }
         }
     }

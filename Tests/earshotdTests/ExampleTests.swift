@@ -77,7 +77,11 @@ import Testing
     }
 
     /// The article's program is the example, line by line.
-    @Test(arguments: [("EarshotClient/EarshotClient.docc/Chat.md", "client-chat/Chat.swift")])
+    @Test(arguments: [
+        ("EarshotClient/EarshotClient.docc/Chat.md", "client-chat/Chat.swift"),
+        ("Earshot/Earshot.docc/Chat.md", "peer-chat/Chat.swift"),
+        ("MultipeerConnectivity/MultipeerConnectivity.docc/Chat.md", "multipeer-chat/Chat.swift"),
+    ])
     func theArticleIsTheExample(article: String, example: String) throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let text = try String(contentsOf: root.appending(path: "Sources/\(article)"), encoding: .utf8)
