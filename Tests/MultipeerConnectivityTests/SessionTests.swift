@@ -136,6 +136,19 @@ import Testing
         }
     }
 
+    /// How long eight peers in one process need to be one mesh, and what each takes: figures for the log.
+    @Test func eightInOneProcess() async throws {
+        func memory() throws -> Int {
+            let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+            return (Int(text[1]) ?? 0) - (Int(text[2]) ?? 0)
+        }
+        let (before, began) = (try memory(), ContinuousClock.now)
+        let programs = await mesh(8)
+        let (after, time) = (try memory(), ContinuousClock.now - began)
+        print("measured: 8 peers in one process are one mesh: \(time / .seconds(1)) s, \((after - before) * 4 / 8) KiB of memory each")
+        #expect(programs.allSatisfy { $0.session.connectedPeers.count == 7 })
+    }
+
     /// Who joins one of them meets all of them, though nobody looks for it.
     @Test func theOthersAreIntroduced() async throws {
         let type = freshType()
