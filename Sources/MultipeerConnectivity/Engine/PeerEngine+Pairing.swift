@@ -13,7 +13,7 @@ extension PeerEngine {
             if pair.token != token { session.tell(token, peer, .notConnected) }
             return
         }
-        guard let context = envelope.bytes, let node = try? self.started(), self.hasRoom(in: token) else {
+        guard let context = envelope.bytes, let node = try? self.started(), await self.hasRoom(in: token) else {
             return session.tell(token, peer, .notConnected)
         }
         self.pairs[peer.id] = Pair(
@@ -29,9 +29,14 @@ extension PeerEngine {
         }
     }
 
-    /// Whether one more peer fits into a session: all that are on their way count.
-    private func hasRoom(in token: SessionToken) -> Bool {
-        self.pairs.values.count { $0.token == token } < kMCSessionMaximumNumberOfPeers - 1
+    /// Whether one more peer fits into a session: all that are on their way count. One whose connection is gone gives way: it is often the same
+    /// program that has started again.
+    private func hasRoom(in token: SessionToken) async -> Bool {
+        let members = self.pairs.filter { $0.value.token == token }
+        if members.count < kMCSessionMaximumNumberOfPeers - 1 { return true }
+        guard let lost = members.first(where: { $0.value.isLost })?.key else { return false }
+        await self.end(lost)
+        return true
     }
 
     /// What has become of an invitation. That another one has led to a session is told by the session.
@@ -96,7 +101,7 @@ extension PeerEngine {
         if let pair = self.pairs[peer.id] {
             return pair.token == token ? await self.accept(invitation, of: peer.id) : await self.decline(invitation)
         }
-        guard let session, session.token == token, session.owner.engine === self, self.hasRoom(in: token) else {
+        guard let session, session.token == token, session.owner.engine === self, await self.hasRoom(in: token) else {
             return await self.decline(invitation)
         }
         self.pairs[peer.id] = Pair(session: WeakReference(session), token: token, isWanted: true, peer: peer, stage: .agreed)
@@ -248,7 +253,7 @@ extension PeerEngine {
 
     /// Connects to a peer without asking the program, which the same is told on the other side.
     func bringTogether(_ peer: MCPeerID, at addresses: [String], in session: MCSession, _ token: SessionToken) async {
-        guard peer.id != self.id, session.token == token, self.pairs[peer.id] == nil, self.hasRoom(in: token) else { return }
+        guard peer.id != self.id, session.token == token, self.pairs[peer.id] == nil, await self.hasRoom(in: token) else { return }
         let isKnown = self.introducedNow(peer.id) != nil
         self.introduced[peer.id] = Introduced(
             session: WeakReference(session), token: token, peer: peer, until: .now + Self.introductionTime)
