@@ -1,27 +1,87 @@
 import Foundation
 import Synchronization
 
-/// What a program's end of a stream has in common in both directions.
-private struct StreamFace: @unchecked Sendable {
-    var isOpen = false
-    var isClosed = false
-    /// Whether the delegate was told of the opening, and of the end.
-    var isOpenTold = false
-    var isEndTold = false
-    weak var delegate: (any StreamDelegate)?
+/// What a program's end of a stream has in common in both directions: whether it is open, whom it tells, and where.
+private final class StreamFace: Sendable {
+    private struct State: @unchecked Sendable {
+        var isOpen = false
+        var isClosed = false
+        /// Whether the delegate was told of the opening, and of the end.
+        var isOpenTold = false
+        var isEndTold = false
+        weak var delegate: (any StreamDelegate)?
+    }
+
+    private let state = Mutex(State())
+    let events: RunLoopEvents
+    let buffer: StreamBuffer
+
+    /// `tell` is called on the stream's run loops, when something may have changed.
+    init(tell: @escaping @Sendable () -> Void) {
+        let events = RunLoopEvents(look: tell)
+        self.events = events
+        self.buffer = StreamBuffer { events.wake() }
+    }
+
+    var delegate: (any StreamDelegate)? {
+        get { self.state.withLock { $0.delegate } }
+        set {
+            nonisolated(unsafe) let delegate = newValue
+            self.state.withLock { $0.delegate = delegate }
+        }
+    }
+
+    var isClosed: Bool { self.state.withLock { $0.isClosed } }
+    var isUsable: Bool { self.state.withLock { $0.isOpen && !$0.isClosed } }
+
+    func open() {
+        self.state.withLock { $0.isOpen = true }
+        self.events.wake()
+    }
+
+    /// Nothing is told any more; `settle` says what becomes of the bytes.
+    func close(_ settle: (StreamBuffer) -> Void) {
+        self.state.withLock { $0.isClosed = true }
+        settle(self.buffer)
+        self.events.end()
+    }
+
+    /// As far as both directions go: an input stream may be at its end besides.
+    var status: Stream.Status {
+        let (isOpen, isClosed) = self.state.withLock { ($0.isOpen, $0.isClosed) }
+        if isClosed { return .closed }
+        if self.buffer.error != nil { return .error }
+        return isOpen ? .open : .notOpen
+    }
+
+    /// The delegate of an open stream, which has been told of its opening.
+    func listener(of stream: Stream) -> (any StreamDelegate)? {
+        let (delegate, tellsOpening) = self.state.withLock { state -> ((any StreamDelegate)?, Bool) in
+            guard state.isOpen, !state.isClosed else { return (nil, false) }
+            defer { state.isOpenTold = true }
+            return (state.delegate, !state.isOpenTold)
+        }
+        if tellsOpening { delegate?.stream(stream, handle: .openCompleted) }
+        return delegate
+    }
+
+    /// Whether the end is still to be told: once.
+    func tellsEnd() -> Bool {
+        self.state.withLock { state in
+            defer { state.isEndTold = true }
+            return !state.isEndTold
+        }
+    }
 }
 
 /// Bytes that a program writes, on their way to a peer. Writing waits where the peer is slower, unless there is room.
 final class PeerOutputStream: OutputStream {
-    private let face = Mutex(StreamFace())
-    private let events: RunLoopEvents
-    let buffer: StreamBuffer
+    private let face: StreamFace
+    var buffer: StreamBuffer { self.face.buffer }
 
     init() {
         let stream = WeakReference<PeerOutputStream>()
-        let events = RunLoopEvents { stream.value?.tell() }
-        self.events = events
-        self.buffer = StreamBuffer { events.wake() }
+        self.face = StreamFace { stream.value?.tell() }
         super.init(toMemory: ())
         stream.value = self
     }
@@ -29,84 +89,50 @@ final class PeerOutputStream: OutputStream {
     required init(toMemory: ()) { preconditionFailure("PeerOutputStream: made by MCSession") }
 
     deinit {
-        if !self.face.withLock({ $0.isClosed }) {
-            self.buffer.end(.broken(MCError(.cancelled, "the stream was dropped before it was closed")))
-        }
+        if !self.face.isClosed { self.buffer.end(.broken(MCError(.cancelled, "the stream was dropped before it was closed"))) }
     }
 
     override var delegate: (any StreamDelegate)? {
-        get { self.face.withLock { $0.delegate } }
-        set {
-            nonisolated(unsafe) let delegate = newValue
-            self.face.withLock { $0.delegate = delegate }
-        }
+        get { self.face.delegate }
+        set { self.face.delegate = newValue }
     }
 
-    override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) { self.events.schedule(in: aRunLoop, forMode: mode) }
-    override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) { self.events.remove(from: aRunLoop, forMode: mode) }
+    override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) { self.face.events.schedule(in: aRunLoop, forMode: mode) }
+    override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) { self.face.events.remove(from: aRunLoop, forMode: mode) }
 
-    override func open() {
-        self.face.withLock { $0.isOpen = true }
-        self.events.wake()
-    }
+    override func open() { self.face.open() }
+    override func close() { self.face.close { $0.finish() } }
 
-    override func close() {
-        self.face.withLock { $0.isClosed = true }
-        self.buffer.finish()
-        self.events.end()
-    }
-
-    override var hasSpaceAvailable: Bool { self.isUsable && self.buffer.hasRoom }
+    override var hasSpaceAvailable: Bool { self.face.isUsable && self.buffer.hasRoom }
 
     override func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int {
-        guard self.isUsable else { return -1 }
+        guard self.face.isUsable else { return -1 }
         let count = self.buffer.write(UnsafeRawBufferPointer(start: buffer, count: max(0, len)))
-        if self.buffer.hasRoom { self.events.wake() }
+        if self.buffer.hasRoom { self.face.events.wake() }
         return count
     }
 
     override var streamError: (any Error)? { self.buffer.error }
-
-    override var streamStatus: Stream.Status {
-        let face = self.face.withLock { $0 }
-        if face.isClosed { return .closed }
-        if self.buffer.error != nil { return .error }
-        return face.isOpen ? .open : .notOpen
-    }
-
-    private var isUsable: Bool { self.face.withLock { $0.isOpen && !$0.isClosed } }
+    override var streamStatus: Stream.Status { self.face.status }
 
     private func tell() {
-        let (delegate, tellsOpening) = self.face.withLock { face -> ((any StreamDelegate)?, Bool) in
-            guard face.isOpen, !face.isClosed else { return (nil, false) }
-            defer { face.isOpenTold = true }
-            return (face.delegate, !face.isOpenTold)
+        guard let delegate = self.face.listener(of: self) else { return }
+        if self.buffer.error != nil {
+            if self.face.tellsEnd() { delegate.stream(self, handle: .errorOccurred) }
+        } else if self.hasSpaceAvailable {
+            delegate.stream(self, handle: .hasSpaceAvailable)
         }
-        guard let delegate else { return }
-        if tellsOpening { delegate.stream(self, handle: .openCompleted) }
-        guard self.buffer.error == nil else {
-            let isFirst = self.face.withLock { face in
-                defer { face.isEndTold = true }
-                return !face.isEndTold
-            }
-            if isFirst { delegate.stream(self, handle: .errorOccurred) }
-            return
-        }
-        if self.hasSpaceAvailable { delegate.stream(self, handle: .hasSpaceAvailable) }
     }
 }
 
 /// Bytes of a peer, for a program to read. Reading waits, unless there are some.
 final class PeerInputStream: InputStream {
-    private let face = Mutex(StreamFace())
-    private let events: RunLoopEvents
-    let buffer: StreamBuffer
+    private let face: StreamFace
+    var buffer: StreamBuffer { self.face.buffer }
 
     init() {
         let stream = WeakReference<PeerInputStream>()
-        let events = RunLoopEvents { stream.value?.tell() }
-        self.events = events
-        self.buffer = StreamBuffer { events.wake() }
+        self.face = StreamFace { stream.value?.tell() }
         super.init(data: Data())
         stream.value = self
     }
@@ -114,34 +140,26 @@ final class PeerInputStream: InputStream {
     deinit { self.buffer.end(.broken(MCError(.cancelled, "the stream was dropped before its end"))) }
 
     override var delegate: (any StreamDelegate)? {
-        get { self.face.withLock { $0.delegate } }
-        set {
-            nonisolated(unsafe) let delegate = newValue
-            self.face.withLock { $0.delegate = delegate }
-        }
+        get { self.face.delegate }
+        set { self.face.delegate = newValue }
     }
 
-    override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) { self.events.schedule(in: aRunLoop, forMode: mode) }
-    override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) { self.events.remove(from: aRunLoop, forMode: mode) }
+    override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) { self.face.events.schedule(in: aRunLoop, forMode: mode) }
+    override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) { self.face.events.remove(from: aRunLoop, forMode: mode) }
 
-    override func open() {
-        self.face.withLock { $0.isOpen = true }
-        self.events.wake()
-    }
+    override func open() { self.face.open() }
 
     /// What has not been read is not wanted.
     override func close() {
-        self.face.withLock { $0.isClosed = true }
-        self.buffer.end(self.buffer.isAtEnd ? .inOrder : .broken(MCError(.cancelled, "the reader has closed the stream")))
-        self.events.end()
+        self.face.close { $0.end($0.isAtEnd ? .inOrder : .broken(MCError(.cancelled, "the reader has closed the stream"))) }
     }
 
-    override var hasBytesAvailable: Bool { self.isUsable && self.buffer.hasBytes }
+    override var hasBytesAvailable: Bool { self.face.isUsable && self.buffer.hasBytes }
 
     override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
-        guard self.isUsable else { return -1 }
+        guard self.face.isUsable else { return -1 }
         let count = self.buffer.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: max(0, len)))
-        if self.buffer.hasBytes { self.events.wake() }
+        if self.buffer.hasBytes { self.face.events.wake() }
         return count
     }
 
@@ -152,31 +170,16 @@ final class PeerInputStream: InputStream {
     override var streamError: (any Error)? { self.buffer.error }
 
     override var streamStatus: Stream.Status {
-        let face = self.face.withLock { $0 }
-        if face.isClosed { return .closed }
-        if self.buffer.error != nil { return .error }
-        guard face.isOpen else { return .notOpen }
-        return self.buffer.isAtEnd ? .atEnd : .open
+        let status = self.face.status
+        return status == .open && self.buffer.isAtEnd ? .atEnd : status
     }
 
-    private var isUsable: Bool { self.face.withLock { $0.isOpen && !$0.isClosed } }
-
     private func tell() {
-        let (delegate, tellsOpening) = self.face.withLock { face -> ((any StreamDelegate)?, Bool) in
-            guard face.isOpen, !face.isClosed else { return (nil, false) }
-            defer { face.isOpenTold = true }
-            return (face.delegate, !face.isOpenTold)
+        guard let delegate = self.face.listener(of: self) else { return }
+        if self.buffer.isAtEnd || self.buffer.error != nil {
+            if self.face.tellsEnd() { delegate.stream(self, handle: self.buffer.error == nil ? .endEncountered : .errorOccurred) }
+        } else if self.hasBytesAvailable {
+            delegate.stream(self, handle: .hasBytesAvailable)
         }
-        guard let delegate else { return }
-        if tellsOpening { delegate.stream(self, handle: .openCompleted) }
-        guard self.buffer.isAtEnd || self.buffer.error != nil else {
-            if self.hasBytesAvailable { delegate.stream(self, handle: .hasBytesAvailable) }
-            return
-        }
-        let isFirst = self.face.withLock { face in
-            defer { face.isEndTold = true }
-            return !face.isEndTold
-        }
-        if isFirst { delegate.stream(self, handle: self.buffer.error == nil ? .endEncountered : .errorOccurred) }
     }
 }
