@@ -32,18 +32,17 @@ final class Once: Sendable {
     }
 }
 
-/// Names an advertisement or a search of this process.
-struct ServiceToken: Sendable, Hashable {
+/// Names something of this process that may end and begin anew: no two of a kind are equal.
+struct Token<Kind>: Sendable, Hashable {
     private let number: UInt64
-    private static let last = Atomic<UInt64>(0)
 
-    static func next() -> ServiceToken { ServiceToken(number: self.last.wrappingAdd(1, ordering: .relaxed).newValue) }
+    static func next() -> Token { Token(number: lastToken.wrappingAdd(1, ordering: .relaxed).newValue) }
 }
 
-/// Names a session from its beginning, or its last `disconnect()`, to the next one.
-struct SessionToken: Sendable, Hashable {
-    private let number: UInt64
-    private static let last = Atomic<UInt64>(0)
+private let lastToken = Atomic<UInt64>(0)
 
-    static func next() -> SessionToken { SessionToken(number: self.last.wrappingAdd(1, ordering: .relaxed).newValue) }
-}
+/// An advertisement or a search.
+typealias ServiceToken = Token<NearbyDiscovery>
+
+/// A session from its beginning, or its last `disconnect()`, to the next one.
+typealias SessionToken = Token<MCSession>
