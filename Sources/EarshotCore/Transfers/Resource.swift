@@ -99,7 +99,7 @@ public struct Resource: Sendable, Hashable, Identifiable {
 
 extension Resource.State {
     /// Whether nothing will move any more.
-    package var isFinal: Bool {
+    public var isFinal: Bool {
         switch self {
         case .offered, .transferring, .paused: false
         case .completed, .cancelled, .failed: true

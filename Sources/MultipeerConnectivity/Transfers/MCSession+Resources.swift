@@ -83,7 +83,7 @@ extension PeerEngine {
             self.uploads[row.id] = transfer
             transfer.progress.moved(to: row.transferred, of: row.size)
             // It may have been over before it was in the table.
-            if let now = try? await self.started().resource(row.id), now.completedState { await self.finished(now) }
+            if let now = try? await self.started().resource(row.id), now.state.isFinal { await self.finished(now) }
         } catch let error as EarshotError {
             transfer.end(MCError(error))
         } catch {
