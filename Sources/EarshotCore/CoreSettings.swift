@@ -20,14 +20,18 @@ package struct CoreSettings: Sendable, Hashable {
     package var groupFiles: GroupFilePolicy
     /// What this machine is called: it joins groups by that name.
     package var name: DisplayName?
+    /// Strangers at one IPv4 address or IPv6 /64 whose invitations wait here at once; what it is at the start counts.
+    package var invitationsPerAddress: Int
     /// Whether received files are put into a directory, and do not stay in the spool.
     package var putsInPlace: Bool
 
     package init(
         policy: PolicyEngine.Settings, invitationTimeout: Duration, configuredPeers: [ConfiguredPeer],
         outboxAge: Duration = .seconds(604_800), receipts: Bool = true, maximumResourceSize: UInt64? = nil, putsInPlace: Bool = false,
-        groupInvitations: InvitationPolicy = .ask, groupFiles: GroupFilePolicy = .accept, name: DisplayName? = nil
+        groupInvitations: InvitationPolicy = .ask, groupFiles: GroupFilePolicy = .accept, name: DisplayName? = nil,
+        invitationsPerAddress: Int = EarshotLimits.pendingInvitationsPerAddress
     ) {
+        self.invitationsPerAddress = invitationsPerAddress
         self.groupInvitations = groupInvitations
         self.groupFiles = groupFiles
         self.name = name

@@ -39,7 +39,7 @@ package struct NodeCore: Sendable {
     var invitations = InvitationTable()
     var groups = GroupTable()
     /// What strangers wait for a person here to decide.
-    var strangers = Strangers()
+    var strangers: Strangers
     var decisions = DecisionQueue()
 
     // Verification
@@ -145,6 +145,7 @@ package struct NodeCore: Sendable {
         self.id = id
         self.key = key
         self.settings = settings
+        self.strangers = Strangers(invitationsPerAddress: settings.invitationsPerAddress)
         self.discoveryStatus = DiscoveryStatus(backend: .none, state: hasDiscovery ? .starting : .off)
         self.random = random
         self.dataPaths = DataPaths()

@@ -28,8 +28,11 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
     private let log = Mutex<(told: [Told], waiters: [CheckedContinuation<Void, Never>])>(([], []))
     private let inputs = Mutex<[SendableStream]>([])
     private let progresses = Mutex<[Progress]>([])
+    /// What it answers invitations with, later; `nil` where it answers at once.
+    private let unanswered = Mutex<[SendableAnswer]?>(nil)
 
     struct SendableStream: @unchecked Sendable { let stream: InputStream }
+    private struct SendableAnswer: @unchecked Sendable { let handler: (Bool, MCSession?) -> Void }
 
     init(
         _ name: String, type: String, invites: Bool = false, accepts: Bool = true, encryption: MCEncryptionPreference = .optional,
@@ -57,6 +60,17 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
         self.advertiser.stopAdvertisingPeer()
         self.browser.stopBrowsingForPeers()
         self.session.disconnect()
+    }
+
+    /// Has it leave invitations unanswered until ``answer()``.
+    func holdAnswers() { self.unanswered.withLock { $0 = [] } }
+
+    func answer() {
+        let held = self.unanswered.withLock { held in
+            defer { held = nil }
+            return held ?? []
+        }
+        for answer in held { answer.handler(self.accepts, self.session) }
     }
 
     // MARK: What it is told
@@ -139,8 +153,13 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
         _ advertiser: MCNearbyServiceAdvertiser, didReceiveInvitationFromPeer peerID: MCPeerID, withContext context: Data?,
         invitationHandler: @escaping (Bool, MCSession?) -> Void
     ) {
+        let answer = SendableAnswer(handler: invitationHandler)
+        let isHeld = self.unanswered.withLock { held in
+            held?.append(answer)
+            return held != nil
+        }
         self.note(.invited(peerID, context))
-        invitationHandler(self.accepts, self.session)
+        if !isHeld { invitationHandler(self.accepts, self.session) }
     }
 
     func browser(_ browser: MCNearbyServiceBrowser, foundPeer peerID: MCPeerID, withDiscoveryInfo info: [String: String]?) {

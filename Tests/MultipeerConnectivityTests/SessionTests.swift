@@ -167,6 +167,20 @@ import Testing
         }
     }
 
+    /// Programs on one machine have one address; each waits for the program's answer, however long that takes.
+    @Test func aFullSessionMayWaitForOneAnswer() async throws {
+        let type = freshType()
+        let host = Program("host", type: type)
+        host.holdAnswers()
+        host.advertiser.startAdvertisingPeer()
+        let guests = (1..<kMCSessionMaximumNumberOfPeers).map { Program("p\($0)", type: type, invites: true) }
+        for guest in guests { guest.browser.startBrowsingForPeers() }
+        for guest in guests { await host.until(.invited(guest.peer, nil)) }
+        host.answer()
+        await host.connected(guests)
+        for guest in guests { #expect(!guest.states(of: host).contains(.notConnected)) }
+    }
+
     @Test func aNinthIsRefused() async throws {
         let programs = await mesh(kMCSessionMaximumNumberOfPeers)
         let ninth = Program("ninth", type: programs[0].advertiser.serviceType, invites: true)

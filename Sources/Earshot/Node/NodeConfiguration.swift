@@ -56,6 +56,9 @@ extension Node {
         public var groupFiles: GroupFilePolicy = .accept
         /// How long an invitation is open where the inviter does not say.
         public var invitationTimeout: Duration = .seconds(30)
+        /// Strangers at one IPv4 address or IPv6 /64 whose invitations may wait here at once, of 32 in all; the next hears that this node is busy.
+        /// Programs on one machine have one address. What it is when the node is made counts.
+        public var invitationsPerAddress = EarshotLimits.pendingInvitationsPerAddress
         /// Messages kept in the inbox.
         public var inboxLimit = 10_000
         /// Bytes kept in the inbox.

@@ -6,10 +6,12 @@ package struct Strangers: Sendable {
         package var rate = AskingRate()
     }
 
-    package var invitations = Asking(
-        places: StrangersPlaces(limit: EarshotLimits.pendingInvitations, perAddress: EarshotLimits.pendingInvitationsPerAddress))
+    package var invitations: Asking
     package var comparisons = Asking(
         places: StrangersPlaces(limit: EarshotLimits.comparisonRequests, perAddress: EarshotLimits.comparisonRequestsPerAddress))
 
-    package init() {}
+    /// So many strangers at one address may have invitations waiting here.
+    package init(invitationsPerAddress: Int) {
+        self.invitations = Asking(places: StrangersPlaces(limit: EarshotLimits.pendingInvitations, perAddress: invitationsPerAddress))
+    }
 }

@@ -24,7 +24,9 @@ extension NodeCore {
                 return self.respond(to: incoming, .accept, always: false, call)
             }
             if self.invitations.pending(with: id, .outgoing) == nil { self.beginInvitation(to: id, context: context, timeout: timeout) }
-            guard let pending = self.invitations.pending(with: id, .outgoing), let entry = self.invitations[pending] else { return }
+            guard let pending = self.invitations.pending(with: id, .outgoing), let entry = self.invitations[pending] else {
+                throw EarshotError(.notConnected, "the invitation of \(record.name) was over at once")
+            }
             self.answer(call, .invitation(entry.invitation))
         } catch {
             self.answer(call, .failure(error))

@@ -58,6 +58,8 @@ actor PeerEngine {
         configuration.identity = identity
         configuration.encryption = .optional
         configuration.receipts = false
+        // All others may be programs on one machine, each waiting for the answer of the program here.
+        configuration.invitationsPerAddress = EarshotLimits.pendingInvitations
         // All that seven peers may send before the program takes any of it.
         configuration.inboxSize = 1 << 30
         configuration.inboxLimit = 1_000_000
@@ -245,7 +247,7 @@ actor PeerEngine {
         for (id, pair) in self.pairs where pair.sessionID != nil && !members.contains(id) { await self.end(id) }
         await self.catchUpOnMessages()
         for row in await node.resources() {
-            if row.completedState { await self.finished(row) } else { await self.moved(row) }
+            if row.state.isFinal { await self.finished(row) } else { await self.moved(row) }
         }
     }
 
@@ -253,15 +255,5 @@ actor PeerEngine {
         for (id, pair) in self.pairs { await self.leave(id, pair) }
         for token in self.advertisers.keys { self.discovery.stop(token) }
         for token in self.browsers.keys { self.discovery.stop(token) }
-    }
-}
-
-extension Resource {
-    /// Whether nothing moves any more.
-    var completedState: Bool {
-        switch self.state {
-        case .completed, .cancelled, .failed: true
-        case .offered, .transferring, .paused: false
-        }
     }
 }
