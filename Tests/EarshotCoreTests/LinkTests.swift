@@ -47,6 +47,22 @@ import Testing
         #expect(self.core.peers.count == 1)
     }
 
+    /// The word that a dial has succeeded comes by another way than the connection's end, and may be behind it.
+    @Test(arguments: [peerID(1), peerID(200)], [true, false])
+    func aPeerThatIsLostAtOnceIsDialledAgain(peer: PeerID, isEndFirst: Bool) throws {
+        var alice = CoreBench()
+        try alice.see(peer)
+        alice.call(.invite(peer.description, context: [], timeout: nil))
+        #expect(alice.dials == [peer])
+        let link = try alice.prove(peer, isInitiator: true)
+        if isEndFirst { alice.lose(link) }
+        alice.handle(.dial(peer, .ended(nil)))
+        if !isEndFirst { alice.lose(link) }
+        alice.advance(EarshotLimits.higherPeerDialDelay)
+        #expect(alice.dials == [peer, peer])
+        #expect(try alice.invites(on: alice.prove(peer, isInitiator: true)).count == 1)
+    }
+
     @Test func everyAddressHasItsTurn() throws {
         let all = (1...20).map { SightedAddress(address: PeerAddress(host: "10.0.0.\($0)", zone: nil, port: 7), isLoopback: false) }
         let limit = EarshotLimits.addressesPerDial

@@ -80,6 +80,8 @@ extension NodeCore {
         guard let error else {
             self.records[id]?.reach.dialSucceeded()
             self.beginComparison(id)
+            // The connection's end can come before the word that the dial has succeeded, and then finds the peer being dialled still.
+            if !self.deadlines.contains(.redial(id)) { self.ensureConnection(id) }
             return self.publishPeer(id)
         }
         let explained = error.explained(name: record.name, ours: self.settings.encryption)

@@ -184,7 +184,7 @@ extension NodeCore {
         var pause: Duration = self.id < id ? .zero : EarshotLimits.higherPeerDialDelay
         if case .refused(let refusal) = end, refusal.code == .superseded { pause = EarshotLimits.supersededDialDelay }
         self.redialConfigured(id, after: pause)
-        guard self.isWanted(left), !left.reach.isBusy else { return }
+        guard self.isWanted(left) else { return }
         self.cancelDial(id)
         guard pause > .zero else { return self.ensureConnection(id) }
         self.scheduleDial(id, after: pause)
