@@ -153,7 +153,12 @@ package final class Transport: Sendable {
     func initialiseIncoming(_ channel: any Channel) throws {
         let id = LinkID.next()
         let unproven = self.unproven
-        unproven.admit(id, from: channel.remoteAddress) { [weak channel] in channel?.close(mode: .all, promise: nil) }
+        let isProven = NIOLoopBoundBox(false, eventLoop: channel.eventLoop)
+        unproven.admit(id, from: channel.remoteAddress) { [weak channel] in
+            guard let channel else { return }
+            // It may prove its key in the meantime, and is not one of them any more.
+            channel.eventLoop.execute { if !isProven.value { channel.close(mode: .all, promise: nil) } }
+        }
         channel.closeFuture.whenComplete { _ in unproven.remove(id) }
         // One deadline from the first moment: a stranger that says nothing is bounded like one that dawdles over its hello.
         let deadline = channel.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.handshakeTime)) {
@@ -164,6 +169,7 @@ package final class Transport: Sendable {
             deadline.cancel()
             // One that failed counts until it is closed: it may still be hearing why.
             guard case .success = result else { return }
+            isProven.value = true
             unproven.remove(id)
         }
         let contexts = self.contexts
