@@ -25,7 +25,8 @@ struct Pair {
     var stage: Stage
     /// The pair's session as the node has it.
     var sessionID: SessionID?
-    var isConnectingTold = false
+    /// When both had agreed, which the program has heard as that it connects.
+    var agreedAt: ContinuousClock.Instant?
     /// What has come before the program has agreed to the certificate.
     var held: [@Sendable (isolated PeerEngine) async -> Void] = []
     /// The first parts of data that is longer than a message.

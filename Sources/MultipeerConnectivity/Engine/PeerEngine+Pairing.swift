@@ -58,9 +58,17 @@ extension PeerEngine {
     private func agreed(_ id: PeerID) {
         guard let pair = self.pairs[id], let session = pair.session.value else { return }
         if case .inviting = pair.stage { self.pairs[id]?.stage = .agreed }
-        guard !pair.isConnectingTold else { return }
-        self.pairs[id]?.isConnectingTold = true
+        guard pair.agreedAt == nil else { return }
+        let now = ContinuousClock.now
+        self.pairs[id]?.agreedAt = now
         session.tell(pair.token, pair.peer, .connecting)
+        Task { [weak self] in
+            try? await Task.sleep(for: Self.connectionTime)
+            self?.post { engine in
+                guard let pair = engine.pairs[id], pair.agreedAt == now, pair.stage == .agreed else { return }
+                await engine.end(id)
+            }
+        }
     }
 
     // MARK: Being invited
@@ -194,7 +202,7 @@ extension PeerEngine {
     /// The pair is over: the program hears of it once, and the node lets go of it.
     func end(_ id: PeerID) async {
         guard let pair = self.pairs[id] else { return }
-        if pair.isWanted || pair.isConnectingTold { pair.session.value?.tell(pair.token, pair.peer, .notConnected) }
+        if pair.isWanted || pair.agreedAt != nil { pair.session.value?.tell(pair.token, pair.peer, .notConnected) }
         await self.leave(id, pair)
     }
 

@@ -13,6 +13,8 @@ actor PeerEngine {
     static let serviceType = "multipeer"
     /// How long a lost connection may take to come back.
     static let lossGrace: Duration = .seconds(2)
+    /// How long two that have agreed may take to connect: the one that was invited may know no way to the other.
+    static let connectionTime: Duration = .seconds(20)
     /// How long an introduction counts.
     static let introductionTime: Duration = .seconds(30)
     /// How long the peer with the lower id has the first word between two that were introduced.
