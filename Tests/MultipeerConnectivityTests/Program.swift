@@ -76,8 +76,12 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
     // MARK: What it is told
 
     private func note(_ told: Told) {
+        self.log.withLock { $0.told.append(told) }
+        self.wake()
+    }
+
+    private func wake() {
         let waiters = self.log.withLock { log in
-            log.told.append(told)
             defer { log.waiters = [] }
             return log.waiters
         }
@@ -86,19 +90,24 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
 
     var told: [Told] { self.log.withLock { $0.told } }
 
-    /// Waits until what was told so far fulfils something.
+    /// Waits until what was told so far fulfils something; a test whose time is over says what was told.
     func until(_ isEnough: ([Told]) -> Bool) async {
-        while true {
-            let count = self.log.withLock { $0.told.count }
-            if isEnough(self.told) { return }
-            await withCheckedContinuation { continuation in
-                let isLate = self.log.withLock { log in
-                    guard log.told.count == count else { return true }
-                    log.waiters.append(continuation)
-                    return false
+        await withTaskCancellationHandler {
+            while !Task.isCancelled {
+                let told = self.told
+                if isEnough(told) { return }
+                await withCheckedContinuation { continuation in
+                    let isLate = self.log.withLock { log in
+                        guard log.told.count == told.count, !Task.isCancelled else { return true }
+                        log.waiters.append(continuation)
+                        return false
+                    }
+                    if isLate { continuation.resume() }
                 }
-                if isLate { continuation.resume() }
             }
+            Issue.record("\(self.peer.displayName) waited in vain; it was told \(self.told)")
+        } onCancel: {
+            self.wake()
         }
     }
 
