@@ -61,16 +61,19 @@ final class AirDiscovery: PeerDiscovery {
     let events: AsyncStream<DiscoveryEvent>
     private let output: AsyncStream<DiscoveryEvent>.Continuation
     private let air: Air
+    /// What it browses in place of the node's own service type.
+    private let type: String?
 
-    init(_ air: Air) {
+    init(_ air: Air, browsing type: String? = nil) {
         self.air = air
+        self.type = type
         (self.events, self.output) = AsyncStream.makeStream()
     }
 
     func tell(_ event: DiscoveryEvent) { self.output.yield(event) }
 
     func run(advertising advertisement: Advertisement?, browsing serviceType: String?) async {
-        self.air.begin(self, advertisement, serviceType)
+        self.air.begin(self, advertisement, self.type ?? serviceType)
         let never = AsyncStream<Never> { _ in }
         for await _ in never {}
         self.air.end(self)

@@ -1,4 +1,6 @@
+import Earshot
 import Foundation
+import Logging
 import Testing
 
 @testable import MultipeerConnectivity
@@ -179,6 +181,34 @@ import Testing
         host.answer()
         await host.connected(guests)
         for guest in guests { #expect(!guest.states(of: host).contains(.notConnected)) }
+    }
+
+    /// Who only advertises cannot go and look for a peer whose connection is gone.
+    @Test func aPeerThatIsGoneWhenItIsAccepted() async throws {
+        let host = Program("host", type: freshType())
+        host.holdAnswers()
+        host.advertiser.startAdvertisingPeer()
+        var configuration = Node.Configuration.ephemeral(
+            displayName: try DisplayName("guest"), serviceType: try ServiceType(PeerEngine.serviceType))
+        configuration.encryption = .required
+        let discovery = AirDiscovery(Air.shared, browsing: host.advertiser.serviceType)
+        let guest = try await Node(configuration: configuration, discovery: discovery, logger: Logger(label: "guest"))
+        try await guest.start()
+        let running = Task { await guest.run() }
+        let id = host.peer.id.description
+        for await event in guest.events.subscribe(since: 0) {
+            guard case .peerFound(let peer) = event.kind, peer.id == host.peer.id else { continue }
+            break
+        }
+        let envelope = Envelope.invitation(type: host.advertiser.serviceType, context: nil)
+        _ = try await guest.invite(id, context: try #require(envelope.bytes), timeout: .seconds(60))
+        await host.until { $0.contains { if case .invited = $0 { true } else { false } } }
+        running.cancel()
+        await running.value
+        host.answer()
+        await host.until { $0.contains { if case .state(_, .notConnected) = $0 { true } else { false } } }
+        let states = host.told.compactMap { if case .state(_, let state) = $0 { state } else { nil } }
+        #expect(states == [.connecting, .notConnected])
     }
 
     @Test func aNinthIsRefused() async throws {
