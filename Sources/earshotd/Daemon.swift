@@ -1,4 +1,5 @@
 internal import Earshot
+internal import EarshotClient
 internal import EarshotDiscovery
 internal import EarshotSafety
 internal import EarshotWire
@@ -13,7 +14,7 @@ internal import UnixSignals
 struct StartError: Error, Sendable, CustomStringConvertible {
     /// One lower-case sentence.
     let description: String
-    /// 78 where the settings are to blame, 1 otherwise.
+    /// 78 where the settings are to blame, or a state that only a later version can read; 1 otherwise.
     let exitCode: Int32
 }
 
@@ -39,6 +40,7 @@ struct Daemon: Sendable {
         let level = LogLevel(self.loaded.settings.logLevel)
         let logger = self.makeLogger(environment, level)
         let manager = ServiceManager(environment: environment)
+        let state = StateVersion(directory: self.loaded.stateDirectory)
         do {
             // Both for as long as the process runs: a second daemon must find neither free.
             let lock = try StateLock(directory: self.loaded.stateDirectory)
@@ -48,6 +50,7 @@ struct Daemon: Sendable {
             let node = try await self.makeNode(logger)
             let (ready, announcer) = AsyncStream<Never>.makeStream()
             try await node.start()
+            self.note(in: state, logger)
             let server = ControlServer(
                 socket: socket, policy: self.policy, api: ControlAPIServices(node: node, policy: self.policy), logger: logger,
                 onReady: {
@@ -75,6 +78,8 @@ struct Daemon: Sendable {
             services.append(StopDeadline(serviceManager: manager, loop: guardian))
             try await self.serve(services, logger)
             withExtendedLifetime(lock) {}
+        } catch let error as EarshotError where error.code == .versionUnsupported {
+            throw StartError(description: state.refusal(error.message, current: EarshotVersion.current), exitCode: 78)
         } catch let error as EarshotError {
             throw StartError(description: error.message, exitCode: error.code == .invalidParameter ? 78 : 1)
         } catch {
@@ -119,6 +124,15 @@ struct Daemon: Sendable {
             }
         } catch {
             logger.warning("not confined to the state directory, which would be a second line of defence: \(error)")
+        }
+    }
+
+    /// For a version that cannot read what this one leaves; it can do without.
+    private func note(in state: StateVersion, _ logger: Logger) {
+        do throws(FileError) {
+            try state.write(EarshotVersion.current)
+        } catch {
+            logger.warning("the state directory does not say that \(EarshotVersion.current) serves it: \(error)")
         }
     }
 

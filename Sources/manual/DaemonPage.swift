@@ -102,7 +102,7 @@ enum DaemonPage {
         .It 64
         an option is wrong
         .It 78
-        the settings are wrong
+        the settings are wrong, or a later version has left a state that this one cannot read
         .El
         """
 }

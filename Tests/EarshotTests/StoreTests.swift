@@ -135,7 +135,7 @@ import Testing
             try await store.sql("PRAGMA user_version = \(StoreSchema.migrations.count + 1)")
         }
         let error = #expect(throws: EarshotError.self) { try Store(directory: directory.path) }
-        #expect(error?.message.contains("later release") == true)
+        #expect(error?.code == .versionUnsupported && error?.message.contains("later release") == true)
     }
 
     @Test func anotherProgramsDatabaseIsRefused() async throws {

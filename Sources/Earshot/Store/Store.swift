@@ -144,7 +144,7 @@ package actor Store {
         case .foreign: return EarshotError(.storage, "\(shown) belongs to another program; move it away to start without it")
         case .newer(let version):
             return EarshotError(
-                .storage, "\(shown) was written by a later release of earshot (layout \(version)); install that release again")
+                .versionUnsupported, "\(shown) was written by a later release of earshot (layout \(version)); install that release again")
         case .sqlite(let error): return Self.storageError(error, path: path)
         case nil: return Self.storageError(error as? SQLiteError ?? SQLiteError(code: SQLITE_ERROR, message: "\(error)"), path: path)
         }
