@@ -10,7 +10,7 @@ struct EarshotCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshot",
         abstract: "Messages, files and streams between machines within earshot: the command line of earshotd.",
-        version: "earshot \(EarshotVersion.current)",
+        version: "earshot \(EarshotVersion.described)",
         groupedSubcommands: [
             CommandGroup(
                 name: "Looking",

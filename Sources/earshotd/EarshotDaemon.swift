@@ -13,7 +13,7 @@ struct EarshotDaemon: AsyncParsableCommand {
             Settings come from flags, then the environment (EARSHOT_PEER_NAME for name in [peer]), then the file, then what a unit gives \
             (EARSHOT_UNIT_PEER_NAME), then defaults.
             """,
-        version: EarshotVersion.current, subcommands: [IdentityCommand.self])
+        version: "earshotd \(EarshotVersion.described)", subcommands: [IdentityCommand.self])
 
     @OptionGroup var places: PlaceOptions
     @Option(name: .long, help: ArgumentHelp("Serve the control API on this Unix socket.", valueName: "path"), completion: .file())
