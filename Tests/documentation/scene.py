@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import pty
+import random
 import re
 import shutil
 import signal
@@ -32,14 +33,19 @@ def until(what, attempt):
 
 
 def free_ports(count):
-    """Ports that nobody has now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Ports that nobody has. None of those that the kernel gives to connections: between this and a daemon's start, one would get it."""
+    lowest = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = []
+    for port in random.sample(range(1024, lowest), lowest - 1024):
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise Failed("no port is free")
 
 
 class Scene:
