@@ -70,21 +70,23 @@ final class FloodField {
 
     /// Ends the floods, and says what the daemon has not given back: at full scale everything, in the time that it takes (15 s of grace for a
     /// peer, 30 s for an invitation whose inviter has gone); else what goes with the connections and sessions. What lies in the kernel by then
-    /// is still worked off.
+    /// is still worked off, and free memory goes back to the system a second later.
     func end() throws -> [String] {
         var faults: [String] = []
         self.flood.stop()
         try self.flood.leave()
-        let deadline = ContinuousClock.now + .seconds(60)
+        let began = ContinuousClock.now
+        let deadline = began + .seconds(60)
         var after = try FloodCounts.of(self.daemon)
-        while !self.isGivenBack(after), ContinuousClock.now < deadline {
+        while !self.isGivenBack(after) || self.memoryKept > FloodBounds.memoryKept, ContinuousClock.now < deadline {
             usleep(50_000)
             after = try FloodCounts.of(self.daemon)
         }
         if !self.isGivenBack(after) { faults.append("\(after) where there were \(self.before)") }
         let streams = try FloodCounts.openStreams(of: self.daemon)
         if streams > 0 { faults.append("\(streams) streams are open") }
-        let kept = FloodWatch.memory(of: self.daemon.pid) - self.watch.baseline
+        let kept = self.memoryKept
+        print("flood: given back \(ContinuousClock.now - began) after its end, memory keeps +\(kept >> 10) KiB")
         if kept > FloodBounds.memoryKept { faults.append("memory keeps +\(kept >> 20) MiB") }
         if let pause = self.daemon.manager?.longestPause, pause > .seconds(FloodBounds.watchdog) {
             faults.append("the watchdog was not fed for \(pause)")
@@ -98,4 +100,7 @@ final class FloodField {
         return after.connected == self.before.connected && after.sessions == self.before.sessions
             && after.transfers == self.before.transfers
     }
+
+    /// In bytes, over what the daemon had before the floods.
+    private var memoryKept: Int { FloodWatch.memory(of: self.daemon.pid) - self.watch.baseline }
 }
