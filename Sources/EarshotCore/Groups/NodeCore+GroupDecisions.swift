@@ -58,8 +58,8 @@ extension NodeCore {
             self.decide(.group(.leave(leave, of: group, call)))
         case .leaveUnheld(var leave, let group, let link):
             leave.signature = last
-            // The connection may have gone while that was signed.
-            if self.linkPeers[link] != nil { self.send(.group(.record(.leave(leave), of: group)), on: link) }
+            // While that was signed the connection may have gone, or the peer have been blocked, which it must not notice.
+            if self.linkPeers[link] != nil, !self.isMuted(link) { self.send(.group(.record(.leave(leave), of: group)), on: link) }
         case .removal(var removal, let seats, let group, let call):
             removal.signature = last
             var records: [GroupRecord] = []
