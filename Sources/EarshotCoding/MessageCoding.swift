@@ -3,9 +3,9 @@ import FoundationEssentials
 /// How values stand in JSON (RFC 8259), and the only way in which they are read and written.
 ///
 /// With sorted keys equal values give equal bytes. Fields that a type does not know are ignored, and nothing in the bytes chooses a type.
-public struct MessageCoding: Hashable, Sendable {
+public struct MessageCoding: Hashable, Sendable, Codable {
     /// What keys look like.
-    public enum Keys: String, Hashable, Sendable, CaseIterable {
+    public enum Keys: String, Hashable, Sendable, Codable, CaseIterable {
         /// As the type's coding keys are written.
         case asDeclared
         /// `maximumSpeed` stands as `maximum_speed`. Keys of dictionaries are keys of objects, and are changed too.
@@ -13,7 +13,7 @@ public struct MessageCoding: Hashable, Sendable {
     }
 
     /// What dates look like.
-    public enum Dates: String, Hashable, Sendable, CaseIterable {
+    public enum Dates: String, Hashable, Sendable, Codable, CaseIterable {
         /// RFC 3339 in UTC with milliseconds, such as `2026-11-21T10:00:00.250Z`; years 1 to 9999, beyond which the nearest is written. Read with
         /// or without a fraction of a second, in UTC or with an offset.
         case iso8601

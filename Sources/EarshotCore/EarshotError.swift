@@ -3,7 +3,7 @@ public import EarshotWire
 /// The one error that leaves the library: a stable code, a sentence for a person, and what lay underneath.
 public struct EarshotError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure; the raw value is the API's stable `code`.
-    public enum Code: String, Sendable, Hashable, CaseIterable {
+    public enum Code: String, Sendable, Hashable, Codable, CaseIterable {
         // Multipeer Connectivity's vocabulary
         case notConnected = "not-connected"
         case invalidParameter = "invalid-parameter"
@@ -54,7 +54,7 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
     public let candidates: [Candidate]
 
     /// One of several peers that a name could mean.
-    public struct Candidate: Sendable, Hashable {
+    public struct Candidate: Sendable, Hashable, Codable {
         /// Its peer id.
         public let id: PeerID
         /// Its display name, as it came.

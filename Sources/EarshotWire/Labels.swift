@@ -27,7 +27,7 @@ public struct DisplayName: Sendable, Hashable, Codable, CustomStringConvertible 
 
     /// Decodes a string within the limits.
     public init(from decoder: any Decoder) throws {
-        try self.init(try decoder.singleValueContainer().decode(String.self))
+        self = try decoder.label { text throws(LabelError) in try Self(text) }
     }
 
     /// Encodes the string.
@@ -67,12 +67,25 @@ public struct ServiceType: Sendable, Hashable, Codable, CustomStringConvertible 
 
     /// Decodes a string within the limits.
     public init(from decoder: any Decoder) throws {
-        try self.init(try decoder.singleValueContainer().decode(String.self))
+        self = try decoder.label { text throws(LabelError) in try Self(text) }
     }
 
     /// Encodes the string.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.description)
+    }
+}
+
+extension Decoder {
+    /// A string within the limits of a label.
+    func label<Label>(_ read: (String) throws(LabelError) -> Label) throws -> Label {
+        let container = try self.singleValueContainer()
+        let text = try container.decode(String.self)
+        do throws(LabelError) {
+            return try read(text)
+        } catch {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description)
+        }
     }
 }

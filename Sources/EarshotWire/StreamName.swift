@@ -1,7 +1,7 @@
 /// What the side that opens a stream calls it: 1 to 255 bytes of UTF-8 without control characters (Unicode category Cc). Not unique.
 ///
 /// Format characters (bidirectional, zero-width) are allowed here and escaped wherever a label is shown.
-public struct StreamName: Sendable, Hashable, CustomStringConvertible {
+public struct StreamName: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The longest name, in bytes of UTF-8.
     public static let byteLimit = 255
 
@@ -17,5 +17,16 @@ public struct StreamName: Sendable, Hashable, CustomStringConvertible {
             throw LabelError(description: "a stream's name has no control characters")
         }
         self.description = text
+    }
+
+    /// Decodes a string within the limits.
+    public init(from decoder: any Decoder) throws {
+        self = try decoder.label { text throws(LabelError) in try Self(text) }
+    }
+
+    /// Encodes the string.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.description)
     }
 }

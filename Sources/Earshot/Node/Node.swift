@@ -44,7 +44,7 @@ public actor Node {
     let dataGroup: MultiThreadedEventLoopGroup
     private nonisolated let executor: any SerialExecutor
     let transport: Transport
-    let startedAt = Date()
+    let startedAt = WallTime(Date()).date
 
     /// Everything from outside, in order.
     nonisolated let input: NodeInputs

@@ -2,17 +2,23 @@ public import EarshotWire
 public import FoundationEssentials
 
 /// Something that happened, in the order in which it did.
-public struct NodeEvent: Sendable {
+public struct NodeEvent: Sendable, Hashable, Codable {
     /// Rises by exactly 1 within one run of the node, from 1.
     public let sequence: UInt64
-    /// When it happened, by this machine's clock.
+    /// When it happened, by this machine's clock, to the millisecond.
     public let time: Date
     /// What happened.
     public let kind: Kind
 
+    package init(sequence: UInt64, time: Date, kind: Kind) {
+        self.sequence = sequence
+        self.time = WallTime(time).date
+        self.kind = kind
+    }
+
     /// What happened; the raw names are in the control API's description, `openapi.json`. Indirect, because an event is handed from one to the next many times, and what
     /// it tells of is large.
-    public indirect enum Kind: Sendable {
+    public indirect enum Kind: Sendable, Hashable {
         case peerFound(Peer)
         case peerChanged(Peer)
         case peerLost(Peer)

@@ -3,9 +3,9 @@ import NIOCore
 import OrderedCollections
 
 /// Figures of a node for a monitoring system: how much there is now, and how much there has been in this run.
-public struct NodeMetrics: Sendable {
+public struct NodeMetrics: Sendable, Hashable {
     /// How much there has been in this run; only ever rises.
-    public struct Counters: Sendable {
+    public struct Counters: Sendable, Hashable {
         /// Invitations that came in.
         public package(set) var invitationsReceived: UInt64 = 0
         /// Invitations of either direction that got a final state, by it.

@@ -2,9 +2,9 @@ public import EarshotWire
 public import FoundationEssentials
 
 /// Where a node stands, for `GET /v1/status`.
-public struct NodeStatus: Sendable {
+public struct NodeStatus: Sendable, Hashable, Codable {
     /// How many of each there are now.
-    public struct Counts: Sendable, Hashable {
+    public struct Counts: Sendable, Hashable, Codable {
         /// Peers that are listed.
         public let peers: Int
         /// Sessions, attached or not.
@@ -43,10 +43,33 @@ public struct NodeStatus: Sendable {
     public let discovery: DiscoveryStatus
     /// As advertised: the display name, unless it collided.
     public let instanceName: String?
-    /// When this run began.
+    /// When this run began, to the millisecond.
     public let startedAt: Date
     /// How many of each there are.
     public let counts: Counts
+}
+
+extension NodeStatus {
+    /// Decodes a status.
+    /// - Throws: `DecodingError` where a name, an id or the reserve is outside of its limits, or anything else is not what it is to be.
+    public init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        self.name = try fields.decode(DisplayName.self, forKey: .name)
+        self.id = try fields.decode(PeerID.self, forKey: .id)
+        self.serviceType = try fields.decode(ServiceType.self, forKey: .serviceType)
+        self.encryption = try fields.decode(EncryptionPreference.self, forKey: .encryption)
+        self.addresses = try fields.decode([String].self, forKey: .addresses)
+        self.port = try fields.decode(UInt16.self, forKey: .port)
+        self.wantedPort = try fields.decode(UInt16.self, forKey: .wantedPort)
+        self.stateDirectory = try fields.decodeIfPresent(String.self, forKey: .stateDirectory)
+        self.quota = try fields.decode(UInt64.self, forKey: .quota)
+        self.reserve = try fields.decode(Double.self, forKey: .reserve)
+        self.discovery = try fields.decode(DiscoveryStatus.self, forKey: .discovery)
+        self.instanceName = try fields.decodeIfPresent(String.self, forKey: .instanceName)
+        self.startedAt = try fields.decode(Date.self, forKey: .startedAt)
+        self.counts = try fields.decode(Counts.self, forKey: .counts)
+        guard (0...1).contains(self.reserve) else { throw fields.fault(.reserve, "the reserve is 0 to 1") }
+    }
 }
 
 extension Node {

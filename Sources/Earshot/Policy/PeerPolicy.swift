@@ -2,7 +2,7 @@ public import EarshotWire
 public import FoundationEssentials
 
 /// What this machine's rules say of one peer.
-public struct PeerPolicy: Sendable, Hashable {
+public struct PeerPolicy: Sendable, Hashable, Codable {
     /// Which peer.
     public let peerID: PeerID
     /// Its label, untrusted.
@@ -17,4 +17,9 @@ public struct PeerPolicy: Sendable, Hashable {
     public let verified: Verified?
     /// One for each action, but of `group` one for each group that both are members of.
     public let decisions: [PolicyDecision]
+
+    private enum CodingKeys: String, CodingKey {
+        case peerID = "peerId"
+        case peerName, trust, trustSource, trustExpiresAt, verified, decisions
+    }
 }

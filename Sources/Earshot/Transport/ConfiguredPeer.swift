@@ -36,3 +36,23 @@ extension ConfiguredPeer {
         return EarshotError(.invalidParameter, "\"\(shown)\" is not a peer's address [PEERID@]host:port: \(rule)")
     }
 }
+
+extension ConfiguredPeer: Codable {
+    /// Decodes the written form.
+    /// - Throws: `DecodingError` where it is none.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        do throws(EarshotError) {
+            try self.init(text)
+        } catch {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: error.message)
+        }
+    }
+
+    /// Encodes the written form.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.description)
+    }
+}

@@ -1,7 +1,7 @@
 public import EarshotWire
 
 /// Peers that are one conversation.
-public struct Group: Sendable, Hashable, Identifiable {
+public struct Group: Sendable, Hashable, Codable, Identifiable {
     /// Whether this machine is in it already.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         /// An invitation to it was accepted here, and the inviter has not answered yet.
@@ -17,7 +17,7 @@ public struct Group: Sendable, Hashable, Identifiable {
     }
 
     /// One of those that are in it, this machine too.
-    public struct Member: Sendable, Hashable {
+    public struct Member: Sendable, Hashable, Codable {
         /// Whether it can be talked to now.
         public enum State: String, Sendable, Hashable, Codable, CaseIterable {
             case notConnected = "not_connected"
@@ -40,6 +40,13 @@ public struct Group: Sendable, Hashable, Identifiable {
         package let joined: WallTime
         /// Who let it in.
         public let invitedBy: PeerID
+
+        private enum CodingKeys: String, CodingKey {
+            case peerID = "peerId"
+            case name, state, error
+            case joined = "joinedAt"
+            case invitedBy
+        }
     }
 
     /// The same on every member's machine.
@@ -61,12 +68,17 @@ public struct Group: Sendable, Hashable, Identifiable {
     /// When it was made, by its creator's clock.
     package let created: WallTime
 
+    private enum CodingKeys: String, CodingKey {
+        case id, name, creator, isClosed, isUnprotected, state, role, members
+        case created = "createdAt"
+    }
+
     /// What tells it from others for a person.
     public var label: GroupLabel { GroupLabel(id: self.id, name: self.name) }
 }
 
 /// A group, and what it was called at the time.
-public struct GroupLabel: Sendable, Hashable {
+public struct GroupLabel: Sendable, Hashable, Codable {
     /// Which group.
     public let id: GroupID
     /// Its name: a label.
@@ -79,7 +91,7 @@ public struct GroupLabel: Sendable, Hashable {
 }
 
 /// A group as an invitation to it says.
-public struct InvitedGroup: Sendable, Hashable {
+public struct InvitedGroup: Sendable, Hashable, Codable {
     /// Which group.
     public let id: GroupID
     /// Its name: a label.

@@ -2,7 +2,7 @@ public import EarshotWire
 public import NIOCore
 
 /// A whole datum with a content type, at most 1 MiB.
-public struct Message: Sendable, Hashable, Identifiable {
+public struct Message: Sendable, Hashable, Codable, Identifiable {
     /// How it travels.
     public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
         /// In order, acknowledged, kept in the receiver's inbox.
@@ -40,7 +40,7 @@ public struct Message: Sendable, Hashable, Identifiable {
     }
 
     /// One recipient of an outgoing message.
-    public struct Recipient: Sendable, Hashable {
+    public struct Recipient: Sendable, Hashable, Codable {
         /// Whom it was sent to.
         public let peerID: PeerID
         /// How it stands there.
@@ -55,6 +55,11 @@ public struct Message: Sendable, Hashable, Identifiable {
             self.status = status
             self.error = error
             self.errorMessage = errorMessage
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case peerID = "peerId"
+            case status, error, errorMessage
         }
     }
 
@@ -107,5 +112,40 @@ public struct Message: Sendable, Hashable, Identifiable {
             id: self.id, direction: self.direction, senderID: self.senderID, senderName: self.senderName, contentType: self.contentType,
             body: self.body, mode: self.mode, sent: self.sent, received: self.received, readState: .read, recipients: self.recipients,
             group: self.group)
+    }
+}
+
+extension Message {
+    private enum CodingKeys: String, CodingKey {
+        case id, direction
+        case senderID = "senderId"
+        case senderName, contentType, body, mode
+        case sent = "sentAt"
+        case received = "receivedAt"
+        case readState, recipients, group
+    }
+
+    /// Decodes a message.
+    /// - Throws: `DecodingError` where the content type or the body is outside of its limits, or anything else is not what it is to be.
+    public init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        self.id = try fields.decode(MessageID.self, forKey: .id)
+        self.direction = try fields.decode(Direction.self, forKey: .direction)
+        self.senderID = try fields.decode(PeerID.self, forKey: .senderID)
+        self.senderName = try fields.decode(String.self, forKey: .senderName)
+        self.contentType = try fields.decode(String.self, forKey: .contentType)
+        self.body = try fields.decode(ByteBuffer.self, forKey: .body)
+        self.mode = try fields.decode(Mode.self, forKey: .mode)
+        self.sent = try fields.decode(WallTime.self, forKey: .sent)
+        self.received = try fields.decodeIfPresent(WallTime.self, forKey: .received)
+        self.readState = try fields.decode(ReadState.self, forKey: .readState)
+        self.recipients = try fields.decode([Recipient].self, forKey: .recipients)
+        self.group = try fields.decodeIfPresent(GroupLabel.self, forKey: .group)
+        guard MessageFrame.isContentType(self.contentType) else {
+            throw fields.fault(.contentType, "a content type is 1 to \(WireLimits.contentType) printable ASCII characters")
+        }
+        guard self.body.readableBytes <= WireLimits.messageBody else {
+            throw fields.fault(.body, "a message has at most \(WireLimits.messageBody) bytes")
+        }
     }
 }

@@ -2,7 +2,7 @@ public import EarshotWire
 package import NIOCore
 
 /// What became of a message, for its sender.
-public struct SentMessage: Sendable, Hashable {
+public struct SentMessage: Sendable, Hashable, Codable {
     /// The message's id: the caller's, or one that was made.
     public let id: MessageID
     /// What became of it at each, in the order of the call without repeats.

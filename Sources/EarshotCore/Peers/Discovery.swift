@@ -1,5 +1,5 @@
 /// Where discovery stands, as `status` shows it.
-public struct DiscoveryStatus: Sendable, Hashable {
+public struct DiscoveryStatus: Sendable, Hashable, Codable {
     /// The mechanism in use.
     public enum Backend: String, Sendable, Hashable, Codable, CaseIterable {
         case avahi, embedded, none

@@ -16,7 +16,7 @@ public enum Protection: String, Sendable, Hashable, Codable, CaseIterable {
 }
 
 /// One node with one identity, as this machine sees it now. A value: equal and hashed by `id` alone.
-public struct Peer: Sendable, Identifiable {
+public struct Peer: Sendable, Codable, Identifiable {
     /// Whether it can be reached as far as we know.
     public enum Presence: String, Sendable, Hashable, Codable, CaseIterable {
         /// Advertised, or connected.
@@ -37,7 +37,7 @@ public struct Peer: Sendable, Identifiable {
     }
 
     /// Why a peer could not be reached.
-    public struct Failure: Sendable, Hashable {
+    public struct Failure: Sendable, Hashable, Codable {
         /// Such as `identity-mismatch`, where another key answered.
         public let code: EarshotError.Code
         /// One sentence.
@@ -46,6 +46,10 @@ public struct Peer: Sendable, Identifiable {
         package init(code: EarshotError.Code, message: String) {
             self.code = code
             self.message = message
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case code, message
         }
     }
 
@@ -108,6 +112,14 @@ public struct Peer: Sendable, Identifiable {
         self.nameConflict = nameConflict
         self.firstSighting = firstSighting
         self.lastSign = lastSign
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case id, name, presence, state, trust, protection, proven, addresses, discoveryInfo, sources, error, trustSource
+        case trustEnd = "trustExpiresAt"
+        case verified, nameConflict
+        case firstSighting = "firstSeen"
+        case lastSign = "lastSeen"
     }
 }
 

@@ -1,7 +1,7 @@
 /// What this machine's rules make of one kind of thing between it and a peer, and why: for `earshot policy explain`.
-public struct PolicyDecision: Sendable, Hashable {
+public struct PolicyDecision: Sendable, Hashable, Codable {
     /// What is decided about.
-    public enum Action: String, Sendable, Hashable, CaseIterable {
+    public enum Action: String, Sendable, Hashable, Codable, CaseIterable {
         /// A connection between the two.
         case connect
         /// What this machine sends the peer: messages, resources, streams.
@@ -19,7 +19,7 @@ public struct PolicyDecision: Sendable, Hashable {
     }
 
     /// What is decided.
-    public enum Outcome: String, Sendable, Hashable, CaseIterable {
+    public enum Outcome: String, Sendable, Hashable, Codable, CaseIterable {
         case allow
         /// A person is asked.
         case ask

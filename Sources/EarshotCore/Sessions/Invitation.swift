@@ -7,7 +7,7 @@ public enum Direction: String, Sendable, Hashable, Codable, CaseIterable {
 }
 
 /// One peer's request to another to join a session.
-public struct Invitation: Sendable, Hashable, Identifiable {
+public struct Invitation: Sendable, Hashable, Codable, Identifiable {
     /// How it stands.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case pending, accepted, declined
@@ -59,5 +59,38 @@ public struct Invitation: Sendable, Hashable, Identifiable {
         self.created = created
         self.end = end
         self.sessionID = sessionID
+    }
+}
+
+extension Invitation {
+    private enum CodingKeys: String, CodingKey {
+        case id, direction
+        case peerID = "peerId"
+        case peerName, context, state, error, errorMessage
+        case created = "createdAt"
+        case end = "expiresAt"
+        case sessionID = "sessionId"
+        case group
+    }
+
+    /// Decodes an invitation.
+    /// - Throws: `DecodingError` where the context is longer than 8 KiB, or anything else is not what it is to be.
+    public init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        self.id = try fields.decode(InvitationID.self, forKey: .id)
+        self.direction = try fields.decode(Direction.self, forKey: .direction)
+        self.peerID = try fields.decode(PeerID.self, forKey: .peerID)
+        self.peerName = try fields.decode(String.self, forKey: .peerName)
+        self.context = try fields.decode([UInt8].self, forKey: .context)
+        self.state = try fields.decode(State.self, forKey: .state)
+        self.error = try fields.decodeIfPresent(EarshotError.Code.self, forKey: .error)
+        self.errorMessage = try fields.decodeIfPresent(String.self, forKey: .errorMessage)
+        self.created = try fields.decode(WallTime.self, forKey: .created)
+        self.end = try fields.decode(WallTime.self, forKey: .end)
+        self.sessionID = try fields.decodeIfPresent(SessionID.self, forKey: .sessionID)
+        self.group = try fields.decodeIfPresent(InvitedGroup.self, forKey: .group)
+        guard self.context.count <= WireLimits.invitationContext else {
+            throw fields.fault(.context, "the context of an invitation has at most \(WireLimits.invitationContext) bytes")
+        }
     }
 }

@@ -3,7 +3,7 @@ public import EarshotWire
 /// A named one-way flow of bytes from one peer to another, with back-pressure from the far reader to the near writer.
 ///
 /// It lives as long as its connection: one that is cut short is not taken up again.
-public struct ByteStream: Sendable, Hashable, Identifiable {
+public struct ByteStream: Sendable, Hashable, Codable, Identifiable {
     /// How a stream stands.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         /// It is not accepted yet.
@@ -57,5 +57,14 @@ public struct ByteStream: Sendable, Hashable, Identifiable {
         self.closed = closed
         self.error = error
         self.errorMessage = errorMessage
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case id, direction
+        case peerID = "peerId"
+        case peerName, name, state, transferred, bytesPerSecond
+        case opened = "openedAt"
+        case closed = "closedAt"
+        case error, errorMessage
     }
 }

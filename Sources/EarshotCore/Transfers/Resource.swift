@@ -1,7 +1,7 @@
 public import EarshotWire
 
 /// A file or a directory on its way from one peer to another, or arrived.
-public struct Resource: Sendable, Hashable, Identifiable {
+public struct Resource: Sendable, Hashable, Codable, Identifiable {
     /// What is sent.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         case file, directory
@@ -94,6 +94,17 @@ public struct Resource: Sendable, Hashable, Identifiable {
         self.created = created
         self.completed = completed
         self.inSpool = inSpool
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case id, direction
+        case peerID = "peerId"
+        case peerName, group
+        case shareID = "shareId"
+        case name, kind, size, transferred, bytesPerSecond, secondsLeft, state, digest, path, error, errorMessage
+        case created = "createdAt"
+        case completed = "completedAt"
+        case inSpool
     }
 }
 

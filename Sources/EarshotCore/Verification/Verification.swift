@@ -1,7 +1,7 @@
 public import EarshotWire
 
 /// How two persons' comparison of digits with one peer stands.
-public struct Verification: Sendable, Hashable {
+public struct Verification: Sendable, Hashable, Codable {
     /// How far it has come.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         /// There is none.
@@ -36,4 +36,29 @@ public struct Verification: Sendable, Hashable {
     public let errorMessage: String?
     /// Until when it is waited for, or the digits are shown.
     package let end: WallTime?
+}
+
+extension Verification {
+    private enum CodingKeys: String, CodingKey {
+        case peerID = "peerId"
+        case peerName, state, digits, error, errorMessage
+        case end = "expiresAt"
+    }
+
+    /// Decodes a comparison.
+    /// - Throws: `DecodingError` where the digits are not six, or anything else is not what it is to be.
+    public init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        self.peerID = try fields.decode(PeerID.self, forKey: .peerID)
+        self.peerName = try fields.decode(String.self, forKey: .peerName)
+        self.state = try fields.decode(State.self, forKey: .state)
+        self.digits = try fields.decodeIfPresent(String.self, forKey: .digits)
+        self.error = try fields.decodeIfPresent(EarshotError.Code.self, forKey: .error)
+        self.errorMessage = try fields.decodeIfPresent(String.self, forKey: .errorMessage)
+        self.end = try fields.decodeIfPresent(WallTime.self, forKey: .end)
+        let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        guard self.digits.map({ $0.utf8.count == 6 && $0.utf8.allSatisfy(isDigit) }) ?? true else {
+            throw fields.fault(.digits, "the digits are six of 0 to 9")
+        }
+    }
 }

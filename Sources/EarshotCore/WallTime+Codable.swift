@@ -1,0 +1,11 @@
+/// Stands for itself in archives: a whole number of milliseconds since 1970-01-01T00:00:00Z, whatever the coder makes of dates.
+extension WallTime: Codable {
+    package init(from decoder: any Decoder) throws {
+        self.init(milliseconds: try decoder.singleValueContainer().decode(Int64.self))
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.milliseconds)
+    }
+}
