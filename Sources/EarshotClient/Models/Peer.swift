@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// One node with one identity, as the daemon sees it now.
+    /// One node with one identity, as the daemon sees it now. A value: equal and hashed by `id` alone.
     public struct Peer: Codable, Hashable, Sendable {
         /// Whether a peer is there.
         public enum Presence: String, Hashable, Sendable, CaseIterable {
@@ -121,4 +121,12 @@ extension ControlAPI {
             case expiresAt = "expires_at"
         }
     }
+}
+
+extension ControlAPI.Peer {
+    /// Peers are the same when their ids are.
+    public static func == (lhs: Self, rhs: Self) -> Bool { lhs.id == rhs.id }
+
+    /// Hashes the id alone.
+    public func hash(into hasher: inout Hasher) { hasher.combine(self.id) }
 }
