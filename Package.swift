@@ -224,7 +224,8 @@ let package = Package(
         .testTarget(
             name: "EarshotTests",
             dependencies: [
-                "Earshot", "EarshotCore", "EarshotSafety", "EarshotTree", "EarshotWire", "CSQLite",
+                "Earshot", "EarshotCoding", "EarshotCore", "EarshotSafety", "EarshotTree", "EarshotWire", "CSQLite", "APIDocument",
+                "ModelLaws",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -244,8 +245,11 @@ let package = Package(
             swiftSettings: settings),
         // The API's OpenAPI document, which tests hold answers and models to.
         .target(name: "APIDocument", path: "Tests/APIDocument", swiftSettings: settings),
+        // What values of both libraries' models obey.
+        .target(name: "ModelLaws", dependencies: ["APIDocument"], path: "Tests/ModelLaws", swiftSettings: settings),
         .testTarget(
-            name: "EarshotClientTests", dependencies: ["EarshotClient", "EarshotCoding", "APIDocument"], swiftSettings: settings),
+            name: "EarshotClientTests", dependencies: ["EarshotClient", "EarshotCoding", "APIDocument", "ModelLaws"],
+            swiftSettings: settings),
         .testTarget(
             name: "MultipeerConnectivityTests",
             dependencies: ["MultipeerConnectivity", "Earshot", .product(name: "NIOCore", package: "swift-nio")], swiftSettings: settings),

@@ -1,49 +1,18 @@
 import EarshotClient
 import EarshotCoding
 import Foundation
+import ModelLaws
 
 /// Values of the API's models, made of a seed: within the document's limits, and otherwise as odd as peers may make them.
-struct GeneratedModels {
-    private var state: UInt64
+struct GeneratedModels: GeneratedValues {
+    var state: UInt64
 
     init(seed: UInt64) { self.state = seed }
 
     // MARK: Parts
 
-    mutating func number() -> UInt64 {
-        // SplitMix64.
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var value = self.state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-
-    mutating func number(below limit: UInt64) -> UInt64 { self.number() % limit }
-    mutating func count() -> Int { Int(self.number(below: 10_000)) }
-    mutating func flag() -> Bool { self.number() & 1 == 0 }
-
-    /// Small, large, and at the edge.
-    mutating func size() -> UInt64 { self.element([0, 1, 1 << 40, UInt64(Int64.max), self.number(below: 1 << 62)]) }
-
-    mutating func element<Element>(_ elements: [Element]) -> Element { elements[Int(self.number(below: UInt64(elements.count)))] }
-
     mutating func word<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> Tolerant<Words> {
         .known(self.element(Array(type.allCases)))
-    }
-
-    mutating func optional<Value>(_ make: (inout Self) -> Value) -> Value? { self.flag() ? make(&self) : nil }
-
-    mutating func list<Value>(_ counts: ClosedRange<UInt64> = 0...3, _ make: (inout Self) -> Value) -> [Value] {
-        let count = counts.lowerBound + self.number(below: counts.upperBound - counts.lowerBound + 1)
-        return (0..<count).map { _ in make(&self) }
-    }
-
-    mutating func text() -> String {
-        self.element([
-            "bob", "a b", "\u{202E}evil\u{200B}", "née ☎️", "\"quoted\" \\ back", "tab\tline\nend", "https://x/y?z=1&w",
-            "\u{1F468}\u{200D}\u{1F469}", "ﬀ", "0",
-        ])
     }
 
     mutating func id() -> String {
@@ -63,8 +32,6 @@ struct GeneratedModels {
         let date = Date(timeIntervalSince1970: self.flag() ? seconds : seconds + Double(self.number(below: 1000)) / 1000)
         return DateText.date(from: DateText.string(from: date)) ?? date
     }
-
-    mutating func bytes() -> [UInt8] { self.list(0...40) { UInt8(truncatingIfNeeded: $0.number()) } }
 
     mutating func failure() -> ControlAPI.Failure {
         .init(code: self.element(["declined", "timed-out", "no-space"]), message: self.text())
@@ -94,13 +61,11 @@ struct GeneratedModels {
     }
 
     mutating func peer() -> ControlAPI.Peer {
-        // Keys that a naming convention would change.
-        let keys = self.list(0...4) { $0.element(["room", "roomName", "room_name", "X-Y", "URL", "peerId", "a b", "_", "ID"]) }
-        return .init(
+        .init(
             id: self.peerID(), name: self.text(), presence: self.word(ControlAPI.Peer.Presence.self),
             state: self.word(ControlAPI.MemberState.self), trust: self.word(ControlAPI.Trust.self),
             protection: self.optional { $0.word(ControlAPI.Protection.self) }, proven: self.flag(), addresses: self.list { $0.text() },
-            discoveryInfo: Dictionary(keys.map { ($0, self.text()) }, uniquingKeysWith: { first, _ in first }),
+            discoveryInfo: self.pairs(),
             sources: self.list { $0.element(["avahi", "embedded", "configured", "incoming", "store"]) },
             error: self.optional { $0.failure() }, trustSource: self.optional { $0.word(ControlAPI.TrustSource.self) },
             trustExpiresAt: self.optional { $0.time() }, verified: self.optional { $0.word(ControlAPI.Verified.self) },

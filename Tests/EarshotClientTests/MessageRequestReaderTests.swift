@@ -1,5 +1,6 @@
 import EarshotCoding
 import Foundation
+import ModelLaws
 import NIOCore
 import Testing
 

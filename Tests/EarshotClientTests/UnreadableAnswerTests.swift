@@ -1,6 +1,7 @@
 import APIDocument
 import EarshotCoding
 import Foundation
+import ModelLaws
 import Testing
 
 @testable import EarshotClient

@@ -1,0 +1,191 @@
+import EarshotWire
+import Foundation
+import ModelLaws
+import NIOCore
+
+@testable import Earshot
+@testable import EarshotCore
+
+/// Values of the library's models, made of a seed: within their limits, and otherwise as odd as peers may make them.
+struct GeneratedModels: GeneratedValues {
+    var state: UInt64
+
+    init(seed: UInt64) { self.state = seed }
+
+    // MARK: Parts
+
+    mutating func word<Words: CaseIterable>(_ type: Words.Type) -> Words { self.element(Array(type.allCases)) }
+    mutating func id<Kind>() -> WireID<Kind> { WireID(high: self.number(), low: self.number()) }
+    mutating func peerID() -> PeerID { PeerID(subjectPublicKeyInfo: self.list(1...8) { UInt8(truncatingIfNeeded: $0.number()) }) }
+
+    /// Also before 1970, and at the bounds of what a message's time may be.
+    mutating func time() -> WallTime {
+        WallTime(
+            milliseconds: self.element([
+                Int64(self.number(below: 4_000_000_000_000)), -1, WireLimits.sentAtMilliseconds.lowerBound,
+                WireLimits.sentAtMilliseconds.upperBound,
+            ]))
+    }
+
+    mutating func code() -> EarshotError.Code? { self.optional { $0.word(EarshotError.Code.self) } }
+    mutating func words() -> String? { self.optional { $0.text() } }
+    mutating func failure() -> Peer.Failure { .init(code: self.word(EarshotError.Code.self), message: self.text()) }
+    mutating func label() -> GroupLabel { .init(id: self.id(), name: self.text()) }
+
+    mutating func displayName() throws -> DisplayName { try DisplayName(self.element(["bob", "née ☎️", "\u{202E}x"])) }
+    mutating func serviceType() throws -> ServiceType { try ServiceType(self.element(["earshot", "a-1", "chat"])) }
+    mutating func streamName() throws -> StreamName { try StreamName(self.element(["x", "a b", "\u{200B}"])) }
+
+    mutating func configuredPeer() -> ConfiguredPeer {
+        .init(
+            id: self.optional { $0.peerID() }, host: self.element(["10.0.0.7", "fd00::7", "bob.example"]),
+            port: 1 + UInt16(self.number(below: 65_535)))
+    }
+
+    // MARK: Models
+
+    mutating func peer() -> Peer {
+        .init(
+            id: self.peerID(), name: self.text(), presence: self.word(Peer.Presence.self), state: self.word(MemberState.self),
+            trust: self.word(Trust.self), protection: self.optional { $0.word(Protection.self) }, proven: self.flag(),
+            addresses: self.list { $0.text() }, discoveryInfo: self.pairs(), sources: self.list { $0.word(Peer.Source.self) },
+            error: self.optional { $0.failure() }, trustSource: self.optional { $0.word(TrustSource.self) },
+            trustEnd: self.optional { $0.time() }, verified: self.optional { $0.word(Verified.self) },
+            nameConflict: self.optional { $0.peerID() }, firstSighting: self.time(), lastSign: self.time())
+    }
+
+    mutating func invitation() -> Invitation {
+        var invitation = Invitation(
+            id: self.id(), direction: self.word(Direction.self), peerID: self.peerID(), peerName: self.text(), context: self.bytes(),
+            state: self.word(Invitation.State.self), created: self.time(), end: self.time(), sessionID: self.optional { $0.id() },
+            group: self.optional { $0.invitedGroup() })
+        invitation.error = self.code()
+        invitation.errorMessage = self.words()
+        return invitation
+    }
+
+    mutating func invitedGroup() -> InvitedGroup {
+        .init(id: self.id(), name: self.text(), creator: self.peerID(), members: Int(self.number(below: 65)))
+    }
+
+    mutating func sessionMember() -> Session.Member {
+        .init(
+            peerID: self.peerID(), name: self.text(), state: self.word(MemberState.self),
+            protection: self.optional { $0.word(Protection.self) })
+    }
+
+    mutating func session() -> Session { .init(id: self.id(), members: self.list { $0.sessionMember() }, created: self.time()) }
+
+    mutating func groupMember() -> Group.Member {
+        .init(
+            peerID: self.peerID(), name: self.text(), state: self.word(Group.Member.State.self), error: self.optional { $0.failure() },
+            joined: self.time(), invitedBy: self.peerID())
+    }
+
+    mutating func group() -> Group {
+        .init(
+            id: self.id(), name: self.text(), creator: self.peerID(), isClosed: self.flag(), isUnprotected: self.flag(),
+            state: self.word(Group.State.self), role: self.word(Group.Role.self), members: self.list { $0.groupMember() },
+            created: self.time())
+    }
+
+    mutating func recipient() -> Message.Recipient {
+        .init(peerID: self.peerID(), status: self.word(Message.Status.self), error: self.code(), errorMessage: self.words())
+    }
+
+    mutating func message() -> Message {
+        .init(
+            id: self.id(), direction: self.word(Direction.self), senderID: self.peerID(), senderName: self.text(),
+            contentType: self.element(["text/plain", "x", "TEXT/html; charset=utf-8"]), body: ByteBuffer(bytes: self.bytes()),
+            mode: self.word(Message.Mode.self), sent: self.time(), received: self.optional { $0.time() },
+            readState: self.word(Message.ReadState.self), recipients: self.list { $0.recipient() }, group: self.optional { $0.label() })
+    }
+
+    mutating func resource() -> Resource {
+        var resource = Resource(
+            id: self.id(), direction: self.word(Direction.self), peerID: self.peerID(), peerName: self.text(),
+            group: self.optional { $0.label() }, shareID: self.optional { $0.id() }, name: self.text(),
+            kind: self.word(Resource.Kind.self), size: self.size(), transferred: self.size(), bytesPerSecond: self.size(),
+            state: self.word(Resource.State.self), digest: self.words(), path: self.words(), error: self.code(),
+            errorMessage: self.words(), created: self.time(), completed: self.optional { $0.time() }, inSpool: self.flag())
+        resource.secondsLeft = self.optional { $0.size() }
+        return resource
+    }
+
+    mutating func stream() -> ByteStream {
+        .init(
+            id: self.id(), direction: self.word(Direction.self), peerID: self.peerID(), peerName: self.text(), name: self.text(),
+            state: self.word(ByteStream.State.self), transferred: self.size(), bytesPerSecond: self.size(), opened: self.time(),
+            closed: self.optional { $0.time() }, error: self.code(), errorMessage: self.words())
+    }
+
+    mutating func verification() -> Verification {
+        .init(
+            peerID: self.peerID(), peerName: self.text(), state: self.word(Verification.State.self),
+            digits: self.optional { $0.element(["000000", "123456"]) }, error: self.code(), errorMessage: self.words(),
+            end: self.optional { $0.time() })
+    }
+
+    mutating func decision() -> PolicyDecision {
+        .init(
+            action: self.word(PolicyDecision.Action.self), outcome: self.word(PolicyDecision.Outcome.self), rule: self.text(),
+            reason: self.text())
+    }
+
+    mutating func policy() -> PeerPolicy {
+        .init(
+            peerID: self.peerID(), peerName: self.text(), trust: self.word(Trust.self),
+            trustSource: self.optional { $0.word(TrustSource.self) }, trustExpiresAt: self.optional { $0.time().date },
+            verified: self.optional { $0.word(Verified.self) }, decisions: self.list { $0.decision() })
+    }
+
+    mutating func discovery() -> DiscoveryStatus {
+        .init(
+            backend: self.word(DiscoveryStatus.Backend.self), state: self.word(DiscoveryStatus.State.self), error: self.words())
+    }
+
+    mutating func counts() -> NodeStatus.Counts {
+        .init(
+            peers: self.count(), sessions: self.count(), connections: self.count(), pendingInvitations: self.count(),
+            unreadMessages: self.count(), transfers: self.count())
+    }
+
+    mutating func status() throws -> NodeStatus {
+        .init(
+            name: try self.displayName(), id: self.peerID(), serviceType: try self.serviceType(),
+            encryption: self.word(EncryptionPreference.self), addresses: self.list { $0.text() },
+            port: UInt16(self.number(below: 65_536)), wantedPort: UInt16(self.number(below: 65_536)), stateDirectory: self.words(),
+            quota: self.size(), reserve: self.element([0, 0.05, 1, Double(self.count()) / 10_000]), discovery: self.discovery(),
+            instanceName: self.words(), startedAt: self.time().date, counts: self.counts())
+    }
+
+    mutating func event() -> NodeEvent {
+        NodeEvent(sequence: 1 + self.number(below: 1 << 62), time: self.time().date, kind: self.eventKind())
+    }
+
+    private mutating func eventKind() -> NodeEvent.Kind {
+        switch self.number(below: 19) {
+        case 0: return .peerFound(self.peer())
+        case 1: return .peerChanged(self.peer())
+        case 2: return .peerLost(self.peer())
+        case 3: return .invitationReceived(self.invitation())
+        case 4: return .invitationResolved(self.invitation())
+        case 5: return .verificationChanged(self.verification())
+        case 6: return .sessionChanged(self.session(), ended: self.flag())
+        case 7: return .messageReceived(self.message())
+        case 8: return .messageStatus(self.id(), self.recipient())
+        case 9: return .resourceOffered(self.resource())
+        case 10: return .resourceProgress(self.resource())
+        case 11: return .resourceFinished(self.resource())
+        case 12: return .streamOpened(self.stream())
+        case 13: return .streamClosed(self.stream())
+        case 14: return .discoveryChanged(self.discovery())
+        case 15: return .groupChanged(self.group())
+        case 16: return .groupLeft(self.id(), self.word(GroupEnd.self))
+        case 17: return .settingsReloaded(changed: self.list { $0.text() }, needsRestart: self.list { $0.text() })
+        default:
+            let first = 1 + self.number(below: 1 << 62)
+            return .gap(first...(first + self.number(below: 1 << 62)))
+        }
+    }
+}
