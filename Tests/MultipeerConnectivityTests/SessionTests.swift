@@ -225,6 +225,29 @@ import Testing
         await ninth.connected(Array(programs.prefix(7)))
     }
 
+    /// A peer that was invited and does not answer has no place: it may have ended, while it is still announced.
+    @Test func aPeerThatDoesNotAnswerHoldsNoPlace() async throws {
+        let type = freshType()
+        let host = Program("host", type: type, invites: true)
+        let silent = Program("silent", type: type)
+        silent.holdAnswers()
+        silent.advertiser.startAdvertisingPeer()
+        host.browser.startBrowsingForPeers()
+        await silent.until(.invited(host.peer, nil))
+        let guests = (1..<kMCSessionMaximumNumberOfPeers).map { Program("p\($0)", type: type) }
+        for guest in guests { guest.advertiser.startAdvertisingPeer() }
+        await host.connected(guests)
+        for guest in guests { await guest.connected(guests.filter { $0 !== guest } + [host]) }
+        // Its invitation has ended with the last place, and its answer is too late.
+        await host.until(.state(silent.peer, .notConnected))
+        silent.answer()
+        guests[0].stop()
+        await host.until(.state(guests[0].peer, .notConnected))
+        host.browser.invitePeer(silent.peer, to: host.session, withContext: nil, timeout: 20)
+        await host.connected([silent])
+        #expect(host.states(of: silent) == [.notConnected, .connecting, .connected], "it was not together with the host before")
+    }
+
     /// One peer id in several sessions; two ids are together in one of them.
     @Test func severalSessionsOfOnePeer() async throws {
         let type = freshType()

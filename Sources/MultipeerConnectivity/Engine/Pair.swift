@@ -31,9 +31,13 @@ struct Pair {
     var held: [@Sendable (isolated PeerEngine) async -> Void] = []
     /// The first parts of data that is longer than a message.
     var parts: IncomingParts?
-    /// Counts the losses of its connection: the end of a wait looks whether it is about this one.
-    var losses = 0
-    var isLost = false
+    /// Since when its connection is gone, while it is.
+    var lostAt: ContinuousClock.Instant?
+
+    /// Whether both sides want it: it has a place in the session.
+    var hasAgreed: Bool {
+        if case .inviting = self.stage { false } else { true }
+    }
 }
 
 /// A peer that members of a session have introduced to us, or the program.

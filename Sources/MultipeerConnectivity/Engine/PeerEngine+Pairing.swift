@@ -13,7 +13,7 @@ extension PeerEngine {
             if pair.token != token { session.tell(token, peer, .notConnected) }
             return
         }
-        guard let context = envelope.bytes, let node = try? self.started(), await self.hasRoom(in: token) else {
+        guard let context = envelope.bytes, let node = try? self.started(), await self.hasRoom(for: peer.id, in: token) else {
             return session.tell(token, peer, .notConnected)
         }
         self.pairs[peer.id] = Pair(
@@ -29,13 +29,15 @@ extension PeerEngine {
         }
     }
 
-    /// Whether one more peer fits into a session: all that are on their way count. One whose connection is gone gives way: it is often the same
-    /// program that has started again.
-    private func hasRoom(in token: SessionToken) async -> Bool {
-        let members = self.pairs.filter { $0.value.token == token }
+    /// Whether a peer fits into a session. All that have agreed count, on their way or connected. A peer that was invited and has not
+    /// answered does not: it may have ended, and still be announced. Of the peers whose connection is gone, the one that was lost first
+    /// gives way: it is often the same program that has started again.
+    private func hasRoom(for id: PeerID, in token: SessionToken) async -> Bool {
+        let members = self.pairs.filter { $0.key != id && $0.value.token == token && $0.value.hasAgreed }
         if members.count < kMCSessionMaximumNumberOfPeers - 1 { return true }
-        guard let lost = members.first(where: { $0.value.isLost })?.key else { return false }
-        await self.end(lost)
+        let lost = members.compactMap { id, pair in pair.lostAt.map { (id: id, at: $0) } }
+        guard let first = lost.min(by: { $0.at < $1.at }) else { return false }
+        await self.end(first.id)
         return true
     }
 
@@ -50,14 +52,18 @@ extension PeerEngine {
         guard let pair = self.pairs[id], pair.stage == .inviting(invitation.id) || pair.stage == .inviting(nil) else { return }
         switch invitation.state {
         case .pending: break
-        case .accepted: self.agreed(id)
+        case .accepted: await self.agreed(id)
         case .declined, .timedOut, .cancelled, .failed: await self.end(id)
         }
     }
 
-    private func agreed(_ id: PeerID) {
+    /// Both want the pair. More peers may have been invited than there are places: with the last place, the open invitations end.
+    private func agreed(_ id: PeerID) async {
         guard let pair = self.pairs[id], let session = pair.session.value else { return }
-        if case .inviting = pair.stage { self.pairs[id]?.stage = .agreed }
+        if !pair.hasAgreed {
+            guard await self.hasRoom(for: id, in: pair.token) else { return await self.end(id) }
+            self.pairs[id]?.stage = .agreed
+        }
         guard pair.agreedAt == nil else { return }
         let now = ContinuousClock.now
         self.pairs[id]?.agreedAt = now
@@ -69,6 +75,9 @@ extension PeerEngine {
                 await engine.end(id)
             }
         }
+        let members = self.pairs.filter { $0.value.token == pair.token }
+        guard members.count(where: { $0.value.hasAgreed }) >= kMCSessionMaximumNumberOfPeers - 1 else { return }
+        for (other, invited) in members where !invited.hasAgreed { await self.end(other) }
     }
 
     // MARK: Being invited
@@ -78,7 +87,7 @@ extension PeerEngine {
         guard invitation.state == .pending, let envelope = Envelope(invitation.context) else { return await self.decline(invitation.id) }
         if let pair = self.pairs[id] {
             // Of two that invite each other, one accepts: else there would be two sessions of the same pair.
-            if case .inviting = pair.stage, self.id < id { return }
+            if !pair.hasAgreed, self.id < id { return }
             return await self.accept(invitation.id, of: id)
         }
         switch envelope {
@@ -109,19 +118,23 @@ extension PeerEngine {
         if let pair = self.pairs[peer.id] {
             return pair.token == token ? await self.accept(invitation, of: peer.id) : await self.decline(invitation)
         }
-        guard let session, session.token == token, session.owner.engine === self, await self.hasRoom(in: token) else {
+        guard let session, session.token == token, session.owner.engine === self, await self.hasRoom(for: peer.id, in: token) else {
             return await self.decline(invitation)
         }
         self.pairs[peer.id] = Pair(session: WeakReference(session), token: token, isWanted: true, peer: peer, stage: .agreed)
-        self.agreed(peer.id)
+        await self.agreed(peer.id)
         await self.accept(invitation, of: peer.id)
     }
 
     private func accept(_ invitation: InvitationID, of id: PeerID) async {
+        guard let pair = self.pairs[id], await self.hasRoom(for: id, in: pair.token) else {
+            await self.decline(invitation)
+            return await self.end(id)
+        }
         do throws(EarshotError) {
             guard let node = try? self.started() else { return }
             _ = try await node.respond(to: invitation, .accept, always: false)
-            self.agreed(id)
+            await self.agreed(id)
         } catch {
             // Over already, or accepted with another one.
             if self.pairs[id]?.stage == .agreed,
@@ -156,12 +169,12 @@ extension PeerEngine {
 
     private func attached(_ member: Session.Member) async {
         let id = member.peerID
-        self.pairs[id]?.isLost = false
-        self.pairs[id]?.losses += 1
+        self.pairs[id]?.lostAt = nil
         guard let pair = self.pairs[id], pair.stage != .checking, pair.stage != .connected, let session = pair.session.value else { return }
         guard session.allows(member.protection) else { return await self.end(id) }
         self.pairs[id]?.peer = MCPeerID(id: id, displayName: member.name)
-        self.agreed(id)
+        await self.agreed(id)
+        guard self.pairs[id] != nil else { return }
         self.pairs[id]?.stage = .checking
         let certificate = (try? await (try? self.started())?.certificate(of: id.description)).flatMap { $0 }
         let token = pair.token
@@ -187,13 +200,13 @@ extension PeerEngine {
 
     /// Its connection is gone; it may come back.
     private func lost(_ id: PeerID) {
-        guard let pair = self.pairs[id], pair.stage == .connected || pair.stage == .checking, !pair.isLost else { return }
-        self.pairs[id]?.isLost = true
-        let losses = pair.losses
+        guard let pair = self.pairs[id], pair.stage == .connected || pair.stage == .checking, pair.lostAt == nil else { return }
+        let now = ContinuousClock.now
+        self.pairs[id]?.lostAt = now
         Task { [weak self] in
             try? await Task.sleep(for: Self.lossGrace)
             self?.post { engine in
-                guard let now = engine.pairs[id], now.token == pair.token, now.isLost, now.losses == losses else { return }
+                guard let pair = engine.pairs[id], pair.lostAt == now else { return }
                 await engine.end(id)
             }
         }
@@ -261,7 +274,9 @@ extension PeerEngine {
 
     /// Connects to a peer without asking the program, which the same is told on the other side.
     func bringTogether(_ peer: MCPeerID, at addresses: [String], in session: MCSession, _ token: SessionToken) async {
-        guard peer.id != self.id, session.token == token, self.pairs[peer.id] == nil, await self.hasRoom(in: token) else { return }
+        guard peer.id != self.id, session.token == token, self.pairs[peer.id] == nil, await self.hasRoom(for: peer.id, in: token) else {
+            return
+        }
         let isKnown = self.introducedNow(peer.id) != nil
         self.introduced[peer.id] = Introduced(
             session: WeakReference(session), token: token, peer: peer, until: .now + Self.introductionTime)
