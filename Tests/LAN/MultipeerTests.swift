@@ -29,7 +29,7 @@ extension LAN {
             var lines: [Substring] { self.running.outputSoFar().split(separator: "\n") }
 
             func has(_ line: String, times: Int = 1) async throws {
-                try await eventually(within: .seconds(40), "\(self.name) reads \"\(line)\", and not just \(self.lines)") {
+                try await eventually(within: .seconds(40), "\(self.name) reads \"\(line)\"", instead: { "\(self.lines)" }) {
                     self.lines.count { $0 == line } >= times
                 }
             }
@@ -68,6 +68,33 @@ extension LAN {
                     try await chat.has("* \(hosts[0]) is here", times: 2)
                     try await chats[0].has("* \(chat.name) is here")
                 }
+                try chats[0].type("again")
+                for chat in chats.dropFirst() {
+                    try await chat.has("\(hosts[0]): again")
+                    try chat.type("welcome")
+                    try await chats[0].has("\(chat.name): welcome")
+                }
+                for chat in chats.dropFirst() { #expect(chat.lines.count { $0.hasPrefix("* ") } == count + 1, "\(chat.lines)") }
+            }
+        }
+
+        /// A program that starts again before it is missed has the place of its predecessor, which is still announced, and found.
+        @Test(arguments: [3, 8]) func killedAndStartedAtOnce(_ count: Int) async throws {
+            try await Laboratory.run { laboratory in
+                let hosts = (1...count).map { "peer\($0)" }
+                for (number, host) in hosts.enumerated() { try await laboratory.ownHost(host, "10.77.0.\(110 + number)") }
+                var chats: [Chat] = []
+                for host in hosts { chats.append(try Chat(host, on: host, laboratory)) }
+                try await self.together(chats, "hello")
+                chats[0].running.signal(SIGKILL)
+                let began = ContinuousClock.now
+                chats[0] = try Chat(hosts[0], on: hosts[0], laboratory)
+                for chat in chats.dropFirst() {
+                    try await chats[0].has("* \(chat.name) is here")
+                    try await chat.has("* \(hosts[0]) is here", times: 2)
+                    try await chat.has("* \(hosts[0]) is not here")
+                }
+                measured("a killed one of \(count) that starts at once is back", ContinuousClock.now - began)
                 try chats[0].type("again")
                 for chat in chats.dropFirst() {
                     try await chat.has("\(hosts[0]): again")

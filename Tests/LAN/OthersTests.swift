@@ -15,13 +15,18 @@ extension LAN {
 
             var lines: [Substring] { self.running.outputSoFar().split(separator: "\n") }
 
+            /// For a test that fails.
+            private func state() -> String {
+                "\(self.lines); it \(self.running.isRunning ? "runs" : "has ended"), and says \(self.running.errorsSoFar().suffix(1500))"
+            }
+
             func has(_ line: String) async throws {
-                try await eventually(
-                    within: .seconds(60),
-                    "\(self.name) reads \"\(line)\", and not just \(self.lines); it runs: \(self.running.isRunning), says \(self.running.errorsSoFar().suffix(1500))"
-                ) {
-                    self.lines.contains { $0 == line }
-                }
+                try await self.eventually("reads \"\(line)\"") { $0.contains { $0 == line } }
+            }
+
+            /// Waits until its lines fulfil something.
+            func eventually(_ what: String, _ condition: ([Substring]) -> Bool) async throws {
+                try await LANTests.eventually(within: .seconds(60), "\(self.name) \(what)", instead: self.state) { condition(self.lines) }
             }
         }
 
@@ -35,7 +40,35 @@ extension LAN {
             kind == "multipeer" ? "\(name): hello from \(name) 7" : "hello from \(name)"
         }
 
-        /// Started at once; each speaks when it is together with all others, and is heard by all. Then one is killed, and comes back.
+        /// Kills a program and starts it again, at once or when the others have missed it. It is together with all of them then, and speaks.
+        private func restart(
+            _ index: Int, of programs: inout [Program], atOnce: Bool, _ kind: String, _ laboratory: Laboratory
+        ) async throws {
+            let (name, count) = (programs[index].name, programs.count)
+            let (others, greeting) = (programs.filter { $0.name != name }, self.greeting(of: name, in: kind))
+            let heard = others.map { program in program.lines.count { $0 == greeting } }
+            programs[index].running.signal(SIGKILL)
+            if !atOnce {
+                for program in others {
+                    try await program.eventually("misses \(name)") { lines in
+                        lines.last { $0.hasPrefix("connected") } == "connected \(count - 2)"
+                    }
+                }
+            }
+            let began = ContinuousClock.now
+            programs[index] = try self.start(kind, name, count, laboratory)
+            try await programs[index].has("connected \(count - 1)")
+            for (program, before) in zip(others, heard) {
+                try await program.eventually("hears \(name) again") { lines in
+                    lines.count { $0 == greeting } == before + 1
+                        && lines.last { $0.hasPrefix("connected") } == "connected \(count - 1)"
+                }
+            }
+            let way = atOnce ? "at once" : "when it was missed"
+            measured("a killed one of \(count) programs of \(kind) that starts \(way) is back", ContinuousClock.now - began)
+        }
+
+        /// Started at once; each speaks when it is together with all others, and is heard by all. Then two are killed, and come back.
         @Test(arguments: ["multipeer", "colors"], [3, 8]) func everybodyHearsEverybody(_ kind: String, _ count: Int) async throws {
             for _ in 0..<times {
                 try await Laboratory.run { laboratory in
@@ -53,19 +86,8 @@ extension LAN {
                             #expect(program.lines.count { $0 == self.greeting(of: other, in: kind) } == 1)
                         }
                     }
-                    programs[0].running.signal(SIGKILL)
-                    for program in programs.dropFirst() {
-                        try await eventually(within: .seconds(60), "\(program.name) misses it") {
-                            program.lines.last { $0.hasPrefix("connected") } == "connected \(count - 2)"
-                        }
-                    }
-                    programs[0] = try self.start(kind, names[0], count, laboratory)
-                    try await programs[0].has("connected \(count - 1)")
-                    for program in programs.dropFirst() {
-                        try await eventually(within: .seconds(60), "\(program.name) hears the one that is back") {
-                            program.lines.count { $0 == self.greeting(of: names[0], in: kind) } == 2
-                        }
-                    }
+                    try await self.restart(0, of: &programs, atOnce: false, kind, laboratory)
+                    try await self.restart(1, of: &programs, atOnce: true, kind, laboratory)
                 }
             }
         }
