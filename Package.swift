@@ -202,6 +202,10 @@ let package = Package(
         .executableTarget(
             name: "multipeer-chat", dependencies: ["MultipeerConnectivity"], path: "Tests/Examples/multipeer-chat",
             swiftSettings: settings),
+        // What the laboratory runs on its hosts to try streams and resources.
+        .executableTarget(
+            name: "multipeer-transfers", dependencies: ["MultipeerConnectivity"], path: "Tests/LANPrograms/multipeer-transfers",
+            swiftSettings: settings),
         .testTarget(
             name: "EarshotWireTests",
             dependencies: [
@@ -291,7 +295,8 @@ let package = Package(
             ],
             exclude: ["report.py", "threats.txt"], swiftSettings: settings),
         .testTarget(
-            name: "LANTests", dependencies: ["EarshotClient", "APIDocument", "multipeer-chat", "peer-chat"], path: "Tests/LAN",
+            name: "LANTests", dependencies: ["EarshotClient", "APIDocument", "multipeer-chat", "multipeer-transfers", "peer-chat"],
+            path: "Tests/LAN",
             exclude: ["administration", "lab", "machine", "package", "service"], swiftSettings: settings),
     ]
 )

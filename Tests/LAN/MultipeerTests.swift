@@ -4,39 +4,8 @@ import Testing
 extension LAN {
     /// Programs on `MultipeerConnectivity`, each on a host of its own: everyone advertises, browses and invites everyone.
     @Suite struct Multipeer {
-        /// A chat on a host, with what is typed there.
-        private final class Chat {
-            let name: String
-            let running: Running
-            private let input: FileHandle
-
-            init(_ name: String, on host: String, program: String = "multipeer-chat", _ laboratory: Laboratory) throws {
-                self.name = name
-                let input = "\(laboratory.place)/\(UUID().uuidString).in"
-                _ = FileManager.default.createFile(atPath: input, contents: nil)
-                self.input = try FileHandle(forWritingTo: URL(fileURLWithPath: input))
-                // The program takes the shell's place, so that a signal is for it.
-                self.running = try laboratory.start(
-                    on: host,
-                    [
-                        "bash", "-c", #"exec "$0" "$1" ${2:+"$2"} < <(exec tail --pid=$$ -n +1 -f "$3")"#,
-                        "\(Laboratory.binaries)/\(program)", name, program == "multipeer-chat" ? laboratory.serviceType : "", input,
-                    ])
-            }
-
-            func type(_ line: String) throws { try self.input.write(contentsOf: Data("\(line)\n".utf8)) }
-
-            var lines: [Substring] { self.running.outputSoFar().split(separator: "\n") }
-
-            func has(_ line: String, times: Int = 1) async throws {
-                try await eventually(within: .seconds(40), "\(self.name) reads \"\(line)\"", instead: { "\(self.lines)" }) {
-                    self.lines.count { $0 == line } >= times
-                }
-            }
-        }
-
         /// All of them are together, and each has heard each once.
-        private func together(_ chats: [Chat], _ word: String, times: Int = 1) async throws {
+        private func together(_ chats: [TypedProgram], _ word: String, times: Int = 1) async throws {
             for chat in chats {
                 for other in chats where other !== chat { try await chat.has("* \(other.name) is here", times: times) }
             }
@@ -51,8 +20,8 @@ extension LAN {
                 let hosts = (1...count).map { "peer\($0)" }
                 for (number, host) in hosts.enumerated() { try await laboratory.ownHost(host, "10.77.0.\(110 + number)") }
                 let began = ContinuousClock.now
-                var chats: [Chat] = []
-                for host in hosts { chats.append(try Chat(host, on: host, laboratory)) }
+                var chats: [TypedProgram] = []
+                for host in hosts { chats.append(try TypedProgram("multipeer-chat", host, on: host, laboratory)) }
                 try await self.together(chats, "hello")
                 measured("\(count) programs on \(count) hosts are one mesh, and have heard each other", ContinuousClock.now - began)
                 for chat in chats {
@@ -63,7 +32,7 @@ extension LAN {
                 chats[0].running.signal(SIGKILL)
                 for chat in chats.dropFirst() { try await chat.has("* \(hosts[0]) is not here") }
                 measured("a killed one of \(count) is missed by all", ContinuousClock.now - killed)
-                chats[0] = try Chat(hosts[0], on: hosts[0], laboratory)
+                chats[0] = try TypedProgram("multipeer-chat", hosts[0], on: hosts[0], laboratory)
                 for chat in chats.dropFirst() {
                     try await chat.has("* \(hosts[0]) is here", times: 2)
                     try await chats[0].has("* \(chat.name) is here")
@@ -83,12 +52,12 @@ extension LAN {
             try await Laboratory.run { laboratory in
                 let hosts = (1...count).map { "peer\($0)" }
                 for (number, host) in hosts.enumerated() { try await laboratory.ownHost(host, "10.77.0.\(110 + number)") }
-                var chats: [Chat] = []
-                for host in hosts { chats.append(try Chat(host, on: host, laboratory)) }
+                var chats: [TypedProgram] = []
+                for host in hosts { chats.append(try TypedProgram("multipeer-chat", host, on: host, laboratory)) }
                 try await self.together(chats, "hello")
                 chats[0].running.signal(SIGKILL)
                 let began = ContinuousClock.now
-                chats[0] = try Chat(hosts[0], on: hosts[0], laboratory)
+                chats[0] = try TypedProgram("multipeer-chat", hosts[0], on: hosts[0], laboratory)
                 for chat in chats.dropFirst() {
                     try await chats[0].has("* \(chat.name) is here")
                     try await chat.has("* \(hosts[0]) is here", times: 2)
@@ -108,10 +77,10 @@ extension LAN {
         /// The example that is a peer by itself, on Earshot's own library.
         @Test func peersChat() async throws {
             try await Laboratory.run { laboratory in
-                var chats: [Chat] = []
+                var chats: [TypedProgram] = []
                 for (number, host) in ["peer1", "peer2", "peer3"].enumerated() {
                     try await laboratory.ownHost(host, "10.77.0.\(110 + number)")
-                    chats.append(try Chat(host, on: host, program: "peer-chat", laboratory))
+                    chats.append(try TypedProgram("peer-chat", host, on: host, laboratory))
                 }
                 try await self.together(chats, "hello")
             }

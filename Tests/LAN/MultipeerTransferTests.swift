@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+
+extension LAN {
+    /// Streams and resources of `MultipeerConnectivity` between programs, each on a host of its own. The bytes follow from the name, and the receiver compares.
+    @Suite struct MultipeerTransfers {
+        private static let program = "multipeer-transfers"
+        private static let resourceSize = 16 << 20
+
+        /// Programs that are together.
+        private func together(_ count: Int, _ laboratory: Laboratory) async throws -> [TypedProgram] {
+            var programs: [TypedProgram] = []
+            for number in 1...count {
+                try await laboratory.ownHost("peer\(number)", "10.77.0.\(120 + number)")
+                programs.append(try TypedProgram(Self.program, "peer\(number)", on: "peer\(number)", laboratory))
+            }
+            for (one, other) in Self.directions(programs) { try await one.has("* \(other.name) is here") }
+            return programs
+        }
+
+        /// Each with each, both ways.
+        private static func directions(_ programs: [TypedProgram]) -> [(from: TypedProgram, to: TypedProgram)] {
+            programs.flatMap { one in programs.filter { $0 !== one }.map { (one, $0) } }
+        }
+
+        /// Written and read by run loop, by threads that wait and by threads that ask first: all at once, both ways.
+        @Test func streams() async throws {
+            try await Laboratory.run { laboratory in
+                let programs = try await self.together(3, laboratory)
+                let ways = ["loop", "thread", "poll"]
+                let names = ways.flatMap { written in ways.map { "\(written)-\($0)" } }
+                let size = 1_000_000
+                let began = ContinuousClock.now
+                for (one, other) in Self.directions(programs) {
+                    for name in names { try one.type("stream \(name)-\(one.name) \(other.name) \(size)") }
+                }
+                for (one, other) in Self.directions(programs) {
+                    for name in names {
+                        try await one.has("\(name)-\(one.name) to \(other.name): \(size) bytes written")
+                        try await other.has("\(name)-\(one.name) from \(one.name): \(size) bytes as sent")
+                    }
+                }
+                measured("9 streams of 1 MB from each of 3 hosts to each other", ContinuousClock.now - began)
+                // Each tells of each stream once, and nothing else but who is there.
+                for program in programs { #expect(program.lines.count == 2 + 2 * 2 * names.count, "\(program.lines)") }
+            }
+        }
+
+        /// 16 MiB from each to each, at once. The file that the receiver is shown is gone after the callback.
+        @Test func resources() async throws {
+            try await Laboratory.run { laboratory in
+                let programs = try await self.together(3, laboratory)
+                let began = ContinuousClock.now
+                for (one, other) in Self.directions(programs) { try one.type("resource of-\(one.name) \(other.name) \(Self.resourceSize)") }
+                for (one, other) in Self.directions(programs) {
+                    try await one.has("of-\(one.name) to \(other.name): sent")
+                    try await one.has("of-\(one.name) to \(other.name): progress rises to 1.0")
+                    try await other.has("of-\(one.name) from \(one.name): \(Self.resourceSize) bytes as sent")
+                    try await other.has("of-\(one.name) from \(one.name): progress rises to 1.0")
+                }
+                measured("16 MiB from each of 3 hosts to each other", ContinuousClock.now - began)
+                for program in programs {
+                    var files: [String] = []
+                    try await eventually("\(program.name) was shown two files", instead: { "\(program.lines)" }) {
+                        files = program.lines.compactMap { $0.wholeMatch(of: /file .*: (\/.*)/).map { String($0.1) } }
+                        return files.count == 2
+                    }
+                    for file in files { try await eventually("\(file) is gone") { !FileManager.default.fileExists(atPath: file) } }
+                }
+            }
+        }
+
+        /// Cancelled on its way by the side that sends, and by the side that receives, both ways; what follows arrives.
+        @Test(arguments: ["sender", "receiver"]) func cancelled(by side: String) async throws {
+            try await Laboratory.run { laboratory in
+                let programs = try await self.together(2, laboratory)
+                // 16 MiB take three seconds: time to cancel.
+                for program in programs {
+                    try await laboratory.lab(
+                        "host", "exec", program.name, "--", "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "40mbit", "burst",
+                        "64kb", "latency", "200ms")
+                }
+                for (one, other) in Self.directions(programs) {
+                    try one.type("resource \(side)-\(one.name) \(other.name) \(Self.resourceSize)")
+                }
+                for (one, other) in Self.directions(programs) {
+                    let name = "\(side)-\(one.name)"
+                    let (canceller, what) = side == "sender" ? (one, "\(name) to \(other.name)") : (other, "\(name) from \(one.name)")
+                    try await canceller.has("\(what): cancels it on its way")
+                    try await one.has("\(name) to \(other.name): cancelled")
+                    try await other.has("\(name) from \(one.name): cancelled, no file")
+                    try one.type("resource next-\(one.name) \(other.name) 100000")
+                    try await other.has("next-\(one.name) from \(one.name): 100000 bytes as sent")
+                    try await one.has("next-\(one.name) to \(other.name): sent")
+                }
+                for program in programs { #expect(!program.lines.contains { $0.hasSuffix("is not here") }, "\(program.lines)") }
+            }
+        }
+    }
+}

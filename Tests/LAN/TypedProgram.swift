@@ -1,0 +1,33 @@
+import Foundation
+
+/// A program on a host that takes lines from its standard input, such as a chat.
+final class TypedProgram {
+    let name: String
+    let running: Running
+    private let input: FileHandle
+
+    /// Starts one of those that are built with the tests, under a name; all of a test are in one room.
+    init(_ program: String, _ name: String, on host: String, _ laboratory: Laboratory) throws {
+        self.name = name
+        let input = "\(laboratory.place)/\(UUID().uuidString).in"
+        _ = FileManager.default.createFile(atPath: input, contents: nil)
+        self.input = try FileHandle(forWritingTo: URL(fileURLWithPath: input))
+        // The program takes the shell's place, so that a signal is for it. `peer-chat` has one room.
+        self.running = try laboratory.start(
+            on: host,
+            [
+                "bash", "-c", #"exec "$0" "$1" ${2:+"$2"} < <(exec tail --pid=$$ -n +1 -f "$3")"#,
+                "\(Laboratory.binaries)/\(program)", name, program == "peer-chat" ? "" : laboratory.serviceType, input,
+            ])
+    }
+
+    func type(_ line: String) throws { try self.input.write(contentsOf: Data("\(line)\n".utf8)) }
+
+    var lines: [Substring] { self.running.outputSoFar().split(separator: "\n") }
+
+    func has(_ line: String, times: Int = 1) async throws {
+        try await eventually(within: .seconds(40), "\(self.name) reads \"\(line)\"", instead: { "\(self.lines)" }) {
+            self.lines.count { $0 == line } >= times
+        }
+    }
+}
