@@ -4,6 +4,27 @@ import Testing
 extension LAN {
     /// Programs on `MultipeerConnectivity`, each on a host of its own: everyone advertises, browses and invites everyone.
     @Suite struct Multipeer {
+        private func hosts(_ count: Int, _ laboratory: Laboratory) async throws -> [String] {
+            let hosts = (1...count).map { "peer\($0)" }
+            for (number, host) in hosts.enumerated() { try await laboratory.ownHost(host, "10.77.0.\(110 + number)") }
+            return hosts
+        }
+
+        private func chat(on host: String, _ laboratory: Laboratory) throws -> TypedProgram {
+            try TypedProgram("multipeer-chat", host, on: host, laboratory)
+        }
+
+        /// The first was killed and has started again: it and the others hear each other, who have been told of one loss and one return.
+        private func firstIsBack(_ chats: [TypedProgram]) async throws {
+            try chats[0].type("again")
+            for chat in chats.dropFirst() {
+                try await chat.has("\(chats[0].name): again")
+                try chat.type("welcome")
+                try await chats[0].has("\(chat.name): welcome")
+                #expect(chat.lines.count { $0.hasPrefix("* ") } == chats.count + 1, "\(chat.lines)")
+            }
+        }
+
         /// All of them are together, and each has heard each once.
         private func together(_ chats: [TypedProgram], _ word: String, times: Int = 1) async throws {
             for chat in chats {
@@ -17,11 +38,10 @@ extension LAN {
 
         @Test(arguments: [3, 8]) func oneMesh(_ count: Int) async throws {
             try await Laboratory.run { laboratory in
-                let hosts = (1...count).map { "peer\($0)" }
-                for (number, host) in hosts.enumerated() { try await laboratory.ownHost(host, "10.77.0.\(110 + number)") }
+                let hosts = try await self.hosts(count, laboratory)
                 let began = ContinuousClock.now
                 var chats: [TypedProgram] = []
-                for host in hosts { chats.append(try TypedProgram("multipeer-chat", host, on: host, laboratory)) }
+                for host in hosts { chats.append(try self.chat(on: host, laboratory)) }
                 try await self.together(chats, "hello")
                 measured("\(count) programs on \(count) hosts are one mesh, and have heard each other", ContinuousClock.now - began)
                 for chat in chats {
@@ -32,45 +52,32 @@ extension LAN {
                 chats[0].running.signal(SIGKILL)
                 for chat in chats.dropFirst() { try await chat.has("* \(hosts[0]) is not here") }
                 measured("a killed one of \(count) is missed by all", ContinuousClock.now - killed)
-                chats[0] = try TypedProgram("multipeer-chat", hosts[0], on: hosts[0], laboratory)
+                chats[0] = try self.chat(on: hosts[0], laboratory)
                 for chat in chats.dropFirst() {
                     try await chat.has("* \(hosts[0]) is here", times: 2)
                     try await chats[0].has("* \(chat.name) is here")
                 }
-                try chats[0].type("again")
-                for chat in chats.dropFirst() {
-                    try await chat.has("\(hosts[0]): again")
-                    try chat.type("welcome")
-                    try await chats[0].has("\(chat.name): welcome")
-                }
-                for chat in chats.dropFirst() { #expect(chat.lines.count { $0.hasPrefix("* ") } == count + 1, "\(chat.lines)") }
+                try await self.firstIsBack(chats)
             }
         }
 
         /// A program that starts again before it is missed has the place of its predecessor, which is still announced, and found.
         @Test(arguments: [3, 8]) func killedAndStartedAtOnce(_ count: Int) async throws {
             try await Laboratory.run { laboratory in
-                let hosts = (1...count).map { "peer\($0)" }
-                for (number, host) in hosts.enumerated() { try await laboratory.ownHost(host, "10.77.0.\(110 + number)") }
+                let hosts = try await self.hosts(count, laboratory)
                 var chats: [TypedProgram] = []
-                for host in hosts { chats.append(try TypedProgram("multipeer-chat", host, on: host, laboratory)) }
+                for host in hosts { chats.append(try self.chat(on: host, laboratory)) }
                 try await self.together(chats, "hello")
                 chats[0].running.signal(SIGKILL)
                 let began = ContinuousClock.now
-                chats[0] = try TypedProgram("multipeer-chat", hosts[0], on: hosts[0], laboratory)
+                chats[0] = try self.chat(on: hosts[0], laboratory)
                 for chat in chats.dropFirst() {
                     try await chats[0].has("* \(chat.name) is here")
                     try await chat.has("* \(hosts[0]) is here", times: 2)
                     try await chat.has("* \(hosts[0]) is not here")
                 }
                 measured("a killed one of \(count) that starts at once is back", ContinuousClock.now - began)
-                try chats[0].type("again")
-                for chat in chats.dropFirst() {
-                    try await chat.has("\(hosts[0]): again")
-                    try chat.type("welcome")
-                    try await chats[0].has("\(chat.name): welcome")
-                }
-                for chat in chats.dropFirst() { #expect(chat.lines.count { $0.hasPrefix("* ") } == count + 1, "\(chat.lines)") }
+                try await self.firstIsBack(chats)
             }
         }
 
@@ -78,8 +85,7 @@ extension LAN {
         @Test func peersChat() async throws {
             try await Laboratory.run { laboratory in
                 var chats: [TypedProgram] = []
-                for (number, host) in ["peer1", "peer2", "peer3"].enumerated() {
-                    try await laboratory.ownHost(host, "10.77.0.\(110 + number)")
+                for host in try await self.hosts(3, laboratory) {
                     chats.append(try TypedProgram("peer-chat", host, on: host, laboratory))
                 }
                 try await self.together(chats, "hello")

@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Streams and resources of `MultipeerConnectivity` between programs, each on a host of its own. The bytes follow from the name, and the receiver compares.
+    /// Streams and resources of `MultipeerConnectivity` between programs, each on a host of its own. The bytes follow from the name, and the
+    /// receiver compares.
     @Suite struct MultipeerTransfers {
         private static let program = "multipeer-transfers"
         private static let resourceSize = 16 << 20
@@ -41,7 +42,7 @@ extension LAN {
                     }
                 }
                 measured("9 streams of 1 MB from each of 3 hosts to each other", ContinuousClock.now - began)
-                // Each tells of each stream once, and nothing else but who is there.
+                // Each tells of each stream once, and of nothing else but the peers that are there.
                 for program in programs { #expect(program.lines.count == 2 + 2 * 2 * names.count, "\(program.lines)") }
             }
         }

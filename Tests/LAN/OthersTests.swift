@@ -6,7 +6,7 @@ private let binaries = ProcessInfo.processInfo.environment["EARSHOT_OTHERS_BIN"]
 private let times = ProcessInfo.processInfo.environment["EARSHOT_TIMES"].flatMap { Int($0) } ?? 1
 
 extension LAN {
-    /// Programs whose code nobody here wrote, made for Apple's framework and compiled as they are; `Tests/outside` builds them, and runs this.
+    /// Programs of others, made for Apple's framework and compiled as they are; `Tests/outside` builds them, and runs this.
     @Suite(.serialized, .enabled(if: binaries != nil, "Tests/outside runs it")) struct Others {
         /// One of them, on a host of its own.
         private struct Program {
@@ -40,7 +40,8 @@ extension LAN {
             kind == "multipeer" ? "\(name): hello from \(name) 7" : "hello from \(name)"
         }
 
-        /// Kills a program and starts it again, at once or when the others have missed it. It is together with all of them then, and speaks.
+        /// Kills a program and starts it again, at once or when the others have missed it. It is together with all of them then, and
+        /// speaks.
         private func restart(
             _ index: Int, of programs: inout [Program], atOnce: Bool, _ kind: String, _ laboratory: Laboratory
         ) async throws {
