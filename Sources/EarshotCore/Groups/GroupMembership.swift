@@ -20,6 +20,9 @@ package struct GroupMembership: Sendable, Hashable {
     package private(set) var needed: OrderedSet<GroupRecordHash> = []
     /// Of a peer and number, the seat that goes before the others that count: the creator's word, then the lower hash.
     private var best: OrderedDictionary<Place, GroupRecordHash> = [:]
+    /// The seat by which a peer and number was reached first, on the shortest way from the creator's word: the one that goes before others
+    /// may rest on the peer itself.
+    private var first: OrderedDictionary<Place, GroupRecordHash> = [:]
 
     private struct Place: Hashable, Sendable {
         let peer: PeerID
@@ -74,6 +77,7 @@ package struct GroupMembership: Sendable, Hashable {
     private mutating func take(_ hash: GroupRecordHash, _ seat: GroupSeat, of records: GroupRecords) {
         self.inOrder.append(hash)
         let place = Place(peer: seat.peer, number: seat.number)
+        if self.first[place] == nil { self.first[place] = hash }
         guard let other = self.best[place], let held = records.seats[other] else { return self.best[place] = hash }
         if Self.goesBefore((hash, seat), (other, held)) { self.best[place] = hash }
     }
@@ -107,19 +111,21 @@ package struct GroupMembership: Sendable, Hashable {
     func path(to seat: GroupRecordHash, of records: GroupRecords) -> [GroupRecordHash] {
         var path: OrderedSet<GroupRecordHash> = []
         var next: GroupRecordHash? = seat
-        while let hash = next, path.append(hash).inserted, let seat = records.seats[hash] {
-            next = seat.warrant.role == .voucher ? self.best[Place(peer: seat.voucher, number: seat.voucherNumber)] : nil
-        }
+        while let hash = next, path.append(hash).inserted { next = self.voucherSeat(of: hash, of: records) }
         return path.reversed()
+    }
+
+    /// The seat of its voucher that it rests on; `nil` for the creator's word.
+    private func voucherSeat(of hash: GroupRecordHash, of records: GroupRecords) -> GroupRecordHash? {
+        guard let seat = records.seats[hash], seat.warrant.role == .voucher else { return nil }
+        return self.first[Place(peer: seat.voucher, number: seat.voucherNumber)]
     }
 
     /// Those seats, and from each its voucher's, up to the creator's word.
     private mutating func need(_ records: GroupRecords) {
         for member in self.members + self.full {
             var next: GroupRecordHash? = member.seat
-            while let hash = next, self.needed.append(hash).inserted, let seat = records.seats[hash] {
-                next = seat.warrant.role == .voucher ? self.best[Place(peer: seat.voucher, number: seat.voucherNumber)] : nil
-            }
+            while let hash = next, self.needed.append(hash).inserted { next = self.voucherSeat(of: hash, of: records) }
         }
     }
 }

@@ -105,6 +105,33 @@ import Testing
         #expect(Self.members(group) == [Self.peer(0)])
     }
 
+    /// A member lets another in that signs for it in turn: whichever of its two seats goes before the other, it is one by the creator's word.
+    @Test func whoIsVouchedForByItsOwnGuestKeepsItsVoucher() throws {
+        var before: Set<Bool> = []
+        for name in (0..<16).map({ "x\($0)" }) {
+            let (own, others) = (try Self.seat(2, by: 1), try Self.seat(2, by: 3, 2, name: name))
+            var group = try Self.group(try Self.seat(1), own, try Self.seat(3, 2, by: 2), others, Self.leave(1))
+            let members = Self.members(group)
+            #expect(members == [Self.peer(0), Self.peer(2), Self.peer(3)])
+            before.insert(others.hash(in: group.id) < own.hash(in: group.id))
+            let digest = group.digest
+            group.forget()
+            #expect(Self.members(group) == members)
+            #expect(group.digest == digest)
+            for member in members.subtracting([Self.peer(0)]) {
+                var other = try Self.group()
+                for record in group.path(to: member) { #expect(other.merge(record) == nil, "each behind those that it rests on") }
+                #expect(Self.members(other).contains(member))
+            }
+            // As it is read at the next start, in whatever order.
+            var again = try Self.group()
+            for record in group.all { again.merge(record) }
+            #expect(Self.members(again) == members)
+            #expect(again.digest == digest)
+        }
+        #expect(before == [true, false])
+    }
+
     @Test func inAClosedGroupOnlyTheCreatorLetsIn() throws {
         var group = try Self.group(isClosed: true, try Self.seat(1))
         #expect(group.merge(try Self.seat(2, by: 1)) == .invalid)
