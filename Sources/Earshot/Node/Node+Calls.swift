@@ -55,10 +55,17 @@ extension Node {
     /// - Throws: `not-found`.
     public func invitation(_ id: InvitationID) throws(EarshotError) -> Invitation { try self.core.invitation(id) }
 
-    /// Waits until an invitation has its final state; its timeout bounds the wait.
-    /// - Throws: `not-found`.
+    /// Waits until an invitation has its final state; its timeout bounds the wait. A caller whose task is cancelled waits no more, and the
+    /// invitation goes on: ``withdraw(_:)`` takes it back.
+    /// - Throws: `not-found`; `cancelled`.
     public func decided(_ id: InvitationID) async throws(EarshotError) -> Invitation {
-        try await self.call(.awaitInvitation(id)).invitation
+        let answered = OneShot<Answer>()
+        self.call(.awaitInvitation(id)) { answered.settle($0) }
+        return try await withTaskCancellationHandler {
+            await answered.value()
+        } onCancel: {
+            answered.settle(.failure(Self.callerCancelled))
+        }.invitation
     }
 
     /// Asks a peer to join a session; goes on resolving and dialling until the timeout (30 s by default, at most a day).

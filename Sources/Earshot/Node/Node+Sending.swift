@@ -10,8 +10,9 @@ extension Node {
     /// the message is in the outbox on disk, where it survives restarts and waits for absent peers until `outboxAge`, or the
     /// timeout where that is sooner. An unreliable one goes at once to the peers that are connected, and nowhere else.
     /// `id` may be given for safe retries: the same message sent again under it is delivered once. A trusted peer without a session
-    /// is invited first; for a queued message, whenever it is seen.
-    /// - Throws: before anything is sent: `invalid-parameter`, `too-large`, `unknown-peer`, `ambiguous-peer`, `forbidden` (blocked),
+    /// is invited first; for a queued message, whenever it is seen. A caller whose task is cancelled waits no more: what became of the message
+    /// is not known then, and until its deadline it may still reach its recipients.
+    /// - Throws: `cancelled`; before anything is sent: `invalid-parameter`, `too-large`, `unknown-peer`, `ambiguous-peer`, `forbidden` (blocked),
     ///   `not-connected` (no session), `conflict` (the id is another message's), `no-space` and `storage` (the outbox is full or cannot be
     ///   written). What happens later stands in the recipients.
     public func send(
@@ -20,7 +21,12 @@ extension Node {
     ) async throws(EarshotError) -> SentMessage {
         let draft = MessageDraft(
             to: recipients, contentType: contentType, body: body, mode: mode, id: id, queue: queue, timeout: timeout)
-        let outcomes = await self.submit([draft]).outcomes()
+        let batch = self.submit([draft])
+        let outcomes = await withTaskCancellationHandler {
+            await batch.outcomes()
+        } onCancel: {
+            batch.settle([.failure(Self.callerCancelled)])
+        }
         guard let outcome = outcomes.first else { throw Self.stopping }
         return try outcome.get()
     }

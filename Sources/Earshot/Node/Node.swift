@@ -257,6 +257,7 @@ public actor Node {
     }
 
     static var stopping: EarshotError { .stopping }
+    static var callerCancelled: EarshotError { EarshotError(.cancelled, "the caller's task was cancelled") }
 
     /// No caller waits for a node that has stopped.
     private func releaseWaiters() {

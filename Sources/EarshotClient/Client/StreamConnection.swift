@@ -12,20 +12,20 @@ final class StreamConnection {
     private static let lineLimit = 16 * 1024
 
     private let path: String
-    private let descriptor: CInt
+    let socket: StreamSocket
+    private var descriptor: CInt { self.socket.descriptor }
     /// What was read and not used yet.
     private var buffer = ByteBuffer()
 
     /// Connects.
     ///
-    /// The socket is not closed where that fails: `deinit` does it, also of what was thrown away here, and by a second time the number may be
-    /// another thread's.
+    /// The socket is not closed where that fails: its own `deinit` does it, and by a second time the number may be another thread's.
     /// - Throws: `unreachable`.
     init(socketPath: String) throws(ControlError) {
         // A daemon that goes away is an error; splice(2) has no flag for that.
         signal(SIGPIPE, SIG_IGN)
         self.path = socketPath
-        self.descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+        self.socket = StreamSocket(descriptor: Glibc.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0))
         guard self.descriptor >= 0 else { throw Self.unreachable(socketPath, errno) }
         let result: CInt
         do {
@@ -41,10 +41,6 @@ final class StreamConnection {
         // As much as the kernel gives to an unprivileged process; it doubles what it is asked for.
         var size: CInt = 1024 * 1024
         setsockopt(self.descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
-    }
-
-    deinit {
-        if self.descriptor >= 0 { close(self.descriptor) }
     }
 
     private static func unreachable(_ path: String, _ code: CInt) -> ControlError {
@@ -228,4 +224,18 @@ final class StreamConnection {
         var waiting = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         _ = poll(&waiting, 1, -1)
     }
+}
+
+/// A socket, which is closed with the last reference to this.
+final class StreamSocket: Sendable {
+    let descriptor: CInt
+
+    init(descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit {
+        if self.descriptor >= 0 { close(self.descriptor) }
+    }
+
+    /// Has whatever waits on it find that the connection has ended; from any thread.
+    func interrupt() { shutdown(self.descriptor, CInt(SHUT_RDWR)) }
 }
