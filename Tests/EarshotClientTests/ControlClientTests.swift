@@ -75,4 +75,20 @@ import Testing
             #expect(failure == .malformed("what listens at \(path) speaks no HTTP"))
         }
     }
+
+    /// It waits on a thread of its own, which a cancelled task does not end.
+    @Test func aWaitForAStreamEndsWithItsTask() async throws {
+        try await self.withListener { listener, path in
+            let waiting = Task {
+                try await ControlClient.with(socketPath: path) { _ = try await $0.nextStream(name: nil, from: nil, timeoutSeconds: nil) }
+            }
+            let client = accept(listener, nil, nil)
+            waiting.cancel()
+            await #expect(throws: ControlError.cancelled) { try await waiting.value }
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            while recv(client, &bytes, bytes.count, 0) > 0 {}
+            #expect(recv(client, &bytes, bytes.count, 0) == 0, "the daemon sees that its caller has gone")
+            close(client)
+        }
+    }
 }

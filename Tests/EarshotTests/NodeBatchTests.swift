@@ -5,7 +5,7 @@ import Testing
 
 @testable import Earshot
 
-/// Messages that are handed over together.
+/// Messages that are handed over together, and callers that give up waiting.
 @Suite(.timeLimit(.minutes(1))) struct NodeBatchTests {
     private func draft(_ text: String, to names: [String] = ["bob"], id: MessageID? = nil, queue: Bool = false) -> MessageDraft {
         MessageDraft(
@@ -94,5 +94,26 @@ import Testing
         log.finish()
         #expect(await missing.next(upTo: 100).map(\.sequence) == [6, 7, 8, 9, 10, 11])
         #expect(await missing.next(upTo: 100).isEmpty)
+    }
+
+    @Test func aCancelledCallerWaitsNoMore() async throws {
+        let (alice, bob) = try await pair()
+        await bob.stop()
+        let sending = Task { try await alice.send("hello", to: bob, timeout: .seconds(3600)) }
+        sending.cancel()
+        await #expect { try await sending.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+        await alice.stop()
+    }
+
+    @Test func anInvitationOutlivesTheWaitForItsAnswer() async throws {
+        let (alice, bob) = try await pair(inSession: false)
+        let sent = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(60))
+        let waiting = Task { try await alice.node.decided(sent.id) }
+        waiting.cancel()
+        await #expect { try await waiting.value } throws: { ($0 as? EarshotError)?.code == .cancelled }
+        _ = try await bob.node.respond(to: try await bob.invitation().id, .accept, always: false)
+        #expect(try await alice.node.decided(sent.id).state == .accepted)
+        await alice.stop()
+        await bob.stop()
     }
 }

@@ -70,8 +70,9 @@ import Testing
         }
     }
 
-    /// An aborted stream ends both commands, although one waits for its reader and the other for its writer.
-    @Test(arguments: ["sender", "receiver"])
+    /// An aborted stream ends both commands, although one waits for its reader and the other for its writer; so does one of which a command's
+    /// task is cancelled.
+    @Test(arguments: ["sender", "receiver", "sending task", "receiving task"])
     func aborted(by who: String) async throws {
         try await APIServer.pair(encryption: .none) { alice, bob in
             try await alice.agree(with: bob)
@@ -90,13 +91,15 @@ import Testing
                 }
             }
             let server = who == "sender" ? alice : bob
+            let cancelled = ["sending task": sent, "receiving task": taken][who]
             while await bob.node.openStreams().first?.transferred ?? 0 < 1 << 20 { try await Task.sleep(for: .milliseconds(5)) }
             let id = try #require(await server.node.openStreams().first?.id)
-            _ = try await server.node.removeStream(id)
+            if let cancelled { cancelled.cancel() } else { _ = try await server.node.removeStream(id) }
             // Its thread is in a write that only a reader ends.
             async let rest = self.read(output.fileHandleForReading, Self.content.count)
             await #expect(throws: ControlError.self) { try await sent.value }
             await #expect(throws: ControlError.self) { try await taken.value }
+            if let cancelled { await #expect(throws: ControlError.cancelled) { try await cancelled.value } }
             try sink.close()
             #expect(try await rest.count < Self.content.count)
         }

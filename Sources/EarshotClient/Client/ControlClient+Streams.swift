@@ -114,7 +114,7 @@ public struct ControlStream: @unchecked Sendable {
     }
 
     /// Moves the stream to a descriptor, to its end; once. 0, or the errno of what the descriptor refused. A task that is cancelled aborts
-    /// the stream, and throws `cancelled`.
+    /// the stream, and throws `cancelled`, once the descriptor has taken what was being written.
     public func move(to output: CInt) async throws(ControlError) -> CInt {
         let stream = self
         return try await ControlClient.onThread { interruption throws(ControlError) in
