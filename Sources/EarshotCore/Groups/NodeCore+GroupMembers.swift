@@ -150,14 +150,14 @@ extension NodeCore {
         for group in ties.shared { self.publishGroupSoon(group) }
     }
 
-    /// A person here has blocked the peer: nothing more is sent to it.
+    /// A person here has blocked the peer: nothing more is sent to it, but that what it has offered is refused.
     mutating func endGroupTalk(with id: PeerID) {
         guard let record = self.records[id] else { return }
         self.renewTies(with: id)
         for group in record.groups.shared {
             let conversation = Conversation(with: id, in: group)
             self.failOutbox(of: conversation, .blocked(record.name), queuedToo: true)
-            self.endTransfers(in: conversation, .blocked(record.name))
+            self.endTransfers(in: conversation, .blocked(record.name), told: Refusal(code: .notConnected))
             self.publishGroup(group)
         }
     }

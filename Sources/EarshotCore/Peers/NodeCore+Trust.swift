@@ -81,8 +81,9 @@ extension NodeCore {
         if change.trust == .blocked {
             self.declineInvitations(of: id)
             self.giveUpComparison(with: id)
-            self.muteLink(of: id)
+            // Before that: what it offers it hears refused, as it will from now on.
             self.endGroupTalk(with: id)
+            self.muteLink(of: id)
         } else if change.wasBlocked {
             self.closeMutedLinks(of: id)
             self.ensureConnection(id)
