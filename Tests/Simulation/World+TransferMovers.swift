@@ -44,7 +44,9 @@ extension World {
         for case .command(.removeContent) in mover.orders { self.removeContent(id, on: machine) }
         if mover.row.direction == .incoming, !mover.isKept { self.machines[machine].shelf.partial.removeValue(forKey: id) }
         self.machines[machine].transfers.movers.removeValue(forKey: number)
-        self.clock.plan(self.report(.stopped, of: id, on: machine), after: .microseconds(30))
+        // What there is of it is put on disk first.
+        let time = mover.isKept ? self.diskTime(machine) : .microseconds(30)
+        self.clock.plan(self.report(.stopped, of: id, on: machine), after: time)
     }
 
     /// The first of its orders is carried out.

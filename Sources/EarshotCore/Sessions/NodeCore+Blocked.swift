@@ -96,8 +96,8 @@ extension NodeCore {
 
     mutating func giveLateAnswer(_ number: UInt64) {
         guard let answer = self.lateAnswers.take(number) else { return }
-        // A peer that has gone meanwhile waits for nothing.
-        if self.linkPeers[answer.link] != nil {
+        // A peer that has gone meanwhile waits for nothing; one that is back has asked again.
+        if let peer = self.linkPeers[answer.link], self.isMuted(answer.link) || self.isStanding(answer.link, of: peer) {
             if answer.isToGroup {
                 self.answerGroup(answer.invitation, .declined, on: answer.link)
             } else {
