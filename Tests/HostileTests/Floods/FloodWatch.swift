@@ -11,7 +11,7 @@ enum FloodBounds {
     /// What the daemon's own memory may grow by, in bytes.
     static let memory = 64 << 20
     /// What it may keep of that afterwards: what the allocator does not give back.
-    static let memoryKept = 16 << 20
+    static let memoryKept = 32 << 20
     /// The time after which its watchdog is taken for starved, in seconds; the unit's is three times as long.
     static let watchdog = 10
 }
