@@ -56,7 +56,7 @@ struct ScheduleMaker {
     mutating func next() -> Action {
         if let verb = self.interruption {
             self.interruption = nil
-            if self.random.chance(40) {
+            if self.random.chance(70) {
                 // Bytes of a stream are on their way for a millisecond only.
                 self.milliseconds += verb == .cut ? self.random.one(of: [0, 0, 0, 1, 2, 5, 20]) : self.random.number(in: 5...400)
                 return Action(self.milliseconds, verb, self.arguments(of: verb))
@@ -86,7 +86,7 @@ struct ScheduleMaker {
         let arguments = self.arguments(of: verb)
         if verb == .inviteToGroup, arguments[2] < self.honest { self.invited = arguments[2] }
         switch verb {
-        case .sendFile where arguments[2] >= 300_000: self.interruption = .reset
+        case .sendFile where arguments[2] >= 300_000, .shareFile where arguments[2] >= 300_000: self.interruption = .reset
         case .write where arguments[2] >= 45_000: self.interruption = .cut
         default: break
         }
