@@ -13,7 +13,7 @@ extension NodeCore {
         case .send(let drafts, let room): self.send(drafts, room: room, call)
         case .leave(let session):
             guard !self.isStopping else { return self.answer(call, .failure(.stopping)) }
-            self.decide(.leave(session, call))
+            self.leave(session, call)
         case .verify(let name, let timeout): self.verify(name, timeout: timeout, call)
         case .endVerification(let name, let mismatch): self.endVerification(name, mismatch: mismatch, call)
         case .stream(let request): self.take(request, call)

@@ -43,6 +43,7 @@ extension World {
         let peer: PeerID? =
             switch command {
             case .setTrust(_, let name, _), .endVerification(let name, _): try? self.machines[machine].core?.resolve(name)
+            case .leave(let session): self.machines[machine].core?.sessions.first { $0.id == session }?.members.map(\.peerID).first
             default: nil
             }
         self.machines[machine].calls.append(Machine.OpenCall(id: id, command: command, peer: peer, at: self.clock.now))

@@ -60,7 +60,7 @@ extension NodeCore {
         let invitation = Invitation(
             id: self.fresh(), direction: .outgoing, peerID: peer, peerName: self.records[peer]?.name ?? peer.description, context: context,
             state: isMember ? .accepted : .pending, created: self.now.wall, end: self.now.wall + timeout, group: self.invited(held))
-        self.invitations.add(invitation)
+        self.invitations.add(invitation, until: self.now.monotonic + timeout)
         guard !isMember else { return invitation }
         self.set(.invitation(invitation.id), after: timeout)
         self.sendGroupInvitation(to: peer)
@@ -93,10 +93,9 @@ extension NodeCore {
             self.resolveInvitation(pending, .failed, EarshotError(.encryptionMismatch, words))
             return
         }
-        let left = max(1, (entry.invitation.end - self.now.wall).wholeMilliseconds)
         self.invitations.sent(pending, on: current.id)
         let invite = GroupInvite(
-            id: pending, timeoutMilliseconds: UInt32(clamping: min(left, Int64(WireLimits.invitationTimeoutMilliseconds))),
+            id: pending, timeoutMilliseconds: self.invitations.millisecondsLeft(of: pending, at: self.now.monotonic),
             charter: held.records.charter, terms: held.records.terms,
             members: UInt8(clamping: held.records.membership.members.count), voucherNumber: own.number, seatNumber: number,
             context: entry.invitation.context)
@@ -229,6 +228,7 @@ extension NodeCore {
         if let call { held.joiners.append(call) }
         let link = self.records[entry.invitation.peerID]?.connection
         self.answerGroup(id, .accepted(seat), on: link)
+        if link != entry.cameOn { self.awaitInviter(id) }
         if seat.warrant.role == .creator {
             held.records.merge(.seat(seat))
             self.send(.group(.record(.seat(seat), of: held.id)), on: link)
@@ -267,7 +267,10 @@ extension NodeCore {
         }
         self.tie(id, hasJoined: true)
         self.keepGroup(id)
-        if self.groups[id]?.records.terms.isDissolved == true { self.groupChanged(id, [.terms(held.records.terms)], from: nil) }
+        // What has come while the disk was busy counts from now on: the group's end, or that of this machine's seat.
+        if held.records.terms.isDissolved || !held.records.membership.contains(self.id) {
+            self.groupChanged(id, [.terms(held.records.terms)], from: nil)
+        }
         self.publishGroup(id)
         guard let decided = decided ?? self.invitations[invitation]?.invitation else { return }
         for call in held.joiners { self.answer(call, .invitation(decided)) }

@@ -145,9 +145,10 @@ extension NodeCore {
         self.nameGroup(group, to: id)
     }
 
-    /// Gives records that are new here to all that may not have them.
+    /// Gives records that are new here to all that may not have them. Also to a peer that has not named the group yet: what takes its seat
+    /// away it would not hear later, when it is no member here any more.
     mutating func passOn(_ records: [GroupRecord], of group: GroupID, but source: PeerID?) {
-        for record in self.records.values where record.id != source && record.groups.isAttached(group) {
+        for record in self.records.values where record.id != source && record.groups.named[group] != nil {
             if let link = record.connection { self.send(records, of: group, on: link) }
         }
     }

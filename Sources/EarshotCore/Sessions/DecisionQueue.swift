@@ -6,7 +6,7 @@ import EarshotWire
 enum Decision: Sendable, Hashable {
     /// A person's decision about a peer; `answering` also says what its caller is told.
     case trust(TrustRequest, Caller)
-    case leave(SessionID, CallID)
+    case leave(SessionID, with: PeerID, CallID)
     /// A person says that the digits differ.
     case mismatch(PeerID, CallID)
     /// A person accepts a peer's invitation, or sends the peer something; `always` trusts it from now on.
@@ -99,7 +99,6 @@ struct DecisionQueue: Sendable {
 /// How memory is changed once a decision is on disk.
 enum DecisionOutcome: Sendable {
     case trust(TrustChange)
-    case leave(PeerID)
     case mismatch(PeerID)
     /// Of this invitation; the session itself is the ``SessionState/agreement`` of its peer.
     case agreement(Invitation)

@@ -5,6 +5,8 @@ import OrderedCollections
 struct InvitationTable: Sendable {
     struct Entry: Sendable {
         fileprivate(set) var invitation: Invitation
+        /// When an outgoing one is over, by the clock that nobody sets.
+        fileprivate(set) var deadline: MonotonicInstant?
         /// The connection on which an outgoing one was last sent.
         fileprivate(set) var sentOn: LinkID?
         /// The connection on which an incoming one last came.
@@ -64,9 +66,9 @@ struct InvitationTable: Sendable {
     }
 
     /// Adds one in the place of another of its id; of the decided ones only the last stay.
-    mutating func add(_ invitation: Invitation) {
+    mutating func add(_ invitation: Invitation, until deadline: MonotonicInstant? = nil) {
         if let old = self.entries.removeValue(forKey: invitation.id), old.invitation.state != .pending { self.decided -= 1 }
-        self.entries[invitation.id] = Entry(invitation: invitation)
+        self.entries[invitation.id] = Entry(invitation: invitation, deadline: deadline)
         guard invitation.state == .pending else {
             self.decided += 1
             return self.forgetDecided()
@@ -78,6 +80,12 @@ struct InvitationTable: Sendable {
     mutating func keep(_ invite: GroupInvite, on link: LinkID) {
         self.entries[invite.id]?.groupInvite = invite
         self.entries[invite.id]?.cameOn = link
+    }
+
+    /// How long a pending outgoing one still waits for its answer, in milliseconds, as it is sent.
+    func millisecondsLeft(of id: InvitationID, at now: MonotonicInstant) -> UInt32 {
+        let left = self.entries[id]?.deadline.map { ($0 - now).wholeMilliseconds } ?? 0
+        return UInt32(clamping: min(max(1, left), Int64(WireLimits.invitationTimeoutMilliseconds)))
     }
 
     mutating func sent(_ id: InvitationID, on link: LinkID) { self.entries[id]?.sentOn = link }

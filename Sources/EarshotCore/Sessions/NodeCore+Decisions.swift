@@ -63,11 +63,9 @@ extension NodeCore {
         case .trust(let request, _):
             let (change, operations) = try self.change(request)
             return (.trust(change), operations)
-        case .leave(let session, _):
-            guard let peer = self.records.values.first(where: { $0.sessionID == session })?.id else {
-                throw EarshotError(.notFound, "there is no session \(session)")
-            }
-            return (.leave(peer), [.removeSession(with: peer)])
+        case .leave(let session, let peer, _):
+            guard self.records[peer]?.sessionID == session else { throw Self.noSession(session) }
+            return (.kept, [.removeSession(with: peer)])
         case .mismatch(let peer, _):
             // A stranger's row goes with its connection: what was seen of its key is remembered all the same.
             let record = self.records[peer] ?? PeerRecord(id: peer, at: self.now.wall)
@@ -113,10 +111,8 @@ extension NodeCore {
             if case .invitation = caller {
                 self.acceptanceFailed(with: request.peer, result.error ?? EarshotError(.conflict, "a person here has blocked the peer"))
             }
-        case .leave(let session, let call):
-            if case .success(.leave(let peer)) = result, self.records[peer]?.sessionID == session {
-                self.endSession(with: peer, tellPeer: true)
-            }
+        case .leave(let session, let peer, let call):
+            if case .success = result, self.records[peer]?.sessionID == session { self.endSession(with: peer, tellPeer: true) }
             self.answer(call, result.answer(.done))
         case .mismatch(let peer, let call):
             if case .success = result { self.digitsDiffer(from: peer) }

@@ -76,10 +76,13 @@ extension NodeCore {
     /// The connection of a peer is gone: its invitation waits a while for it to come back.
     mutating func inviterLeft(_ id: PeerID) {
         self.strangers.invitations.places.left(id)
-        for pending in self.invitations.allPending(with: id, .incoming) {
-            self.invitations.setInviterAbsent(pending, true)
-            self.set(.inviterAbsent(pending), after: EarshotLimits.absentInviterTime)
-        }
+        for pending in self.invitations.allPending(with: id, .incoming) { self.awaitInviter(pending) }
+    }
+
+    /// The inviter asks again on the next connection where it still wants an answer: one that has started anew knows nothing of it.
+    mutating func awaitInviter(_ id: InvitationID) {
+        self.invitations.setInviterAbsent(id, true)
+        self.set(.inviterAbsent(id), after: EarshotLimits.absentInviterTime)
     }
 
     mutating func inviterReturned(_ id: PeerID) {
@@ -98,7 +101,9 @@ extension NodeCore {
 
     mutating func inviterStaysAway(_ id: InvitationID) {
         guard self.invitations[id]?.isInviterAbsent == true else { return }
-        self.lapse(id, "it has gone, and was not back within \(EarshotLimits.absentInviterTime.components.seconds) s")
+        let time = "within \(EarshotLimits.absentInviterTime.components.seconds) s"
+        let isBack = self.invitations[id].flatMap { self.records[$0.invitation.peerID]?.connection } != nil
+        self.lapse(id, isBack ? "it has gone, and has not asked again \(time)" : "it has gone, and was not back \(time)")
     }
 
     /// No peer waits for an answer to it any more, as far as can be seen from here.

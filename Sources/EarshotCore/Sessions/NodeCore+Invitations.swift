@@ -38,7 +38,7 @@ extension NodeCore {
         if timeout <= .zero { timeout = self.settings.invitationTimeout }
         timeout = min(timeout, EarshotLimits.invitationTimeout)
         let invitation = self.makeInvitation(.outgoing, id: self.fresh(), peer: id, context: context, timeout: timeout)
-        self.invitations.add(invitation)
+        self.invitations.add(invitation, until: self.now.monotonic + timeout)
         self.set(.invitation(invitation.id), after: timeout)
         self.sendInvitation(to: id)
         self.records[id]?.reach.forgetFailures()
@@ -75,9 +75,8 @@ extension NodeCore {
         guard let link = self.records[id]?.connection, let pending = self.invitations.pending(with: id, .outgoing),
             let entry = self.invitations[pending], entry.sentOn != link
         else { return }
-        let left = max(1, (entry.invitation.end - self.now.wall).wholeMilliseconds)
         self.invitations.sent(pending, on: link)
-        let timeout = UInt32(clamping: min(left, Int64(WireLimits.invitationTimeoutMilliseconds)))
+        let timeout = self.invitations.millisecondsLeft(of: pending, at: self.now.monotonic)
         self.send(.invite(Invite(id: pending, timeoutMilliseconds: timeout, context: entry.invitation.context)), on: link)
     }
 

@@ -55,6 +55,16 @@ extension NodeCore {
         self.spread(.attached, of: id)
     }
 
+    /// A person ends a session: the one that has this id now. By its turn on the disk another peer may have named one of its own so.
+    mutating func leave(_ session: SessionID, _ call: CallID) {
+        guard let peer = self.records.values.first(where: { $0.sessionID == session })?.id else {
+            return self.answer(call, .failure(Self.noSession(session)))
+        }
+        self.decide(.leave(session, with: peer, call))
+    }
+
+    static func noSession(_ id: SessionID) -> EarshotError { EarshotError(.notFound, "there is no session \(id)") }
+
     /// The peer holds a session.
     mutating func sessionNamed(_ session: SessionID, by id: PeerID) {
         guard let record = self.records[id] else { return }

@@ -182,9 +182,11 @@ extension NodeCore {
     }
 
     mutating func placeKept(_ row: Resource, _ error: EarshotError?) {
+        var row = row
         if let error {
-            // The resource is where it belongs; the store says that it is in the spool, where the next start looks for it.
+            // The resource is where it belongs; it is in the spool too, where the store says that it is, until somebody lets go of that.
             self.log(Notice(.error, "cannot record where a received file is", ["id": row.id, "error": error]))
+            row.inSpool = true
         } else if !row.inSpool {
             return self.removeContent(of: row.id, then: .placed(row))
         }
@@ -211,7 +213,7 @@ extension NodeCore {
             transfer.row = row
             transfer.placing = nil
         }
-        if !row.inSpool { self.publish(.resourceFinished(row)) }
+        if row.path != nil { self.publish(.resourceFinished(row)) }
     }
 
     /// It is received, put in place and committed: it is completed, and its sender is told.
