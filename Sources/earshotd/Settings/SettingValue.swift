@@ -89,11 +89,12 @@ struct SettingValue: Sendable, Hashable {
         return UInt64(text)
     }
 
+    /// Longest first. Kept outside the function that walks it: unrolled there, its compiled code was another one from build to build.
+    private static let units: [(name: String, seconds: Int64)] = [("d", 86_400), ("h", 3600), ("min", 60)]
+
     private static func shown(_ duration: Duration) -> String {
         let seconds = duration.components.seconds
-        for (unit, length) in [("d", Int64(86_400)), ("h", 3600), ("min", 60)] where seconds >= length && seconds % length == 0 {
-            return "\(seconds / length)\(unit)"
-        }
-        return "\(seconds)s"
+        let unit = self.units.first { seconds >= $0.seconds && seconds % $0.seconds == 0 } ?? (name: "s", seconds: 1)
+        return "\(seconds / unit.seconds)\(unit.name)"
     }
 }
