@@ -244,12 +244,20 @@ extension World {
             }
         }
         self.run(until: self.clock.now + .seconds(20))
+        // An invitation that nobody wants is answered late, and may have come in the last moment.
+        if self.isCharging { self.run(until: self.clock.now + .milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound)) }
         // What has come due in the last moment, such as the end of somebody's trust, is on its way to the disk.
-        for _ in 0..<10 where self.isWriting { self.run(until: self.clock.now + .milliseconds(100)) }
+        let last = self.clock.now
+        for step in 1...10 where self.isWriting { self.run(until: last + .milliseconds(100 * step)) }
         self.checkEnd()
         for machine in 0..<self.schedule.honest { self.stop(machine) }
         self.run(until: self.clock.now + .seconds(10))
         if let machine = self.machines.first(where: { $0.core != nil }) { self.fail(.answers, "\(machine.index) does not stop") }
+    }
+
+    /// Whether a machine charges a peer for more than its transfers.
+    private var isCharging: Bool {
+        self.machines.prefix(self.schedule.honest).contains { $0.holds.count != $0.core?.figures.chargedTransfers }
     }
 
     /// Whether a machine has something under way to its disk.
