@@ -265,7 +265,7 @@ extension NodeCore {
             if let seat { self.answerGroup(other, .accepted(seat), on: self.records[entry.invitation.peerID]?.connection) }
             self.resolveInvitation(other, .accepted)
         }
-        self.tie(id, hasJoined: true)
+        self.tie(id)
         self.keepGroup(id)
         // What has come while the disk was busy counts from now on: the group's end, or that of this machine's seat.
         if held.records.terms.isDissolved || !held.records.membership.contains(self.id) {

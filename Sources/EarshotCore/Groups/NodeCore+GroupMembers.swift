@@ -61,14 +61,15 @@ extension NodeCore {
         self.publish(.groupLeft(id, hasLeft ? .left : .removed))
     }
 
-    /// Keeps up which peers are in a group with this machine; where it has just joined, they may not have heard of that yet.
-    mutating func tie(_ id: GroupID, hasJoined: Bool = false) {
+    /// Keeps up which peers are in a group with this machine. Who is known for a member only now may not know of this machine's seat, and is
+    /// shown it: whoever has told this side may never tell the other.
+    mutating func tie(_ id: GroupID) {
         guard let held = self.groups[id] else { return }
         let members = OrderedSet(held.records.membership.members.map(\.peer).filter { $0 != self.id })
         for peer in members {
             self.makeRecord(peer)
             guard self.records[peer]?.groups.join(id) == true else { continue }
-            if hasJoined { self.showSeat(in: id, to: peer) }
+            self.showSeat(in: id, to: peer)
             self.nameGroup(id, to: peer)
             self.ensureConnection(peer)
         }
