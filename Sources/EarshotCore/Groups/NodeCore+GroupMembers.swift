@@ -7,11 +7,7 @@ extension NodeCore {
     /// Records have been merged, in memory at least.
     mutating func groupChanged(_ id: GroupID, _ new: [GroupRecord], from source: PeerID?) {
         guard let held = self.groups[id], !new.isEmpty else { return }
-        guard held.invitation == nil else {
-            let decision = Decision.group(.join(id))
-            if held.records.membership.contains(self.id), !self.decisions.contains(decision) { self.decide(decision) }
-            return
-        }
+        if let invitation = held.invitation { return self.joiningChanged(held, invitation) }
         // Also to those that are members no longer, for them to hear why.
         self.passOn(new, of: id, but: source)
         self.keepGroup(id)
@@ -23,6 +19,18 @@ extension NodeCore {
         self.tie(id)
         self.resolveInvitations(ofMembersOf: id)
         self.publishGroup(id)
+    }
+
+    /// Records have come of a group that is being joined.
+    private mutating func joiningChanged(_ held: HeldGroup, _ invitation: InvitationID) {
+        if held.records.membership.contains(self.id) {
+            let decision = Decision.group(.join(held.id))
+            if !self.decisions.contains(decision) { self.decide(decision) }
+        } else if let seat = held.ownSeat, let removal = held.records.removals[self.id], removal.number >= seat.number {
+            // Before it had heard that it was let in.
+            let words = "this machine was taken out of the group \(held.records.terms.name) at once"
+            self.stopJoining(held.id, invitation, .failed, EarshotError(.notMember, words))
+        }
     }
 
     /// Members of a group from an earlier run are known, also before this machine begins to work: messages wait for them.
