@@ -29,11 +29,8 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
     typealias Submit = @Sendable (MessageDraft, _ then: @escaping @Sendable (MessageBatch.Outcome) -> Void) -> Void
 
     private let submit: Submit
-    private let requests: RequestCounts
-    private let logger: Logger
     private var machine = SingleMessageStateMachine()
-    private var reader = MessageRequestReader()
-    private var receipts = MessageReceiptWriter()
+    private var answers: SingleMessageAnswers
     /// At most what one read of the socket brings.
     private var arrivals = CircularBuffer<Arrival>()
     private var wantsRead = false
@@ -41,8 +38,7 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
 
     init(requests: RequestCounts, logger: Logger, submit: @escaping Submit) {
         self.submit = submit
-        self.requests = requests
-        self.logger = logger
+        self.answers = SingleMessageAnswers(requests: requests, logger: logger)
     }
 
     // MARK: Requests
@@ -122,11 +118,9 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
     private func send(_ body: ByteBuffer, context: ChannelHandlerContext) {
         let draft: MessageDraft
         do {
-            draft = try MessageDraft(try self.reader.read(body))
-        } catch let error as JSONProblem {
-            return self.answer(.failure(APIProblem(.invalidParameter, error.description)), status: .ok, context: context)
+            draft = try self.answers.draft(body)
         } catch {
-            return self.answer(.failure(APIProblem(error)), status: .ok, context: context)
+            return self.answer(.failure(error), status: .ok, context: context)
         }
         let status = draft.successStatus
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -143,30 +137,11 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
     // MARK: Answers
 
     private func answer(_ outcome: Result<SentMessage, APIProblem>, status: HTTPResponse.Status, context: ChannelHandlerContext) {
-        let (head, body) = self.response(to: outcome, status: status)
-        self.requests.count(head.status.code)
+        let (head, body) = self.answers.answer(outcome, status: status)
         self.machine.answered()
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)
         context.write(self.wrapOutboundOut(.body(body)), promise: nil)
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
-    }
-
-    private func response(to outcome: Result<SentMessage, APIProblem>, status: HTTPResponse.Status) -> (HTTPResponse, ByteBuffer) {
-        do {
-            let body = try self.receipts.write(try outcome.get())
-            var head = HTTPResponse(status: status)
-            head.headerFields[.contentType] = "application/json"
-            head.headerFields[.contentLength] = String(body.readableBytes)
-            return (head, body)
-        } catch {
-            var problem = APIProblem(error)
-            // The request has been read to its end.
-            problem.closesConnection = false
-            if problem.status == .internalServerError {
-                self.logger.error("a request failed", metadata: ["method": "POST", "path": "/v1/messages", "error": "\(error)"])
-            }
-            return ProblemResponse.make(problem)
-        }
     }
 
     private func answered(context: ChannelHandlerContext) {
