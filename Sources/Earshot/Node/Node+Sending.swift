@@ -52,9 +52,9 @@ extension Node {
     }
 
     /// Sends one message as ``submit(_:)`` does, for a caller that does not wait in a task; `then` is called on the node's event loop once it is
-    /// known what became of it.
+    /// known what became of it. For a caller on that loop the node begins at once.
     public nonisolated func submit(_ draft: MessageDraft, then: @escaping @Sendable (MessageBatch.Outcome) -> Void) {
-        self.eventLoop.execute {
+        let work = { @Sendable in
             self.assumeIsolated { node in
                 let drafts = node.fingerprinted([draft])
                 node.call(.send(drafts, room: node.unreliableRoom(for: drafts))) { answer in
@@ -62,6 +62,7 @@ extension Node {
                 }
             }
         }
+        if self.eventLoop.inEventLoop { work() } else { self.eventLoop.execute(work) }
     }
 
     /// The drafts with the fingerprints of those that need one.

@@ -5,6 +5,7 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 internal import NIOHTTPTypes
+internal import NIOPosix
 
 /// One connection to the control socket: who is there is asked once, then every request is answered on its behalf.
 struct ControlChannel: ServerChildChannel {
@@ -12,6 +13,8 @@ struct ControlChannel: ServerChildChannel {
         let http: HTTP1Channel.Value
         /// `nil` where it went before the kernel could be asked who it was.
         let caller: Caller?
+        /// What its first bytes decide: its socket, where it goes on as a ``MessageLaneHandler``'s.
+        let start: EventLoopFuture<MovedConnections.Socket?>
 
         var channel: any Channel { self.http.channel }
     }
@@ -27,9 +30,13 @@ struct ControlChannel: ServerChildChannel {
     private let policy: CallerPolicy
     private let requests: RequestCounts
     private let node: Node
+    private let moved: MovedConnections
 
-    init(responder: RouterResponder<APIContext>, policy: CallerPolicy, requests: RequestCounts, node: Node) {
+    init(
+        responder: RouterResponder<APIContext>, policy: CallerPolicy, requests: RequestCounts, node: Node, moved: MovedConnections
+    ) {
         self.node = node
+        self.moved = moved
         self.responder = responder
         self.policy = policy
         self.requests = requests
@@ -39,15 +46,32 @@ struct ControlChannel: ServerChildChannel {
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        self.setup(channel, logger) { caller, pipeline in
+            let start = pipeline.eventLoop.makePromise(of: MovedConnections.Socket?.self)
+            guard caller.map(self.policy.admits) == true else {
+                start.succeed(nil)
+                return start.futureResult
+            }
+            try pipeline.addHandler(ConnectionStartHandler(moved: self.moved, decision: start), position: .first)
+            return start.futureResult
+        }
+    }
+
+    /// The pipeline of a connection whose requests are HTTP's, with what stands before all that.
+    private func setup(
+        _ channel: any Channel, _ logger: Logger,
+        _ begin: @escaping @Sendable (Caller?, ChannelPipeline.SynchronousOperations) throws -> EventLoopFuture<MovedConnections.Socket?>
+    ) -> EventLoopFuture<Value> {
         // Uploads come in larger pieces than the default's; small requests never make a buffer grow.
         let allocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 8192, maximum: 256 * 1024)
         return channel.setOption(.recvAllocator, value: allocator).flatMap {
             HTTP1Channel(responder: { _, _, _ in }, configuration: self.configuration).setup(channel: channel, logger: logger)
         }.flatMapThrowing { [node, policy, requests] http in
-            let value = Value(http: http, caller: try? Caller.of(channel))
-            // A caller that is refused hears so from the routes' side.
-            guard let caller = value.caller, policy.admits(caller) else { return value }
             let pipeline = channel.pipeline.syncOperations
+            let caller = try? Caller.of(channel)
+            let value = Value(http: http, caller: caller, start: try begin(caller, pipeline))
+            // A caller that is refused hears so from the routes' side.
+            guard let caller, policy.admits(caller) else { return value }
             try pipeline.addHandler(
                 SingleMessageHandler(requests: requests, logger: logger) { node.submit($0, then: $1) },
                 position: .after(pipeline.handler(type: IdleConnectionHandler.self)))
@@ -56,6 +80,56 @@ struct ControlChannel: ServerChildChannel {
     }
 
     func handle(value: Value, logger: Logger) async {
+        let socket = await Self.ending(value.channel, with: value.start)
+        guard let socket else { return await self.serve(value, logger) }
+        // The channel is closed already; its value has to be used all the same.
+        try? await value.http.executeThenClose { _, _ in }
+        defer { self.moved.leave() }
+        do {
+            guard let socket = try await self.serveMessages(socket, logger) else { return }
+            let value = try await socket.channel(on: MultiThreadedEventLoopGroup.singleton) { channel in
+                self.setup(channel, logger) { _, pipeline in
+                    try pipeline.addHandler(UnreadBytesHandler(socket.unread), position: .first)
+                    return channel.eventLoop.makeSucceededFuture(nil)
+                }
+            }
+            self.moved.add(value.channel)
+            await self.serve(value, logger)
+        } catch {
+            logger.debug("a connection could not move", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Answers messages on the node's event loop; the socket, where the connection is to go on elsewhere.
+    private func serveMessages(_ socket: MovedConnections.Socket, _ logger: Logger) async throws -> MovedConnections.Socket? {
+        let (channel, end) = try await socket.channel(on: self.node.eventLoop) { [node, requests] channel in
+            channel.eventLoop.makeCompletedFuture {
+                let end = channel.eventLoop.makePromise(of: MovedConnections.Socket?.self)
+                let handler = MessageLaneHandler(
+                    answers: SingleMessageAnswers(requests: requests, logger: logger), unread: socket.unread, idleTime: Self.idleTimeout,
+                    end: end
+                ) { node.submit($0, then: $1) }
+                try channel.pipeline.syncOperations.addHandler(handler)
+                return (channel, end.futureResult)
+            }
+        }
+        self.moved.add(channel)
+        return await Self.ending(channel, with: end)
+    }
+
+    /// Waits for what becomes of a connection, which a cancelled task ends.
+    private static func ending(
+        _ channel: any Channel, with end: EventLoopFuture<MovedConnections.Socket?>
+    ) async -> MovedConnections.Socket? {
+        await withTaskCancellationHandler {
+            (try? await end.get()) ?? nil
+        } onCancel: {
+            channel.close(promise: nil)
+        }
+    }
+
+    /// Answers HTTP requests to the connection's end.
+    private func serve(_ value: Value, _ logger: Logger) async {
         guard let caller = value.caller else {
             try? await value.channel.close()
             return

@@ -20,9 +20,10 @@ struct ControlServer: Service {
     let onReady: @Sendable () async -> Void
 
     func run() async throws {
+        let moved = MovedConnections()
         let channel = ControlChannel(
             responder: ControlRouter.build(ControlRouter.routes(self.api)).buildResponder(), policy: self.policy,
-            requests: self.api.requests, node: self.api.node)
+            requests: self.api.requests, node: self.api.node, moved: moved)
         // Hummingbird's own notice of the start repeats ours.
         var quietLogger = self.logger
         quietLogger.logLevel = max(.notice, self.logger.logLevel)
@@ -49,6 +50,7 @@ struct ControlServer: Service {
         try await withGracefulShutdownHandler {
             try await server.run()
         } onGracefulShutdown: {
+            moved.stop()
             readers.stop()
             events.wakeReaders()
             self.api.node.endStreams()
