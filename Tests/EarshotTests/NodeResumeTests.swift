@@ -106,6 +106,18 @@ import Testing
         await bob2.stop()
     }
 
+    /// As where the state was restored from before the session.
+    @Test func aStartWithoutItsSessionLeavesNothingOfIt() async throws {
+        let (raw, bob, session) = try await self.joined()
+        try await self.interrupted(raw, bob, session)
+        await bob.stop()
+        try await Store(directory: bob.directory).apply([.removeSession(with: raw.id)])
+        let bob2 = try await TestNode("bob", in: bob.state)
+        #expect(try await bob2.node.resource(self.id).state == .failed)
+        #expect(await bob2.node.spool.heldBytes() == 0)
+        await bob2.stop()
+    }
+
     @Test func aSourceThatBeginsOtherwiseIsReceivedAnew() async throws {
         let (raw, bob, session) = try await self.joined()
         try await self.interrupted(raw, bob, session)

@@ -105,9 +105,9 @@ struct Shelf {
     }
 
     /// What belongs to nothing goes.
-    mutating func sweep(keeping complete: [ResourceID]) {
+    mutating func sweep(keeping complete: [ResourceID], _ unfinished: [ResourceID]) {
         for id in Array(self.complete.keys) where !complete.contains(id) { self.complete.removeValue(forKey: id) }
-        for id in Array(self.partial.keys) where self.rows[id]?.state.isFinal != false { self.partial.removeValue(forKey: id) }
+        for id in Array(self.partial.keys) where !unfinished.contains(id) { self.partial.removeValue(forKey: id) }
     }
 }
 

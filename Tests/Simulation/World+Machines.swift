@@ -20,7 +20,7 @@ extension World {
         if own.run > 1 { self.checkOpinions(of: machine, afterStart: true) }
         self.hand(.outbox(self.machines[machine].mailbox.load()), to: machine)
         self.hand(.transfers(self.machines[machine].shelf.load(), self.machines[machine].shelf.ended), to: machine)
-        if let kept = self.machines[machine].core?.spooled.complete { self.machines[machine].shelf.sweep(keeping: kept) }
+        if let kept = self.machines[machine].core?.spooled { self.machines[machine].shelf.sweep(keeping: kept.complete, kept.unfinished) }
         self.hand(.start, to: machine)
     }
 

@@ -44,11 +44,12 @@ extension NodeCore {
         self.transfers.count(direction == .incoming ? .openIncoming : .openOutgoing)
     }
 
-    /// Of which the spool has content: complete ones that came in, and unfinished ones that go out from there.
-    package var spooled: (complete: [ResourceID], outgoing: [ResourceID]) {
+    /// Of which the spool has content: complete ones that came in, unfinished ones that go on coming in, and those that go out from there.
+    package var spooled: (complete: [ResourceID], unfinished: [ResourceID], outgoing: [ResourceID]) {
         let all = self.transfers.all
         return (
             all.filter { $0.row.inSpool && $0.row.state == .completed }.map(\.row.id),
+            all.filter { $0.isOpen && $0.isTaken && $0.row.direction == .incoming }.map(\.row.id),
             all.filter { $0.isOpen && $0.stored?.source == .spool }.map(\.row.id)
         )
     }
