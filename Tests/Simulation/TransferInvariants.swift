@@ -87,7 +87,7 @@ extension World {
             isExpected = true
             // Of one that is not over yet there is none.
             let isOver = (try? self.machines[machine].core?.resource(id, at: .start))?.state.isFinal == true
-            if isOver, shelf.rows[id]?.inSpool == true {
+            if isOver, shelf.rows[id]?.inSpool == true || shelf.complete[id] != nil {
                 self.fail(.committed, "\(machine) answers that the content of \(id) is gone, which the disk has")
             }
         default: break

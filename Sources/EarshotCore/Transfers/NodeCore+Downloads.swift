@@ -172,7 +172,12 @@ extension NodeCore {
         case .success(nil): break
         case .failure(let error) where error.code == .conflict && !isLeft:
             // The name was taken meanwhile, and nothing is to be replaced or renamed.
-            return self.removeContent(of: id, then: .failed(TransferFailure(error)))
+            row.state = .failed
+            row.error = error.code
+            row.errorMessage = error.message
+            row.inSpool = false
+            // The row first: a start must not look for content that is gone.
+            return self.commit(.misplaced(id, TransferFailure(error)), [.putResource(row)])
         case .failure(let error):
             self.log(Notice(.error, "a received file stays in the spool", ["id": id, "error": error]))
             row.error = error.code
@@ -194,7 +199,7 @@ extension NodeCore {
     }
 
     /// Removes its content from the spool first, and does `removal` (completes or fails it) only once that is reported.
-    private mutating func removeContent(of id: ResourceID, then removal: TransferRecord.Removal) {
+    mutating func removeContent(of id: ResourceID, then removal: TransferRecord.Removal) {
         _ = self.transfers.change(id) { $0.removal = removal }
         self.emit(.transfer(id, .removeContent(for: nil)))
     }

@@ -97,6 +97,8 @@ enum TransferCommit: Sendable {
     case received(Resource)
     /// Where it is now.
     case placed(Resource)
+    /// It cannot be put where it belongs, and fails.
+    case misplaced(ResourceID, TransferFailure)
     /// Its content is to go.
     case dropped(ResourceID, CallID)
     /// Its row is to go.
