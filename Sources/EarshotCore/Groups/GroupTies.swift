@@ -25,7 +25,9 @@ struct GroupTies: Sendable {
     private var questions = Self.questions
     /// Groups that the peer has named and that this side does not hold: it is asked once for what it has.
     private var strange: Set<GroupID> = []
-    private var left: Set<GroupID> = []
+    /// The seat of this side's, by its number, of which the peer heard last that it is left.
+    private var left: [GroupID: UInt32] = [:]
+    private var leaves = 0
     /// When indexes of the peer were answered, of each group.
     private var answers = Self.answers
     /// Records that wait to be checked.
@@ -73,7 +75,8 @@ struct GroupTies: Sendable {
         self.questions = Self.questions
         self.answers = Self.answers
         self.strange = []
-        self.left = []
+        self.left = [:]
+        self.leaves = 0
         self.records = []
         self.isChecking = false
         self.late = [:]
@@ -134,8 +137,14 @@ struct GroupTies: Sendable {
         self.strange.count < WireLimits.groupsPerFrame && self.strange.insert(group).inserted
     }
 
-    /// Whether the peer hears that this machine has left a group that it does not hold: once a connection.
-    mutating func mayLeave(_ group: GroupID) -> Bool { self.strange.contains(group) && self.left.insert(group).inserted }
+    /// Whether the peer hears that this machine has left a seat in a group that it does not hold: once a connection, and of an older seat not
+    /// any more. It may hold several, and shows those first on which others rest.
+    mutating func mayLeave(_ group: GroupID, _ number: UInt32) -> Bool {
+        guard self.strange.contains(group), number > self.left[group] ?? 0, self.leaves < EarshotLimits.groupRecords else { return false }
+        self.left[group] = number
+        self.leaves += 1
+        return true
+    }
 
     /// Whether one more index of the peer is answered.
     mutating func mayAnswer(_ group: GroupID, at now: MonotonicInstant) -> Bool {
