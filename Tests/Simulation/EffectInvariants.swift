@@ -213,8 +213,8 @@ extension World {
             self.note(event, row, at: machine)
             // What has become of a person's own is told, and where a file is that came before.
             if row.direction == .outgoing || row.state == .completed { return }
-            // It came before as well, and was being put in place.
-            if case .resourceFinished = event, row.error == .conflict { return }
+            // It came as a whole before, too, and was being put in place.
+            if case .resourceFinished = event, row.error == .conflict, row.transferred == row.size { return }
             peer = row.peerID
         case .liveMessages, .messageStatuses, .discoveryChanged, .groupChanged, .groupLeft: return
         }

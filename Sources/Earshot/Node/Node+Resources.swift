@@ -106,7 +106,7 @@ extension Node {
         self.handle(.transfers(loaded, state.endedTransfers))
         let (complete, unfinished, outgoing) = self.core.spooled
         // What the core has ended, since its session or group is gone, would lie there until the next start.
-        for id in lengths.keys where !unfinished.contains(id) { await self.spool.abandon(id) }
+        for id in Set(lengths.keys).subtracting(unfinished) { await self.spool.abandon(id) }
         let removed = try await self.spool.sweep(keeping: Set(complete), outgoing: Set(outgoing))
         if !removed.isEmpty {
             self.logger.info("removed unfinished content from the spool", metadata: ["files": "\(removed.count)"])

@@ -27,6 +27,7 @@ struct GroupTies: Sendable {
     private var strange: Set<GroupID> = []
     /// The seat of this side's, by its number, of which the peer heard last that it is left.
     private var left: [GroupID: UInt32] = [:]
+    /// How often it has heard that, in all groups.
     private var leaves = 0
     /// When indexes of the peer were answered, of each group.
     private var answers = Self.answers

@@ -172,12 +172,10 @@ extension NodeCore {
         case .success(nil): break
         case .failure(let error) where error.code == .conflict && !isLeft:
             // The name was taken meanwhile, and nothing is to be replaced or renamed.
-            row.state = .failed
-            row.error = error.code
-            row.errorMessage = error.message
-            row.inSpool = false
             // The row first: a start must not look for content that is gone.
-            return self.commit(.misplaced(id, TransferFailure(error)), [.putResource(row)])
+            var failed = transfer
+            failed.end(.failed, error, at: self.now.wall, isUntold: false)
+            return self.commit(.misplaced(id, TransferFailure(error)), [.putResource(failed.row)])
         case .failure(let error):
             self.log(Notice(.error, "a received file stays in the spool", ["id": id, "error": error]))
             row.error = error.code

@@ -46,21 +46,17 @@ struct ControlChannel: ServerChildChannel {
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        self.setup(channel, logger) { caller, pipeline in
+        self.setup(channel, logger) { pipeline in
             let start = pipeline.eventLoop.makePromise(of: MovedConnections.Socket?.self)
-            guard caller.map(self.policy.admits) == true else {
-                start.succeed(nil)
-                return start.futureResult
-            }
             try pipeline.addHandler(ConnectionStartHandler(moved: self.moved, decision: start), position: .first)
             return start.futureResult
         }
     }
 
-    /// The pipeline of a connection whose requests are HTTP's, with what stands before all that.
+    /// The pipeline of a connection whose requests are HTTP's, with what an admitted caller's has before all that.
     private func setup(
         _ channel: any Channel, _ logger: Logger,
-        _ begin: @escaping @Sendable (Caller?, ChannelPipeline.SynchronousOperations) throws -> EventLoopFuture<MovedConnections.Socket?>
+        _ begin: @escaping @Sendable (ChannelPipeline.SynchronousOperations) throws -> EventLoopFuture<MovedConnections.Socket?>
     ) -> EventLoopFuture<Value> {
         // Uploads come in larger pieces than the default's; small requests never make a buffer grow.
         let allocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 8192, maximum: 256 * 1024)
@@ -69,26 +65,26 @@ struct ControlChannel: ServerChildChannel {
         }.flatMapThrowing { [node, policy, requests] http in
             let pipeline = channel.pipeline.syncOperations
             let caller = try? Caller.of(channel)
-            let value = Value(http: http, caller: caller, start: try begin(caller, pipeline))
             // A caller that is refused hears so from the routes' side.
-            guard let caller, policy.admits(caller) else { return value }
+            guard let caller, policy.admits(caller) else {
+                return Value(http: http, caller: caller, start: channel.eventLoop.makeSucceededFuture(nil))
+            }
             try pipeline.addHandler(
                 SingleMessageHandler(requests: requests, logger: logger) { node.submit($0, then: $1) },
                 position: .after(pipeline.handler(type: IdleConnectionHandler.self)))
-            return value
+            return Value(http: http, caller: caller, start: try begin(pipeline))
         }
     }
 
     func handle(value: Value, logger: Logger) async {
-        let socket = await Self.ending(value.channel, with: value.start)
-        guard let socket else { return await self.serve(value, logger) }
+        guard let socket = await Self.ending(value.channel, with: value.start) else { return await self.serve(value, logger) }
         // The channel is closed already; its value has to be used all the same.
         try? await value.http.executeThenClose { _, _ in }
         defer { self.moved.leave() }
         do {
             guard let socket = try await self.serveMessages(socket, logger) else { return }
             let value = try await socket.channel(on: MultiThreadedEventLoopGroup.singleton) { channel in
-                self.setup(channel, logger) { _, pipeline in
+                self.setup(channel, logger) { pipeline in
                     try pipeline.addHandler(UnreadBytesHandler(socket.unread), position: .first)
                     return channel.eventLoop.makeSucceededFuture(nil)
                 }

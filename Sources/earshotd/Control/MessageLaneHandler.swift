@@ -12,10 +12,8 @@ final class MessageLaneHandler: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Hands a message to the node, which says on the event loop what became of it.
-    typealias Submit = @Sendable (MessageDraft, _ then: @escaping @Sendable (MessageBatch.Outcome) -> Void) -> Void
-
-    private let submit: Submit
+    /// Says on the event loop, which is the node's, what became of a message.
+    private let submit: SingleMessageHandler.Submit
     private let idleTime: TimeAmount
     /// The socket, where it is given away; `nil` at the connection's end.
     private let end: EventLoopPromise<MovedConnections.Socket?>
@@ -32,7 +30,7 @@ final class MessageLaneHandler: ChannelDuplexHandler {
 
     init(
         answers: SingleMessageAnswers, unread: ByteBuffer, idleTime: TimeAmount, end: EventLoopPromise<MovedConnections.Socket?>,
-        submit: @escaping Submit
+        submit: @escaping SingleMessageHandler.Submit
     ) {
         self.answers = answers
         self.bytes = unread
