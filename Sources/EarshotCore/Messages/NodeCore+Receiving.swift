@@ -60,8 +60,10 @@ extension NodeCore {
 
     private func intake(of session: SessionID?, from peer: PeerFacts) -> Intake {
         let known = session.flatMap { self.conversation(naming: $0, with: peer.id) }
-        // What is refused before the group is attached keeps the order of what is said there, and of nothing else.
-        let shared = session.map { GroupID(session: $0) }.flatMap { self.isFellowMember(peer.id, in: $0) ? $0 : nil }
+        // What is refused before the group is attached keeps the order of what is said there, and of nothing else; also while this machine is
+        // joining it: what comes behind that, when it has joined, must not overtake it.
+        let group = session.map { GroupID(session: $0) }
+        let shared = group.flatMap { self.isFellowMember(peer.id, in: $0) || self.groups.isJoining($0) ? $0 : nil }
         let conversation = known ?? Conversation(with: peer.id, in: shared)
         let traffic = self.traffic[conversation]
         let isRefusing = traffic?.isRefusing == true
@@ -75,6 +77,13 @@ extension NodeCore {
         if intake.isRefusing != intake.wasRefusing { self.traffic[conversation, default: MessageTraffic()].refuse(intake.isRefusing) }
         if intake.hasKept { self.traffic[conversation, default: MessageTraffic()].received() }
         if !intake.isKnown, let session = intake.session { self.showEnd(of: GroupID(session: session), to: conversation.peer) }
+    }
+
+    /// A group that was being joined is joined, or is not: what was refused in it counts no more for those that are no members there.
+    mutating func forgetRefusals(in group: GroupID) {
+        for conversation in self.traffic.keys where conversation.group == group {
+            if self.records[conversation.peer]?.groups.shared.contains(group) != true { self.traffic.removeValue(forKey: conversation) }
+        }
     }
 
     /// Hands live messages that came together on to those who read the events now, and no others. Their bodies have storage of about their
