@@ -159,6 +159,25 @@ import Testing
         #expect(bob.call(.withdraw(InvitationID(high: 0, low: 0)))?.error == .notFound)
     }
 
+    /// Its session stands, and is named on the next connection; asked again there, and withdrawn, it would be over on the other side alone.
+    @Test func oneThatWasAcceptedIsNotWithdrawnWhileTheDiskIsBusy() throws {
+        var bob = CoreBench()
+        let first = try bob.prove(self.alice)
+        let own = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        bob.isDiskHeld = true
+        let session = SessionID(high: 6, low: 6)
+        bob.frame(.inviteAnswer(InviteAnswer(id: own.id, decision: .accepted(session))), on: first)
+        let second = try bob.prove(self.alice)
+        let sent = bob.sent(on: second)
+        #expect(sent.contains(.sessionResume(session)))
+        #expect(!sent.contains { if case .invite = $0 { true } else { false } })
+        #expect(bob.call(.withdraw(own.id))?.error == .conflict)
+        #expect(bob.sent(on: second) == [])
+        bob.releaseDisk()
+        #expect(try bob.invitation(own.id).state == .accepted)
+        #expect(bob.core.sessions.map(\.id) == [session] && bob.sessionsOnDisk[self.alice]?.id == session)
+    }
+
     /// The ids of other peers' invitations are of no use.
     @Test func anotherPeersInvitationCannotBeAnswered() throws {
         var bob = CoreBench()

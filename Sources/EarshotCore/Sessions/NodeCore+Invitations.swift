@@ -70,10 +70,10 @@ extension NodeCore {
         self.acceptForSending(incoming, of: id)
     }
 
-    /// Sends what is pending for a peer on its present connection, once a connection.
+    /// Sends what is pending for a peer on its present connection, once a connection. One that the peer has accepted already is not asked again.
     mutating func sendInvitation(to id: PeerID) {
         guard let link = self.records[id]?.connection, let pending = self.invitations.pending(with: id, .outgoing),
-            let entry = self.invitations[pending], entry.sentOn != link
+            let entry = self.invitations[pending], entry.sentOn != link, !entry.isDeciding
         else { return }
         self.invitations.sent(pending, on: link)
         let timeout = self.invitations.millisecondsLeft(of: pending, at: self.now.monotonic)
@@ -87,6 +87,10 @@ extension NodeCore {
                 throw EarshotError(.conflict, "the invitation \(id) is another peer's; reject it instead")
             }
             guard invitation.state == .pending else { throw .decided(invitation) }
+            // Its session stands already, and would be over on the other side alone; a seat in a group is the inviter's to give until it is on disk.
+            guard invitation.group != nil || self.invitations[id]?.isDeciding == false else {
+                throw EarshotError(.conflict, "\(invitation.peerName) has accepted the invitation \(id); leave the session instead")
+            }
             let end = self.resolveInvitation(id, .cancelled, withdrawing: .withdrawn)
             self.answer(call, .invitation(end ?? invitation))
         } catch {
