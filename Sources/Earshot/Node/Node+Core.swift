@@ -44,6 +44,10 @@ extension Node {
         self.coreShell.isCarryingOut = false
     }
 
+    /// Asks the core in place. Where a method that changes nothing is called through the property, the compiler copies the core first, since it
+    /// might be changed meanwhile, and counts all of its tables up and down: too much for what is asked with each message.
+    func inCore<Result>(_ ask: (inout NodeCore) -> Result) -> Result { ask(&self.core) }
+
     /// What the time is, by both clocks.
     private var instant: Now { Now(monotonic: self.transport.timers.now, wall: WallTime(self.now)) }
 
@@ -183,7 +187,7 @@ extension Node {
 
     /// One timer for all of the core's deadlines: it comes too early where the first of them was taken back.
     private func armCoreTimer() {
-        guard let next = self.core.nextDeadline, !self.isStoreClosed else { return }
+        guard let next = self.inCore({ $0.nextDeadline }), !self.isStoreClosed else { return }
         if let timer = self.coreShell.timer, timer.at <= next { return }
         self.coreShell.timer?.scheduled.cancel()
         // Of all peers' deadlines: none of them is charged for it.

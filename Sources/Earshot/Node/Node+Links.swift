@@ -5,7 +5,10 @@ import NIOCore
 /// The peers' control connections: what comes on them goes to the core, or to the part of the node that deals with it.
 extension Node {
     /// The control connection to a peer.
-    func connection(to peer: PeerID) -> Connection? { self.core.facts(of: peer)?.link.flatMap { self.links[$0] } }
+    func connection(to peer: PeerID) -> Connection? {
+        guard let link = self.inCore({ $0.facts(of: peer)?.link }) else { return nil }
+        return self.links[link]
+    }
 
     func connectionProven(_ connection: Connection) {
         let isOtherDead = self.connection(to: connection.peer.id).map { !$0.channel.isActive } ?? false
@@ -19,17 +22,18 @@ extension Node {
     }
 
     /// Whether the peer is in a session with this one, and this is its connection.
-    func isMember(_ connection: Connection) -> Bool { self.core.isMember(connection.id, connection.peer.id) }
+    func isMember(_ connection: Connection) -> Bool { self.inCore { $0.isMember(connection.id, connection.peer.id) } }
 
     func received(_ frames: [Frame], weight: Int, on connection: Connection) {
         let (link, id) = (connection.id, connection.peer.id)
-        guard !self.core.isMuted(link) else {
+        guard !self.inCore({ $0.isMuted(link) }) else {
             for frame in frames { self.handle(.link(link, .frame(frame))) }
             return connection.turnEnded(weight, isMember: false)
         }
         // A connection that another has superseded has nothing to say any more.
-        guard self.core.isStanding(link, of: id) else { return connection.turnEnded(weight, isMember: false) }
-        self.handle(.link(link, .heard))
+        guard self.inCore({ $0.isStanding(link, of: id) }) else { return connection.turnEnded(weight, isMember: false) }
+        // Of what it is handed, the core knows by that.
+        if frames.contains(where: \.isForMover) { self.handle(.link(link, .heard)) }
         var handedOn = 0
         self.coreShell.handedOn = 0
         var messages: [MessageFrame] = []
@@ -105,5 +109,15 @@ extension Connection {
         LinkFacts(
             peer: self.peer, origin: self.origin, isInitiator: self.isInitiator, dialledAddress: self.dialledAddress,
             vouchedUntil: self.vouchedUntil.map { WallTime($0) })
+    }
+}
+
+extension Frame {
+    /// Whether it goes to what moves bytes, past the core.
+    fileprivate var isForMover: Bool {
+        switch self {
+        case .resourceChunk, .streamData, .streamEnd: true
+        default: false
+        }
     }
 }

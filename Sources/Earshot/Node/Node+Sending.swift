@@ -71,7 +71,7 @@ extension Node {
         let isAnyQueued = drafts.contains { $0.queue }
         return drafts.map { draft in
             // One that comes again under its id may be that of a queued one right before it.
-            guard self.core.needsFingerprint(draft) || isAnyQueued && draft.id != nil else { return draft }
+            guard self.inCore({ $0.needsFingerprint(draft) }) || isAnyQueued && draft.id != nil else { return draft }
             var draft = draft
             draft.fingerprint = XXH3.fingerprint(draft)
             return draft
@@ -84,7 +84,7 @@ extension Node {
         var last: Message.Recipients?
         for draft in drafts where draft.mode == .unreliable && draft.recipients != last {
             last = draft.recipients
-            for connection in self.core.reached(by: draft.recipients).compactMap(self.connection(to:)) {
+            for connection in self.inCore({ $0.reached(by: draft.recipients) }).compactMap(self.connection(to:)) {
                 room[connection.id] = connection.unreliableRoom
             }
         }

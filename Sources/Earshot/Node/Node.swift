@@ -268,7 +268,9 @@ public actor Node {
 
     private func handle(_ input: NodeInput) {
         // What is due by now is no doing of the peer whose frames come next.
-        if input.account != nil, let due = self.core.nextDeadline, due <= self.transport.timers.now { self.handle(Input.deadline) }
+        if input.account != nil, let due = self.inCore({ $0.nextDeadline }), due <= self.transport.timers.now {
+            self.handle(Input.deadline)
+        }
         self.working(for: input.account) { self.dealWith(input) }
     }
 

@@ -60,8 +60,8 @@ extension NodeCore {
 
     // MARK: Receipts
 
-    /// In which conversation with a peer a message was sent.
-    private func conversation(of id: MessageID, with peer: PeerID) -> Conversation {
+    /// In which conversation with a peer a message was sent. Mutating, though it changes nothing: else the compiler makes a copy of the core for it.
+    private mutating func conversation(of id: MessageID, with peer: PeerID) -> Conversation {
         Conversation(with: peer, in: self.groups.isEmpty ? nil : self.outgoing.group(of: id))
     }
 

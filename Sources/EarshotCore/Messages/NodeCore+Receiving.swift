@@ -58,17 +58,24 @@ extension NodeCore {
         var hasKept = false
     }
 
-    private func intake(of session: SessionID?, from peer: PeerFacts) -> Intake {
-        let known = session.flatMap { self.conversation(naming: $0, with: peer.id) }
-        // What is refused before the group is attached keeps the order of what is said there, and of nothing else; also while this machine is
-        // joining it: what comes behind that, when it has joined, must not overtake it.
-        let group = session.map { GroupID(session: $0) }
-        let shared = group.flatMap { self.isFellowMember(peer.id, in: $0) || self.groups.isJoining($0) ? $0 : nil }
+    /// Mutating, though it changes nothing, and without closures: else the compiler makes a copy of the core for the call, and for each closure.
+    private mutating func intake(of session: SessionID?, from peer: PeerFacts) -> Intake {
+        var known: Conversation?
+        var shared: GroupID?
+        var label: GroupLabel?
+        if let session {
+            known = self.conversation(naming: session, with: peer.id)
+            // What is refused before the group is attached keeps the order of what is said there, and of nothing else; also while this machine
+            // is joining it: what comes behind that, when it has joined, must not overtake it.
+            let group = GroupID(session: session)
+            if known == nil, self.isFellowMember(peer.id, in: group) || self.groups.isJoining(group) { shared = group }
+        }
+        if let group = known?.group { label = self.label(of: group) }
         let conversation = known ?? Conversation(with: peer.id, in: shared)
         let traffic = self.traffic[conversation]
         let isRefusing = traffic?.isRefusing == true
         return Intake(
-            session: session, conversation: conversation, group: known?.group.map(self.label), isKnown: known != nil,
+            session: session, conversation: conversation, group: label, isKnown: known != nil,
             isFirst: traffic?.hasSentMessage != true, isRefusing: isRefusing, wasRefusing: isRefusing)
     }
 

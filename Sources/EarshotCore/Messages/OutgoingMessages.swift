@@ -13,6 +13,8 @@ struct OutgoingMessages: Sendable {
     }
 
     private var messages: [MessageID: OutgoingMessage] = [:]
+    /// Of those that are not final: to look for what is due is not to walk the thousand that are.
+    private var deadlines: [MessageID: MonotonicInstant] = [:]
     /// Those with their final statuses, oldest first: kept for a while, to be asked for.
     private var finished: Deque<MessageID> = []
     private var finishedBytes = 0
@@ -37,8 +39,8 @@ struct OutgoingMessages: Sendable {
     /// Those whose time is over, the earliest first, and when the next one's is.
     func due(at now: MonotonicInstant) -> (due: [OutgoingMessage], next: MonotonicInstant?) {
         var (due, next): ([OutgoingMessage], MonotonicInstant?) = ([], nil)
-        for message in self.messages.values where !message.isFinal {  // order does not show: sorted below
-            if message.deadline <= now { due.append(message) } else { next = min(next ?? message.deadline, message.deadline) }
+        for (id, deadline) in self.deadlines {  // order does not show: sorted below
+            if deadline > now { next = min(next ?? deadline, deadline) } else if let message = self.messages[id] { due.append(message) }
         }
         return (due.sorted { ($0.deadline, $0.id.high, $0.id.low) < ($1.deadline, $1.id.high, $1.id.low) }, next)
     }
@@ -47,6 +49,7 @@ struct OutgoingMessages: Sendable {
     mutating func insert(_ message: OutgoingMessage) -> [MessageID] {
         self.messages[message.id] = message
         guard !message.isFinal else { return self.finish(message) }
+        self.deadlines[message.id] = message.deadline
         if message.isQueued { self.queue.add(message.cost) }
         return []
     }
@@ -57,6 +60,7 @@ struct OutgoingMessages: Sendable {
     /// A queued one could not be put on disk.
     mutating func withdraw(_ id: MessageID) {
         guard let message = self.messages.removeValue(forKey: id) else { return }
+        self.deadlines[id] = nil
         self.queue.remove(message.cost)
     }
 
@@ -71,6 +75,7 @@ struct OutgoingMessages: Sendable {
     mutating func decide(_ id: MessageID, _ recipient: Message.Recipient) -> Change? {
         guard let isFinal = self.messages[id]?.decide(recipient) else { return nil }
         guard isFinal, let decided = self.messages[id] else { return Change() }
+        self.deadlines[id] = nil
         self.messages[id]?.waiters = []
         if decided.isQueued { self.queue.remove(decided.cost) }
         return Change(waiters: decided.waiters, result: decided.result, forgotten: self.finish(decided))

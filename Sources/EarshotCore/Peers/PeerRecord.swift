@@ -2,29 +2,112 @@ import EarshotWire
 import OrderedCollections
 
 /// All that the core knows of one peer: what each concern has of it, which that concern alone changes.
+///
+/// A value whose copies share their storage until one of them is changed: records are read many times a message, and to copy one whole is to
+/// count up and down all that it refers to.
 struct PeerRecord: Sendable {
     let id: PeerID
-    var presence: Presence
-    var reach = Reachability()
-    var standing = TrustState()
-    var link = StandingLink()
-    var session = SessionState()
-    var comparing = ComparisonState()
-    var groups = GroupTies()
-    /// How often what it has offered or opened came to nothing.
-    var vainOffers = VainOffers()
+    private var storage: Storage
 
     init(id: PeerID, at now: WallTime) {
         self.id = id
-        self.presence = Presence(at: now)
+        self.storage = Storage(Concerns(presence: Presence(at: now)))
     }
 
     /// As it was kept.
     init(_ stored: StoredPeer) {
         self.id = stored.id
-        self.presence = Presence(stored)
+        self.storage = Storage(Concerns(presence: Presence(stored)))
         self.standing.keep(stored)
         if stored.isProven { self.link.load(name: stored.name) }
+    }
+
+    private struct Concerns: Sendable {
+        var presence: Presence
+        var reach = Reachability()
+        var standing = TrustState()
+        var link = StandingLink()
+        var session = SessionState()
+        var comparing = ComparisonState()
+        var groups = GroupTies()
+        var vainOffers = VainOffers()
+    }
+
+    /// Unchecked: it is changed through a record that alone refers to it, and so by one owner at a time, as any value is.
+    private final class Storage: @unchecked Sendable {
+        @exclusivity(unchecked) var concerns: Concerns
+
+        init(_ concerns: Concerns) { self.concerns = concerns }
+    }
+
+    /// To be called before a change.
+    private mutating func makeUnique() {
+        if !isKnownUniquelyReferenced(&self.storage) { self.storage = Storage(self.storage.concerns) }
+    }
+
+    var presence: Presence {
+        _read { yield self.storage.concerns.presence }
+        _modify {
+            self.makeUnique()
+            yield &self.storage.concerns.presence
+        }
+    }
+
+    var reach: Reachability {
+        _read { yield self.storage.concerns.reach }
+        _modify {
+            self.makeUnique()
+            yield &self.storage.concerns.reach
+        }
+    }
+
+    var standing: TrustState {
+        _read { yield self.storage.concerns.standing }
+        _modify {
+            self.makeUnique()
+            yield &self.storage.concerns.standing
+        }
+    }
+
+    var link: StandingLink {
+        _read { yield self.storage.concerns.link }
+        _modify {
+            self.makeUnique()
+            yield &self.storage.concerns.link
+        }
+    }
+
+    var session: SessionState {
+        _read { yield self.storage.concerns.session }
+        _modify {
+            self.makeUnique()
+            yield &self.storage.concerns.session
+        }
+    }
+
+    var comparing: ComparisonState {
+        _read { yield self.storage.concerns.comparing }
+        _modify {
+            self.makeUnique()
+            yield &self.storage.concerns.comparing
+        }
+    }
+
+    var groups: GroupTies {
+        _read { yield self.storage.concerns.groups }
+        _modify {
+            self.makeUnique()
+            yield &self.storage.concerns.groups
+        }
+    }
+
+    /// How often what it has offered or opened came to nothing.
+    var vainOffers: VainOffers {
+        _read { yield self.storage.concerns.vainOffers }
+        _modify {
+            self.makeUnique()
+            yield &self.storage.concerns.vainOffers
+        }
     }
 
     var trust: Trust { self.standing.trust }

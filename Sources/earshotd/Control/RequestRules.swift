@@ -31,7 +31,12 @@ enum RequestRules {
     }()
 
     /// Whether a body is JSON by its content type.
-    static func isJSON(_ contentType: String?) -> Bool { self.mediaType(contentType) == "application/json" }
+    static func isJSON(_ contentType: String?) -> Bool {
+        // As nearly every program writes it, before it is taken apart.
+        contentType == self.json || self.mediaType(contentType) == self.json
+    }
+
+    private static let json = "application/json"
 
     /// A content type in lower case without its parameters, which do not matter.
     static func mediaType(_ contentType: String?) -> String {
