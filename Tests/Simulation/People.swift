@@ -246,9 +246,9 @@ extension World {
         self.run(until: self.clock.now + .seconds(20))
         // An invitation that nobody wants is answered late, and may have come in the last moment.
         if self.isCharging { self.run(until: self.clock.now + .milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound)) }
-        // What has come due in the last moment, such as the end of somebody's trust, is on its way to the disk.
+        // What has come due in the last moment, such as the end of somebody's trust, is on its way to the disk and to the other machine.
         let last = self.clock.now
-        for step in 1...10 where self.isWriting { self.run(until: last + .milliseconds(100 * step)) }
+        for step in 1...10 where self.isWriting || self.isSending { self.run(until: last + .milliseconds(100 * step)) }
         self.checkEnd()
         for machine in 0..<self.schedule.honest { self.stop(machine) }
         self.run(until: self.clock.now + .seconds(10))
@@ -264,6 +264,13 @@ extension World {
     private var isWriting: Bool {
         self.machines.contains { machine in
             (machine.core?.undecidedCount ?? 0) > 0 || !machine.disk.pending.isEmpty || !machine.mailbox.pending.isEmpty
+        }
+    }
+
+    /// Whether something is on its way from one machine to another.
+    private var isSending: Bool {
+        self.links.contains { link in
+            !link.isHostile && link.ends.contains { $0.state != .closed && !$0.isDeaf && !$0.inbound.isEmpty }
         }
     }
 }
