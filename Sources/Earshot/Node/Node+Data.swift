@@ -23,7 +23,7 @@ extension Node {
     /// once, and not at all after ``closeData(_:)``.
     func openData(_ transfer: TransferID, with peer: PeerID, then: @escaping (DataConnection?) -> Void) {
         self.closeData(transfer)
-        guard let connection = self.connection(to: peer), self.inCore({ $0.isTalking(with: peer) }) else { return then(nil) }
+        guard let connection = self.connection(to: peer), self.core.isTalking(with: peer) else { return then(nil) }
         self.dataAttempts += 1
         self.openAttempts[transfer] = self.dataAttempts
         self.dataHearers[self.dataAttempts] = DataHearer(transfer: transfer, then: then)
