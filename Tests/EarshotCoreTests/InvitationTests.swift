@@ -178,6 +178,24 @@ import Testing
         #expect(bob.core.sessions.map(\.id) == [session] && bob.sessionsOnDisk[self.alice]?.id == session)
     }
 
+    /// The peer has lost its end, and holds it on; here it is over, while the disk has not heard yet that it began.
+    @Test func aSessionThatEndedWhileTheDiskIsBusyIsNotHeldOn() throws {
+        var bob = CoreBench()
+        let first = try bob.prove(self.alice)
+        let own = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        bob.isDiskHeld = true
+        let session = SessionID(high: 6, low: 6)
+        bob.frame(.inviteAnswer(InviteAnswer(id: own.id, decision: .accepted(session))), on: first)
+        bob.frame(.sessionEnd(session), on: first)
+        let second = try bob.prove(self.alice)
+        _ = bob.sent(on: second)
+        bob.frame(.sessionResume(session), on: second)
+        #expect(bob.sent(on: second) == [.sessionEnd(session)])
+        bob.releaseDisk()
+        #expect(try bob.invitation(own.id).state == .failed)
+        #expect(bob.core.sessions.isEmpty && bob.sessionsOnDisk.isEmpty)
+    }
+
     /// The ids of other peers' invitations are of no use.
     @Test func anotherPeersInvitationCannotBeAnswered() throws {
         var bob = CoreBench()

@@ -147,8 +147,10 @@ extension NodeCore {
     /// An invitation of this side's was accepted: messages may come in the session at once, and the invitation's end is published once it is on
     /// disk here too.
     mutating func invitationAccepted(_ id: InvitationID, session sessionID: SessionID) {
-        guard let pending = self.invitations[id], !pending.isDeciding else { return }
+        guard let pending = self.invitations[id] else { return }
         let peer = pending.invitation.peerID
+        // It was accepted before, and its session may have ended before it was on disk.
+        guard !pending.isDeciding else { return self.disownSession(sessionID, of: peer) }
         guard let record = self.records[peer] else { return }
         guard record.sessionID == nil, record.session.agreement == nil else {
             // Another one begins, or has begun, and this invitation ends with it.
