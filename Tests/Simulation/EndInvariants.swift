@@ -22,8 +22,8 @@ extension World {
                 return self.fail(.answers, "\(machine) never answers \(call.command)")
             }
             let wall = self.clock.now(skew: own.skew).wall
-            // A clock that was set makes the shown end another one than that by which it ends: a day of grace.
-            let overdue = core.invitations(all: false).first { own.skew == .zero && $0.end + .seconds(2) < wall }
+            // A clock that was set since makes the shown end another one than that by which it ends.
+            let overdue = core.invitations(all: false).first { $0.created >= own.clockSet && $0.end + .seconds(2) < wall }
             if let overdue { return self.fail(.deadlines, "\(machine) still has \(overdue), whose time is over") }
             self.checkDataPaths(of: machine)
             self.checkResources(of: machine, core)

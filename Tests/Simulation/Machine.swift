@@ -26,6 +26,8 @@ final class Machine {
     var heard: OrderedSet<Mailbox.Key> = []
     /// How far its wall clock is set wrong.
     var skew: Duration = .zero
+    /// What its clock said when it was set last.
+    var clockSet = WallTime(milliseconds: .min)
     /// What persons here believe to have decided, by the answers that they had.
     var opinions: OrderedDictionary<PeerID, Opinion> = [:]
     /// How often the daemon was started.

@@ -188,7 +188,9 @@ extension World {
             self.machines[machine].disk.restore()
             self.counts[.restores] += 1
         case .suspend: self.suspend(machine, for: .milliseconds(action[1]))
-        case .jump: self.machines[machine].skew += .seconds(action[1])
+        case .jump:
+            self.machines[machine].skew += .seconds(action[1])
+            self.machines[machine].clockSet = self.clock.now(skew: self.machines[machine].skew).wall
         case .disk:
             self.machines[machine].disk.mode = Disk.Mode(rawValue: action[1] % 3)
             self.machines[machine].disk.modeEnd = self.clock.now + .milliseconds(action[2])
