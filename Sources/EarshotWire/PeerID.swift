@@ -12,19 +12,36 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
     /// The fewest leading characters by which a person may name a peer.
     public static let shortestPrefix = 8
 
+    /// The digest in quarters, each in network order. An array would be counted each time that an id is handed on, and an id is the key of
+    /// most tables.
+    private let first: UInt64
+    private let second: UInt64
+    private let third: UInt64
+    private let fourth: UInt64
+
     /// The digest, `byteCount` bytes.
-    public let bytes: [UInt8]
+    public var bytes: [UInt8] {
+        withUnsafeBytes(of: (self.first.bigEndian, self.second.bigEndian, self.third.bigEndian, self.fourth.bigEndian), Array.init)
+    }
 
     /// The id of the peer whose public key has this SubjectPublicKeyInfo, DER-encoded.
     public init(subjectPublicKeyInfo: some Sequence<UInt8>) {
-        self.bytes = Array(SHA256.hash(data: Array(subjectPublicKeyInfo)))
+        self = SHA256.hash(data: Array(subjectPublicKeyInfo)).withUnsafeBytes(Self.init(digest:))
     }
 
     /// An id from its digest; `nil` unless it is `byteCount` bytes.
     public init?(bytes: some Sequence<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.count == Self.byteCount else { return nil }
-        self.bytes = bytes
+        self = bytes.withUnsafeBytes(Self.init(digest:))
+    }
+
+    /// From `byteCount` bytes.
+    private init(digest: UnsafeRawBufferPointer) {
+        self.first = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
+        self.second = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        self.third = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
+        self.fourth = UInt64(bigEndian: digest.loadUnaligned(fromByteOffset: 24, as: UInt64.self))
     }
 
     /// An id from its written form, in either case.
@@ -38,15 +55,13 @@ public struct PeerID: Sendable, Hashable, Codable, Comparable, LosslessStringCon
 
     /// Half of the digest tells as many peers apart as a table can hold; all of it would be most of the cost of a look-up.
     public func hash(into hasher: inout Hasher) {
-        self.bytes.withUnsafeBytes { bytes in
-            hasher.combine(bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
-            hasher.combine(bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-        }
+        hasher.combine(self.first)
+        hasher.combine(self.second)
     }
 
     /// Order of the digests' bytes: what decides crossing invitations and simultaneous dials.
     public static func < (lhs: PeerID, rhs: PeerID) -> Bool {
-        lhs.bytes.lexicographicallyPrecedes(rhs.bytes)
+        (lhs.first, lhs.second, lhs.third, lhs.fourth) < (rhs.first, rhs.second, rhs.third, rhs.fourth)
     }
 
     /// Decodes the written form.

@@ -34,9 +34,7 @@ public struct WireID<Kind>: Sendable, Hashable, Codable, LosslessStringConvertib
     }
 
     /// The 16 bytes in network order.
-    package var bytes: [UInt8] {
-        [self.high, self.low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
-    }
+    package var bytes: [UInt8] { withUnsafeBytes(of: (self.high.bigEndian, self.low.bigEndian), Array.init) }
 
     /// A fresh identifier from the given source of randomness.
     public init(using generator: inout some RandomNumberGenerator) {
