@@ -27,17 +27,34 @@ package struct ConnectionStateMachine: Sendable {
         case drop
     }
 
-    private enum State: Sendable {
+    package enum State: Sendable {
         case open
         /// This side has said goodbye: it hears the other out but says no more.
         case finishing
         case closed
+
+        /// Whether unreliable messages that come now are acted upon: they depend on nothing that came before them, and change nothing.
+        package var hearsUnreliable: Bool {
+            switch self {
+            case .open, .finishing: true
+            case .closed: false
+            }
+        }
+
+        /// Whether unreliable messages may be written now.
+        package var saysUnreliable: Bool {
+            switch self {
+            case .open: true
+            case .finishing, .closed: false
+            }
+        }
     }
 
     /// The most pings that may be on their way; heartbeats leave one.
     package static let outstandingPings = 8
 
-    private var state: State = .open
+    /// To be read as it is: to call a method is to copy the machine first, where a class holds it.
+    package private(set) var state: State = .open
     private var pings: [UInt64] = []
     private var order = MessageOrder()
     private var invitations: InvitationTable
@@ -155,22 +172,6 @@ package struct ConnectionStateMachine: Sendable {
             }
             self.order.note(message.sequence, in: message.session)
             return .deliver
-        }
-    }
-
-    /// Whether unreliable messages that come now are acted upon: they depend on nothing that came before them, and change nothing.
-    package var hearsUnreliable: Bool {
-        switch self.state {
-        case .open, .finishing: true
-        case .closed: false
-        }
-    }
-
-    /// Whether unreliable messages may be written now.
-    package var saysUnreliable: Bool {
-        switch self.state {
-        case .open: true
-        case .finishing, .closed: false
         }
     }
 

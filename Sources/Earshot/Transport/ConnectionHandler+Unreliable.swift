@@ -5,7 +5,7 @@ import NIOCore
 extension ConnectionHandler {
     /// Unreliable messages that follow each other, which come by the hundred, until there are about so many.
     func takeUnreliable(upTo count: Int) -> [MessageFrame] {
-        guard self.machine?.hearsUnreliable == true else { return [] }
+        guard self.machine?.state.hearsUnreliable == true else { return [] }
         var messages: [MessageFrame] = []
         while messages.count < count {
             let run = self.decoder.takeUnreliable()
@@ -24,7 +24,7 @@ extension ConnectionHandler {
 
     /// Unreliable messages that are encoded already.
     func writeUnreliable(_ messages: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
-        guard case .proven = self.state, self.machine?.saysUnreliable == true else {
+        guard case .proven = self.state, self.machine?.state.saysUnreliable == true else {
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
         }

@@ -16,14 +16,15 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package typealias OutboundIn = [Frame]
     package typealias OutboundOut = ByteBuffer
 
+    /// One word, the large ones indirect: it is looked at several times a frame, each time by a copy.
     enum State {
         /// TCP or TLS is being set up.
         case waiting
-        case handshaking(Handshake)
+        indirect case handshaking(Handshake)
         /// Proven, for data: its token is to come.
-        case attaching(ProvenPeer)
+        indirect case attaching(ProvenPeer)
         /// Proven, and the authorities look at its certificates: what it is trusted with must be known before its first word is heard.
-        case examining(ProvenPeer)
+        indirect case examining(ProvenPeer)
         case proven(Connection)
         case closed
     }
