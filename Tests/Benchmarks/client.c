@@ -3,6 +3,7 @@
  *                                           receiver's disk, and prints what each took in microseconds, a line each */
 #include "clock.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,10 @@ static void fail(const char *what, const char *detail) {
 /* Reads one answer, whose head says how long its body is. */
 static void answer(int socket, char *text, size_t size) {
     size_t length = 0;
+    /* As libraries for HTTP do: a read that blocks is woken by the kernel when the request is taken, too. */
+    struct pollfd readable = {.fd = socket, .events = POLLIN};
     for (;;) {
+        if (poll(&readable, 1, -1) < 0) fail("poll", "the connection cannot be waited for");
         ssize_t count = read(socket, text + length, size - 1 - length);
         if (count <= 0) fail("read", "the connection has ended");
         length += (size_t)count;

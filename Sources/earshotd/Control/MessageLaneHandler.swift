@@ -145,19 +145,7 @@ final class MessageLaneHandler: ChannelDuplexHandler {
         self.isAnswering = false
         self.lastAnswer = context.eventLoop.now
         guard context.channel.isActive else { return }
-        let (head, body) = self.answers.answer(outcome, status: status)
-        var buffer = context.channel.allocator.buffer(capacity: 512)
-        buffer.writeStaticString("HTTP/1.1 ")
-        buffer.writeString(head.status.description)
-        for field in head.headerFields {
-            buffer.writeStaticString("\r\n")
-            buffer.writeString(field.name.rawName)
-            buffer.writeStaticString(": ")
-            buffer.writeString(field.value)
-        }
-        buffer.writeStaticString("\r\n\r\n")
-        buffer.writeImmutableBuffer(body)
-        context.writeAndFlush(self.wrapOutboundOut(buffer), promise: nil)
+        context.writeAndFlush(self.wrapOutboundOut(self.answers.text(outcome, status: status)), promise: nil)
         guard self.bytes.readableBytes > 0 || self.isInputClosed || self.isStopping else { return }
         // Not at once: the node is still at work on this one.
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)

@@ -7,6 +7,9 @@ internal import NIOCore
 
 /// What a request to send one small message asks for, and what it is answered.
 struct SingleMessageAnswers {
+    /// Bytes of an answer to one recipient, with some to spare.
+    private static let usualLength = 512
+
     private let requests: RequestCounts
     private let logger: Logger
     private var reader = MessageRequestReader()
@@ -34,6 +37,33 @@ struct SingleMessageAnswers {
         let answer = self.response(to: outcome, status: status)
         self.requests.count(answer.head.status.code)
         return answer
+    }
+
+    /// The answer, which is counted, as HTTP/1.1 writes it: what most are told without headers that are made only to be written out.
+    mutating func text(_ outcome: Result<SentMessage, APIProblem>, status: HTTPResponse.Status) -> ByteBuffer {
+        var text = ByteBuffer()
+        text.reserveCapacity(minimumWritableBytes: Self.usualLength)
+        text.writeStaticString("HTTP/1.1 ")
+        if case .success(let sent) = outcome, let body = try? self.receipts.write(sent) {
+            self.requests.count(status.code)
+            text.writeString(status.description)
+            text.writeStaticString("\r\nContent-Type: application/json\r\nContent-Length: ")
+            text.writeString(String(body.readableBytes))
+            text.writeStaticString("\r\n\r\n")
+            text.writeImmutableBuffer(body)
+            return text
+        }
+        let (head, body) = self.answer(outcome, status: status)
+        text.writeString(head.status.description)
+        for field in head.headerFields {
+            text.writeStaticString("\r\n")
+            text.writeString(field.name.rawName)
+            text.writeStaticString(": ")
+            text.writeString(field.value)
+        }
+        text.writeStaticString("\r\n\r\n")
+        text.writeImmutableBuffer(body)
+        return text
     }
 
     private mutating func response(

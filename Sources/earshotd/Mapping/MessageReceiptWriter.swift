@@ -8,6 +8,9 @@ internal import NIOCore
 struct MessageReceiptWriter {
     /// How many peers' written forms are kept.
     private static let peersKept = EarshotLimits.recipients
+    /// Room for what stands around the recipients, and for each of them, in bytes.
+    private static let length = 64
+    private static let recipientLength = 128
     /// The written form of the peers that were met.
     private var peers: [PeerID: String] = [:]
 
@@ -19,6 +22,7 @@ struct MessageReceiptWriter {
             return ByteBuffer(bytes: try ControlJSON.encode(receipt))
         }
         var buffer = ByteBuffer()
+        buffer.reserveCapacity(minimumWritableBytes: Self.length + sent.recipients.count * Self.recipientLength)
         buffer.writeStaticString("{")
         self.writeFields(of: sent, into: &buffer)
         buffer.writeStaticString("}")
