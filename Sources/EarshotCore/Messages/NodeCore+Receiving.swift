@@ -24,7 +24,7 @@ extension NodeCore {
                 continue
             }
             if frame.mode == .unreliable {
-                live.append(self.liveMessage(frame, from: facts, in: intake.group, body: frame.body.compacted))
+                live.append(Self.liveMessage(frame, from: facts, in: intake.group, body: frame.body.compacted, at: self.now.wall))
                 continue
             }
             if frame.mode == .resumed { intake.isRefusing = false }
@@ -104,15 +104,18 @@ extension NodeCore {
         for frame in frames {
             if frame.session != intake.session { intake = self.intake(of: frame.session, from: facts) }
             guard intake.isKnown else { continue }
-            live.append(self.liveMessage(frame, from: facts, in: intake.group, body: frame.body))
+            live.append(Self.liveMessage(frame, from: facts, in: intake.group, body: frame.body, at: self.now.wall))
         }
         if !live.isEmpty { self.publish(.liveMessages(live)) }
     }
 
-    private func liveMessage(_ frame: MessageFrame, from sender: PeerFacts, in group: GroupLabel?, body: ByteBuffer) -> Message {
+    /// Static, since a call that needs the core makes a copy of it, for each of hundreds of thousands a second.
+    private static func liveMessage(
+        _ frame: MessageFrame, from sender: PeerFacts, in group: GroupLabel?, body: ByteBuffer, at now: WallTime
+    ) -> Message {
         Message(
             id: frame.id, direction: .incoming, senderID: sender.id, senderName: sender.name, contentType: frame.contentType, body: body,
-            mode: .unreliable, sent: WallTime(said: frame.sentAtMilliseconds), received: self.now.wall, readState: .unread,
+            mode: .unreliable, sent: WallTime(said: frame.sentAtMilliseconds), received: now, readState: .unread,
             recipients: [], group: group)
     }
 
