@@ -74,27 +74,56 @@ struct BackendRunner: Sendable {
     private static func watching(
         _ pulse: SharedPulse, backend: DiscoveryStatus.Backend, report: @escaping Report, _ work: @escaping @Sendable () async -> String?
     ) async -> String? {
-        // A timer that is nobody's task: an idle daemon wakes up for it, and is to wake up no more than once.
-        let interval = TimeAmount(DiscoveryLimits.callWatch)
-        let end = WatchEnd()
-        let watch = MultiThreadedEventLoopGroup.singleton.any().scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
-            end.isReached.withLock { isReached in
-                guard !isReached, let silence = pulse.check() else { return }
-                let failure = AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
-                _ = report(.unanswered(for: silence))
-                _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: failure.message))))
-            }
+        let watch = CallWatch(pulse) { silence in
+            let failure = AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
+            _ = report(.unanswered(for: silence))
+            _ = report(.event(.status(DiscoveryStatus(backend: backend, state: .unavailable, error: failure.message))))
         }
+        watch.start()
         let error = await work()
-        watch.cancel()
-        end.isReached.withLock { $0 = true }
+        watch.end()
         return error
     }
 }
 
-/// Whether a run is over: nothing of it is reported behind the beginning of the next one.
-private final class WatchEnd: Sendable {
-    let isReached = Mutex(false)
+/// Looks for a call that does not come back, for as long as one run of a backend's thread lasts: nothing of it is told behind the beginning
+/// of the next one. By a timer that is nobody's task: an idle daemon wakes up for it, and is to wake up no more than once.
+private final class CallWatch: Sendable {
+    private struct State {
+        var isOver = false
+        var timer: Scheduled<Void>?
+    }
+
+    private let state = Mutex(State())
+    private let pulse: SharedPulse
+    private let tell: @Sendable (Duration) -> Void
+    private let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
+
+    init(_ pulse: SharedPulse, _ tell: @escaping @Sendable (_ silence: Duration) -> Void) {
+        self.pulse = pulse
+        self.tell = tell
+    }
+
+    func start() { self.state.withLock { self.checkLater(&$0) } }
+
+    func end() {
+        self.state.withLock { state in
+            state.isOver = true
+            state.timer?.cancel()
+        }
+    }
+
+    private func checkLater(_ state: inout State) {
+        state.timer = self.eventLoop.scheduleTask(in: TimeAmount(self.pulse.untilNextCheck)) { self.check() }
+    }
+
+    private func check() {
+        self.state.withLock { state in
+            guard !state.isOver else { return }
+            if let silence = self.pulse.check() { self.tell(silence) }
+            self.checkLater(&state)
+        }
+    }
 }
 
 /// The stream behind a backend's `events`, and what the backends have in common.

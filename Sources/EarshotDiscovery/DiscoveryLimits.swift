@@ -31,13 +31,11 @@ enum DiscoveryLimits {
     /// The first wait before the daemon is tried again, and all later ones: re-advertised within 5 s of its return.
     static let firstReconnect: Duration = .seconds(1)
     static let reconnect: Duration = .seconds(2)
-    /// How often avahi-daemon is asked for a sign of life: one that hangs says nothing by itself.
-    static let pulse: Duration = .seconds(4)
+    /// How often avahi-daemon is asked for a sign of life: one that hangs says nothing by itself. Rarely enough for an idle daemon, and often
+    /// enough that with `callPatience` a silence is shown before `avahiPatience` is over.
+    static let pulse: Duration = .seconds(5)
     /// How long a call may take until avahi-daemon counts as not answering. libdbus itself would wait for 25 s.
     static let callPatience: Duration = .seconds(2)
-    /// How often a call that takes so long is looked for: rarely enough for an idle daemon, and often enough that it is shown before
-    /// `avahiPatience` is over.
-    static let callWatch: Duration = .seconds(3)
     /// The wait after a publication or a browser was refused.
     static let retry: Duration = .seconds(2)
     /// An entry group may stick in REGISTERING when an interface flaps; it is committed anew after this long.

@@ -25,6 +25,14 @@ struct Pulse {
         self.isSilent = true
         return now - self.answeredAt
     }
+
+    /// When to check next. The thread works once in each `DiscoveryLimits.pulse`, so that a call which does not come back has begun by then, and
+    /// an idle daemon is woken up for this no more often than that.
+    func nextCheck(now: Duration) -> Duration {
+        let patience = DiscoveryLimits.callPatience
+        if !self.isSilent, let busySince = self.busySince { return busySince + patience }
+        return max(self.answeredAt + DiscoveryLimits.pulse, now) + patience
+    }
 }
 
 /// The pulse of one run of an Avahi thread, shared with its watcher.
@@ -45,4 +53,10 @@ final class SharedPulse: Sendable {
     func ended() -> Bool { self.pulse.withLock { $0.ended(now: self.now) } }
 
     func check() -> Duration? { self.pulse.withLock { $0.check(now: self.now) } }
+
+    /// How long from now until it is to be checked.
+    var untilNextCheck: Duration {
+        let now = self.now
+        return self.pulse.withLock { $0.nextCheck(now: now) } - now
+    }
 }

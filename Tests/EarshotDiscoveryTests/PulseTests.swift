@@ -32,4 +32,24 @@ import Testing
         let next = pulse.ended(now: .seconds(8))
         #expect(!next)
     }
+
+    /// An idle daemon is woken up for the watch once a pulse; a call that hangs is told of in time all the same.
+    @Test func itIsCheckedWhenACallCanHaveTakenTooLong() {
+        let (period, patience) = (DiscoveryLimits.pulse, DiscoveryLimits.callPatience)
+        var pulse = Pulse()
+        pulse.began(now: .seconds(100))
+        _ = pulse.ended(now: .seconds(100))
+        #expect(pulse.nextCheck(now: .seconds(100)) == .seconds(100) + period + patience)
+        #expect(pulse.nextCheck(now: .seconds(100) + period) == .seconds(100) + period + patience)
+        // The thread has not come round for longer than it does: a call may have begun just now.
+        #expect(pulse.nextCheck(now: .seconds(200)) == .seconds(200) + patience)
+        pulse.began(now: .seconds(100) + period)
+        let check = pulse.nextCheck(now: .seconds(101) + period)
+        #expect(check == .seconds(100) + period + patience)
+        let silence = pulse.check(now: check)
+        #expect(silence == period + patience)
+        #expect(period + patience < DiscoveryLimits.avahiPatience)
+        // Told once: the next silence is another one.
+        #expect(pulse.nextCheck(now: check) == check + patience)
+    }
 }
