@@ -53,6 +53,23 @@ import Testing
         #expect(row.path == "/there/x" && !row.inSpool && row.state == .completed && row.error == nil)
     }
 
+    /// Its row is written behind the removal of the old one: it is listed, as the disk has it, and can be removed like that one.
+    @Test func offeredAndTakenBackWhileItsRowIsBeingRemoved() throws {
+        var bench = try TransferBench { $0.policy.acceptResources = .ask }
+        let refusal = Refusal(code: .timedOut, explanation: "no")
+        let id = bench.offered()
+        bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: refusal)))
+        #expect(try bench.row(id).state == .failed)
+        bench.bench.isDiskHeld = true
+        #expect(bench.bench.call(.resource(.remove(id))) == nil)
+        #expect(bench.offered(id: id) == id)
+        bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: refusal)))
+        bench.bench.releaseDisk()
+        #expect(try bench.row(id).state == .failed)
+        #expect(bench.bench.call(.resource(.remove(id))) == .done)
+        #expect(throws: EarshotError.self) { try bench.row(id) }
+    }
+
     /// Where it cannot be put there it stays in the spool and says why; but a name that was taken meanwhile is its sender's affair.
     @Test(arguments: [EarshotError.Code.storage, .conflict]) func notPutInPlace(_ code: EarshotError.Code) throws {
         var bench = try TransferBench { $0.putsInPlace = true }

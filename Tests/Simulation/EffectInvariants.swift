@@ -185,7 +185,7 @@ extension World {
             (.endVerification(_, mismatch: false), .verification):
             break
         case (.stream(let request), _): self.check(answer, to: request, of: machine)
-        case (.resource(let request), _): self.check(answer, to: request, of: machine)
+        case (.resource(let request), _): self.check(answer, to: request, open.resource, of: machine)
         case (.group(let request), _): self.check(answer, to: request, of: machine)
         default: self.fail(.answers, "\(machine) answers \(open.command) with \(answer)")
         }

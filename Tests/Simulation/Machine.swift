@@ -101,6 +101,8 @@ final class Machine {
         let command: Command
         /// Whom it named, as that was understood then.
         let peer: PeerID?
+        /// The resource that it named, as it was then.
+        let resource: Resource?
         let at: Instant
     }
 

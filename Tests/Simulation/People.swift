@@ -46,7 +46,11 @@ extension World {
             case .leave(let session): self.machines[machine].core?.sessions.first { $0.id == session }?.members.map(\.peerID).first
             default: nil
             }
-        self.machines[machine].calls.append(Machine.OpenCall(id: id, command: command, peer: peer, at: self.clock.now))
+        let now = self.clock.now(skew: .zero).monotonic
+        var resource: Resource?
+        if case .resource(.remove(let id)) = command { resource = try? self.machines[machine].core?.resource(id, at: now) }
+        self.machines[machine].calls.append(
+            Machine.OpenCall(id: id, command: command, peer: peer, resource: resource, at: self.clock.now))
         self.hand(.call(id, command), to: machine)
     }
 

@@ -96,6 +96,7 @@ extension NodeCore {
             return self.answer(call, .resource(self.transfers[id]?.row ?? transfer.row))
         }
         guard !self.isStopping else { throw .stopping }
+        _ = self.transfers.change(id) { $0.isUnwanted = true }
         self.commit(.removed(transfer.row, call), self.removal(of: transfer))
     }
 
@@ -112,12 +113,13 @@ extension NodeCore {
             return self.answer(call, .resources(transfers.map { self.transfers[$0.row.id]?.row ?? $0.row }))
         }
         guard !self.isStopping else { throw .stopping }
+        for transfer in transfers { _ = self.transfers.change(transfer.row.id) { $0.isUnwanted = true } }
         self.commit(.removedShare(transfers.map(\.row), call), transfers.flatMap(self.removal))
     }
 
-    /// Its row is gone from the disk. One that was offered anew meanwhile stays.
+    /// Its row is gone from the disk. One that was offered anew meanwhile stays, though it may be over again: its row was written behind that.
     private mutating func removed(_ row: Resource) {
-        guard let transfer = self.transfers[row.id], !transfer.isOpen else { return }
+        guard let transfer = self.transfers[row.id], transfer.isUnwanted else { return }
         self.forget(transfer)
         if row.direction == .outgoing { self.startUploads(to: row.peerID) }
     }
