@@ -30,6 +30,12 @@ extension NodeCore {
             // Before it had heard that it was let in.
             let words = "this machine was taken out of the group \(held.records.terms.name) at once"
             self.stopJoining(held.id, invitation, .failed, EarshotError(.notMember, words))
+        } else if let inviter = self.invitations[invitation]?.invitation, held.records.end(of: inviter.peerID) != nil,
+            held.records.membership.members.isEmpty
+        {
+            // Others who are still in it would know whether this machine was let in.
+            let words = "\(inviter.peerName) has left the group \(held.records.terms.name), and nobody is left in it"
+            self.stopJoining(held.id, invitation, .failed, EarshotError(.notMember, words))
         }
     }
 

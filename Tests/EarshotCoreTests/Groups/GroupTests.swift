@@ -315,6 +315,20 @@ import Testing
         #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == .notConnected)
     }
 
+    @Test func whoIsLetInByTheLastMemberAsThatLeavesIsTold() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: .seconds(3600)))
+        bench.peers[0].areSignaturesHeld = true
+        bench.respond(1, try #require(bench.peers[1].pending.first), .accept)
+        bench.peers[0].releaseSignatures()
+        bench.peers[0].call(.group(.leave("team")))
+        bench.settle()
+        #expect(bench.group(id, at: 0) == nil && bench.group(id, at: 1) == nil)
+        #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == .notMember)
+    }
+
     @Test func aCreatorThatHasLeftComesBackByItsOwnWord() throws {
         var (bench, id) = try self.group(of: 3)
         bench.ask(0, .leave("team"))
