@@ -70,6 +70,20 @@ import Testing
         #expect(throws: EarshotError.self) { try bench.row(id) }
     }
 
+    /// The disk was full when it was accepted, and not any more when it moved.
+    @Test func oneThatMovedWasAccepted() throws {
+        var bench = try TransferBench { $0.policy.acceptResources = .ask }
+        let id = bench.freshID()
+        let row = Resource(
+            id: id, direction: .incoming, peerID: bench.peer, peerName: "x", name: "x", kind: .file, size: 10, state: .transferring,
+            created: bench.bench.now.wall)
+        let stored = StoredTransfer(id: id, source: .none, isTaken: false, expiry: row.created + .seconds(60))
+        bench.bench.handle(.transfers([LoadedTransfer(row: row, stored: stored)], []))
+        #expect(try bench.row(id).state == .paused)
+        #expect(bench.offered(id: id) == id)
+        #expect(bench.orders(id).contains { if case .resume = $0 { true } else { false } })
+    }
+
     /// Where it cannot be put there it stays in the spool and says why; but a name that was taken meanwhile is its sender's affair.
     @Test(arguments: [EarshotError.Code.storage, .conflict]) func notPutInPlace(_ code: EarshotError.Code) throws {
         var bench = try TransferBench { $0.putsInPlace = true }

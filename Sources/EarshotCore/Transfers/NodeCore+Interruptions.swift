@@ -108,8 +108,12 @@ extension NodeCore {
             // Killed on the way: its time of absence begins now.
             transfer.stored?.expiry = max(stored.expiry, self.now.wall + EarshotLimits.resourceResumeTime)
         }
+        if transfer.row.direction == .incoming {
+            // Nothing moves that was not accepted: the disk took this row, and not what was said of that before.
+            if transfer.row.state != .offered { transfer.stored?.isTaken = true }
+            transfer.row.transferred = held ?? 0
+        }
         if transfer.row.state == .transferring || stored.isTaken { transfer.row.state = .paused }
-        if transfer.row.direction == .incoming { transfer.row.transferred = held ?? 0 }
     }
 
     /// The limits of what was loaded, and what was not put in place, once this machine's peer works.
