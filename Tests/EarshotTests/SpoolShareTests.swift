@@ -8,7 +8,7 @@ import Testing
 @testable import Earshot
 
 /// What one peer's unfinished transfers may hold of the quota, and what an interrupted one holds.
-@Suite(.timeLimit(.minutes(1))) struct SpoolShareTests {
+@Suite(.timeLimit(.minutes(5))) struct SpoolShareTests {
     private static let block: UInt64 = 4096
     private let alice = PeerID(subjectPublicKeyInfo: [1])
     private let bob = PeerID(subjectPublicKeyInfo: [2])
