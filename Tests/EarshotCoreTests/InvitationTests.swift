@@ -159,14 +159,20 @@ import Testing
         #expect(bob.call(.withdraw(InvitationID(high: 0, low: 0)))?.error == .notFound)
     }
 
-    /// Its session stands, and is named on the next connection; asked again there, and withdrawn, it would be over on the other side alone.
-    @Test func oneThatWasAcceptedIsNotWithdrawnWhileTheDiskIsBusy() throws {
+    /// Bob's invitation is accepted over a link, with this session, and his disk is busy.
+    private func accepted(_ session: SessionID) throws -> (bob: CoreBench, invitation: Invitation, link: LinkID) {
         var bob = CoreBench()
-        let first = try bob.prove(self.alice)
+        let link = try bob.prove(self.alice)
         let own = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
         bob.isDiskHeld = true
+        bob.frame(.inviteAnswer(InviteAnswer(id: own.id, decision: .accepted(session))), on: link)
+        return (bob, own, link)
+    }
+
+    /// Its session stands, and is named on the next connection; asked again there, and withdrawn, it would be over on the other side alone.
+    @Test func oneThatWasAcceptedIsNotWithdrawnWhileTheDiskIsBusy() throws {
         let session = SessionID(high: 6, low: 6)
-        bob.frame(.inviteAnswer(InviteAnswer(id: own.id, decision: .accepted(session))), on: first)
+        var (bob, own, _) = try self.accepted(session)
         let second = try bob.prove(self.alice)
         let sent = bob.sent(on: second)
         #expect(sent.contains(.sessionResume(session)))
@@ -180,12 +186,8 @@ import Testing
 
     /// The peer has lost its end, and holds it on; here it is over, while the disk has not heard yet that it began.
     @Test func aSessionThatEndedWhileTheDiskIsBusyIsNotHeldOn() throws {
-        var bob = CoreBench()
-        let first = try bob.prove(self.alice)
-        let own = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
-        bob.isDiskHeld = true
         let session = SessionID(high: 6, low: 6)
-        bob.frame(.inviteAnswer(InviteAnswer(id: own.id, decision: .accepted(session))), on: first)
+        var (bob, own, first) = try self.accepted(session)
         bob.frame(.sessionEnd(session), on: first)
         let second = try bob.prove(self.alice)
         _ = bob.sent(on: second)

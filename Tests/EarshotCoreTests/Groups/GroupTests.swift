@@ -281,14 +281,19 @@ import Testing
         #expect(bench.peers[1].pending.isEmpty && bench.peers[1].core.invitations(all: true).isEmpty)
     }
 
-    @Test func whoGivesUpJoiningAndIsLetInAllTheSameLeaves() throws {
+    /// The second of two has accepted, and the first, who has invited it, has not signed yet that it lets it in.
+    private func joining(timeout: Duration) throws -> (bench: GroupBench, id: GroupID) {
         var bench = try GroupBench(2)
         try bench.connectAll()
         let id = try bench.create(0)
-        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: .seconds(5)))
-        let invitation = try #require(bench.peers[1].pending.first)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: timeout))
         bench.peers[0].areSignaturesHeld = true
-        bench.respond(1, invitation, .accept)
+        bench.respond(1, try #require(bench.peers[1].pending.first), .accept)
+        return (bench, id)
+    }
+
+    @Test func whoGivesUpJoiningAndIsLetInAllTheSameLeaves() throws {
+        var (bench, id) = try self.joining(timeout: .seconds(5))
         bench.peers[1].advance(.seconds(5))
         #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == .timedOut)
         bench.peers[0].releaseSignatures()
@@ -300,12 +305,7 @@ import Testing
     }
 
     @Test func whoAcceptsOfAnInviterThatHasForgottenGivesUp() throws {
-        var bench = try GroupBench(2)
-        try bench.connectAll()
-        let id = try bench.create(0)
-        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: .seconds(3600)))
-        bench.peers[0].areSignaturesHeld = true
-        bench.respond(1, try #require(bench.peers[1].pending.first), .accept)
+        var (bench, id) = try self.joining(timeout: .seconds(3600))
         // It starts anew, and knows nothing of what it has asked.
         bench.restart(0)
         try bench.connect(0, 1)
@@ -316,12 +316,7 @@ import Testing
     }
 
     @Test func whoIsLetInByTheLastMemberAsThatLeavesIsTold() throws {
-        var bench = try GroupBench(2)
-        try bench.connectAll()
-        let id = try bench.create(0)
-        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: .seconds(3600)))
-        bench.peers[0].areSignaturesHeld = true
-        bench.respond(1, try #require(bench.peers[1].pending.first), .accept)
+        var (bench, id) = try self.joining(timeout: .seconds(3600))
         bench.peers[0].releaseSignatures()
         bench.peers[0].call(.group(.leave("team")))
         bench.settle()
