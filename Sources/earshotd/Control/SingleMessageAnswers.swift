@@ -44,22 +44,23 @@ struct SingleMessageAnswers {
         var text = ByteBuffer()
         text.reserveCapacity(minimumWritableBytes: Self.usualLength)
         text.writeStaticString("HTTP/1.1 ")
-        if case .success(let sent) = outcome, let body = try? self.receipts.write(sent) {
+        let body: ByteBuffer
+        if case .success(let sent) = outcome, let receipt = try? self.receipts.write(sent) {
+            body = receipt
             self.requests.count(status.code)
             text.writeString(status.description)
             text.writeStaticString("\r\nContent-Type: application/json\r\nContent-Length: ")
             text.writeString(String(body.readableBytes))
-            text.writeStaticString("\r\n\r\n")
-            text.writeImmutableBuffer(body)
-            return text
-        }
-        let (head, body) = self.answer(outcome, status: status)
-        text.writeString(head.status.description)
-        for field in head.headerFields {
-            text.writeStaticString("\r\n")
-            text.writeString(field.name.rawName)
-            text.writeStaticString(": ")
-            text.writeString(field.value)
+        } else {
+            let head: HTTPResponse
+            (head, body) = self.answer(outcome, status: status)
+            text.writeString(head.status.description)
+            for field in head.headerFields {
+                text.writeStaticString("\r\n")
+                text.writeString(field.name.rawName)
+                text.writeStaticString(": ")
+                text.writeString(field.value)
+            }
         }
         text.writeStaticString("\r\n\r\n")
         text.writeImmutableBuffer(body)
