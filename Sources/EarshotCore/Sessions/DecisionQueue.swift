@@ -67,6 +67,8 @@ struct DecisionQueue: Sendable {
         let outcome: DecisionOutcome
         /// The peer as it is written.
         let written: StoredPeer?
+        /// Whose session goes with it.
+        let ending: PeerID?
     }
 
     private var waiting: Deque<Entry> = []
@@ -85,7 +87,8 @@ struct DecisionQueue: Sendable {
 
     mutating func begin(_ entry: Entry, _ outcome: DecisionOutcome, writing operations: [StoreOperation], as id: CommitID) {
         let written = operations.lazy.compactMap { if case .putPeer(let peer) = $0 { peer } else { nil } }.first
-        self.underWay = UnderWay(id: id, entry: entry, outcome: outcome, written: written)
+        let ending = operations.lazy.compactMap { if case .removeSession(let peer) = $0 { peer } else { nil } }.first
+        self.underWay = UnderWay(id: id, entry: entry, outcome: outcome, written: written, ending: ending)
     }
 
     /// It is written, or is not to be; `nil` where that one is not under way.

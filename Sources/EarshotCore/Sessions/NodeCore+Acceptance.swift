@@ -28,7 +28,8 @@ extension NodeCore {
         var stored = self.storedPeer(record)
         stored.note(agreement)
         // One transaction: a session without its peer's trust would be half of what was decided.
-        return [.putPeer(stored), .putSession(agreement.session)]
+        let rest: [StoreOperation] = record.session.isEndUnwritten ? [.removeSession(with: peer)] : []
+        return rest + [.putPeer(stored), .putSession(agreement.session)]
     }
 
     /// It is on disk. `nil` where the invitation is over meanwhile.

@@ -40,9 +40,20 @@ extension NodeCore {
             self.invitations.setDeciding(invitation.id, false)
             if error != nil { _ = self.records[invitation.peerID]?.session.endAgreement() }
         }
+        self.noteEnd(ended, error)
         self.conclude(ended.entry.decision, error.map { .failure($0) } ?? .success(ended.outcome))
         if error == nil, let written = ended.written { self.keepRest(since: written) }
         self.release(ended.entry.hold)
+    }
+
+    /// Whether what belonged to a session that is over is on disk yet: where its end was decided before the disk had it, and the disk refuses that.
+    private mutating func noteEnd(_ ended: DecisionQueue.UnderWay, _ error: EarshotError?) {
+        guard let peer = ended.ending else { return }
+        if error == nil {
+            self.records[peer]?.session.isEndUnwritten = false
+        } else if case .keep = ended.entry.decision {
+            self.records[peer]?.session.isEndUnwritten = true
+        }
     }
 
     /// Queues another write where more was noted of a peer while it was being written: that it has proven its key, or has spoken TLS.
@@ -92,7 +103,7 @@ extension NodeCore {
         let record = self.records[id]
         var operations: [StoreOperation] = []
         let session = record?.session.session
-        if andSession, session == nil { operations.append(.removeSession(with: id)) }
+        if andSession, session == nil || record?.session.isEndUnwritten == true { operations.append(.removeSession(with: id)) }
         if let stored = record?.standing.stored {
             operations.append(.putPeer(stored))
         } else if andSession {

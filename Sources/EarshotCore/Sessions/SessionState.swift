@@ -21,6 +21,8 @@ struct SessionState: Sendable {
     /// The session that this side has ended on the connection that stands, and has told the peer so: what the peer says of it after that was said
     /// before it has heard.
     private(set) var ended: SessionID?
+    /// Whether the disk has refused the end of a session: what belonged to that (receipts, ended transfers) is there yet, and no part of the next.
+    var isEndUnwritten = false
     /// Whether what the peer asks is to be accepted by the settings when its turn at the store comes.
     private(set) var isAcceptanceDue = false
     /// Whether something that is sent waits until what the peer asks is accepted.
