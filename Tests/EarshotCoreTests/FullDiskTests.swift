@@ -85,6 +85,24 @@ import Testing
         #expect(self.commits(in: self.on(.deadline, after: .seconds(40))).isEmpty)
     }
 
+    /// The disk has neither a session nor its end, and what belonged to it goes with the beginning of the next one.
+    @Test mutating func whatASessionLeftGoesWithTheNext() throws {
+        try self.connect()
+        _ = self.call(.invite(Self.peer.description, context: [], timeout: nil))
+        let own = try #require(self.core.invitations(all: false).first)
+        let answer = InviteAnswer(id: own.id, decision: .accepted(SessionID(high: 0, low: 9)))
+        let joining = try #require(self.commits(in: self.on(.link(LinkID(number: 1), .frame(.inviteAnswer(answer))))).first)
+        let ending = try #require(self.commits(in: self.on(.committed(joining.id, Self.full))).first)
+        #expect(ending.operations.first == .removeSession(with: Self.peer))
+        _ = self.on(.committed(ending.id, Self.full))
+        _ = self.invited()
+        let next = try #require(self.commits(in: self.call(.respond(Self.invitation, .accept, always: false))).first)
+        #expect(next.operations.first == .removeSession(with: Self.peer))
+        _ = self.on(.committed(next.id, nil))
+        let later = try #require(self.commits(in: self.on(.deadline, after: EarshotLimits.keepPause)).first)
+        #expect(!later.operations.contains(.removeSession(with: Self.peer)))
+    }
+
     // MARK: What was noted meanwhile
 
     /// Trusted by its id, it has spoken TLS before that was on disk: it is not to come in plaintext after the next start.
