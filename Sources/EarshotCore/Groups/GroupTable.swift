@@ -100,13 +100,17 @@ struct GroupTable: Sendable {
         self.groups[group.id] = group
     }
 
-    /// What was to be written is. Where the group has gone meanwhile, it is still to be removed.
-    mutating func wasKept(_ id: GroupID, _ kept: OrderedDictionary<GroupRecordHash, GroupRecord>) {
-        let isHeld: Void? = self.update(id) {
+    /// What was to be written is, of a group that was being joined by an invitation, or was joined already. Where that has gone meanwhile, it
+    /// is still to be removed: one that is being joined anew has nothing on disk.
+    mutating func wasKept(
+        _ id: GroupID, _ kept: OrderedDictionary<GroupRecordHash, GroupRecord>, joinedBy invitation: InvitationID? = nil
+    ) {
+        guard let held = self.groups[id], held.invitation == invitation else { return }
+        self.update(id) {
             $0.isKept = true
             $0.kept = kept
         }
-        if isHeld != nil { self.gone.remove(id) }
+        self.gone.remove(id)
     }
 
     /// It is on disk, and not held.

@@ -162,7 +162,7 @@ extension NodeCore {
             self.publish(.groupLeft(id, .left))
             self.answer(call, .done)
         case .join(let id):
-            if let outcome { self.groups.wasKept(id, outcome.kept) }
+            if let outcome { self.groups.wasKept(id, outcome.kept, joinedBy: self.groups[id]?.invitation) }
             // A person has given it up while the disk was busy.
             if error == nil, self.groups[id] == nil {
                 self.groups.isGone(id)

@@ -34,6 +34,15 @@ struct GroupBench {
         }
     }
 
+    /// A group of so many, all of which are connected.
+    static func group(of count: Int) throws -> (bench: GroupBench, id: GroupID) {
+        var bench = try GroupBench(count)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        for index in 1..<count { try bench.letIn(index, by: 0, to: id) }
+        return (bench, id)
+    }
+
     static func name(_ index: Int) -> String { "peer\(index)" }
 
     // MARK: Connections
@@ -117,6 +126,22 @@ struct GroupBench {
         let invitation = try #require(self.peers[other].pending.last, "\(other) is not invited by \(one)")
         self.respond(other, invitation, .accept)
         #expect(self.members(group, at: other).contains(other), "\(one) has let \(other) in")
+    }
+
+    /// One asks another, which accepts, and has not signed yet that it lets it in; the call of that one.
+    @discardableResult
+    mutating func beginJoining(_ other: Int, by one: Int, to group: GroupID) throws -> CallID {
+        self.ask(one, .invite(group.description, peers: [self.ids[other].description], context: [], timeout: nil))
+        self.peers[one].areSignaturesHeld = true
+        self.respond(other, try #require(self.peers[other].pending.last), .accept)
+        #expect(self.group(group, at: other)?.state == .joining)
+        return self.peers[other].lastCall
+    }
+
+    /// What one has to sign and to check is, at last.
+    mutating func releaseSignatures(of index: Int) {
+        self.peers[index].releaseSignatures()
+        self.settle()
     }
 
     @discardableResult

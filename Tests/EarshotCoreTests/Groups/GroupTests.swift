@@ -9,15 +9,6 @@ import Testing
 
 /// Groups between cores: making one, letting peers in, and what members hear of each other.
 @Suite struct GroupTests {
-    /// A group of so many, all of which are connected.
-    private func group(of count: Int) throws -> (bench: GroupBench, id: GroupID) {
-        var bench = try GroupBench(count)
-        try bench.connectAll()
-        let id = try bench.create(0)
-        for index in 1..<count { try bench.letIn(index, by: 0, to: id) }
-        return (bench, id)
-    }
-
     @Test func whoCreatesAGroupIsItsOnlyMember() throws {
         var bench = try GroupBench(1)
         let id = try bench.create(0)
@@ -30,7 +21,7 @@ import Testing
     }
 
     @Test func whoIsLetInIsConnectedAtOnce() throws {
-        let (bench, id) = try self.group(of: 2)
+        let (bench, id) = try GroupBench.group(of: 2)
         for index in 0..<2 {
             #expect(bench.members(id, at: index) == [0, 1])
             #expect(bench.attached(id, at: index) == [0, 1])
@@ -70,7 +61,7 @@ import Testing
     }
 
     @Test func aMessageReachesAllOthersOnce() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         let call = bench.send("hello", by: 1, to: id)
         #expect(bench.bodies(at: 0) == ["hello"] && bench.bodies(at: 2) == ["hello"] && bench.bodies(at: 1) == [])
         #expect(bench.status(of: call, at: 1, for: 0) == .delivered && bench.status(of: call, at: 1, for: 2) == .delivered)
@@ -79,7 +70,7 @@ import Testing
     }
 
     @Test func aQueuedMessageWaitsForTheAbsent() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         bench.disconnect(0, 2)
         let call = bench.send("later", by: 0, to: id, queue: true)
         #expect(bench.bodies(at: 1) == ["later"] && bench.bodies(at: 2) == [])
@@ -91,7 +82,7 @@ import Testing
     }
 
     @Test func whoIsAwayIsUnconfirmed() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         bench.disconnect(0, 2)
         let call = bench.send("now", by: 0, to: id)
         #expect(bench.peers[0].outcome(of: call) == nil)
@@ -100,7 +91,7 @@ import Testing
     }
 
     @Test func whoLeavesIsGoneEverywhere() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         #expect(bench.ask(1, .leave("team")) == .done)
         #expect(bench.group(id, at: 1) == nil && bench.left(id, at: 1) == [.left])
         #expect(bench.peers[1].groupsOnDisk[id] == nil)
@@ -110,7 +101,7 @@ import Testing
     }
 
     @Test func whoLeftWhileNobodyWasThereSaysSo() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         for other in [0, 2] { bench.disconnect(1, other) }
         bench.ask(1, .leave("team"))
         #expect(bench.members(id, at: 0) == [0, 1, 2])
@@ -120,7 +111,7 @@ import Testing
     }
 
     @Test func whoIsRemovedHearsItAndTalksNoMore() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         #expect(bench.ask(1, .remove("team", peer: "peer2", withInvited: false))?.error == .forbidden)
         #expect(bench.ask(0, .remove("team", peer: "peer2", withInvited: false))?.group?.members.count == 2)
         #expect(bench.left(id, at: 2) == [.removed] && bench.group(id, at: 2) == nil)
@@ -131,7 +122,7 @@ import Testing
     }
 
     @Test func whoWasAwayWhenItWasRemovedHearsItFromAnyMember() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         for other in [0, 1] { bench.disconnect(2, other) }
         bench.ask(0, .remove("team", peer: bench.ids[2].description, withInvited: false))
         #expect(bench.members(id, at: 2) == [0, 1, 2])
@@ -140,7 +131,7 @@ import Testing
     }
 
     @Test func whoDoesNotKnowOfItsRemovalAndOffersAFileHearsOfIt() throws {
-        var (bench, id) = try self.group(of: 2)
+        var (bench, id) = try GroupBench.group(of: 2)
         let link = try bench.link(0, 1)
         bench.ask(0, .remove("team", peer: "peer1", withInvited: false))
         let offer = ResourceOffer(session: SessionID(high: id.high, low: id.low), id: .random(), kind: .file, size: 1, name: "a")
@@ -188,7 +179,7 @@ import Testing
     }
 
     @Test func aDissolvedGroupIsGoneForAllAlsoForTheAbsent() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         bench.disconnect(0, 2)
         bench.disconnect(1, 2)
         #expect(bench.ask(1, .dissolve("team"))?.error == .forbidden)
@@ -202,7 +193,7 @@ import Testing
     }
 
     @Test func onlyTheCreatorRenames() throws {
-        var (bench, id) = try self.group(of: 2)
+        var (bench, id) = try GroupBench.group(of: 2)
         #expect(bench.ask(1, .rename("team", to: "other"))?.error == .forbidden)
         #expect(bench.ask(0, .rename("team", to: "other"))?.group?.name == "other")
         #expect(bench.group(id, at: 1)?.name == "other")
@@ -325,7 +316,7 @@ import Testing
     }
 
     @Test func aCreatorThatHasLeftComesBackByItsOwnWord() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         bench.ask(0, .leave("team"))
         #expect(bench.members(id, at: 1) == [1, 2])
         try bench.letIn(0, by: 1, to: id)
@@ -351,7 +342,7 @@ import Testing
     }
 
     @Test func aForgedRecordEndsTheConnection() throws {
-        var (bench, id) = try self.group(of: 2)
+        var (bench, id) = try GroupBench.group(of: 2)
         let removal = GroupRecord.removal(GroupRemoval(peer: bench.ids[1], number: 1, signature: [1]))
         let link = try bench.link(0, 1)
         bench.peers[0].frame(.group(.record(removal, of: id)), on: link)
@@ -360,7 +351,7 @@ import Testing
     }
 
     @Test func aBlockedMemberIsNeitherSentToNorHeard() throws {
-        var (bench, id) = try self.group(of: 3)
+        var (bench, id) = try GroupBench.group(of: 3)
         bench.peers[0].call(.setTrust(.blocked, bench.ids[1].description, until: nil))
         let call = bench.send("x", by: 0, to: id)
         #expect(bench.bodies(at: 1) == [] && bench.bodies(at: 2) == ["x"])
@@ -371,7 +362,7 @@ import Testing
     }
 
     @Test func groupsThatWerePartedMerge() throws {
-        var (bench, id) = try self.group(of: 6)
+        var (bench, id) = try GroupBench.group(of: 6)
         for one in 0..<3 { for other in 3..<6 { bench.disconnect(one, other) } }
         bench.ask(0, .rename("team", to: "apart"))
         bench.ask(4, .leave("team"))
