@@ -7,8 +7,8 @@ enum GroupDecision: Sendable, Hashable {
     /// Records of this machine's own making.
     case add([GroupRecord], to: GroupID, GroupCaller)
     case leave(GroupLeave, of: GroupID, CallID)
-    /// This machine has been let in.
-    case join(GroupID)
+    /// This machine has been let in, by that invitation of those that it may have accepted.
+    case join(GroupID, by: InvitationID)
     /// Bring the disk to what memory has: what has come from others.
     case keep(GroupID)
 }
@@ -111,8 +111,8 @@ extension NodeCore {
         case .leave(_, let id, _):
             guard let held = self.groups[id], held.isJoined else { throw .unknownGroup(id.description) }
             return (.group(GroupOutcome(group: held, kept: [:])), [.removeGroup(id)])
-        case .join(let id):
-            guard var held = self.groups[id], held.invitation != nil, held.records.membership.contains(self.id) else {
+        case .join(let id, let invitation):
+            guard var held = self.groups[id], held.invitation == invitation, held.records.membership.contains(self.id) else {
                 throw EarshotError(.conflict, "the group is joined already")
             }
             held.stage = .joined
@@ -161,13 +161,14 @@ extension NodeCore {
             self.untie(id, EarshotError(.notMember, "this machine has left the group"))
             self.publish(.groupLeft(id, .left))
             self.answer(call, .done)
-        case .join(let id):
-            if let outcome { self.groups.wasKept(id, outcome.kept, joinedBy: self.groups[id]?.invitation) }
-            // A person has given it up while the disk was busy.
-            if error == nil, self.groups[id] == nil {
+        case .join(let id, let invitation):
+            guard self.groups[id]?.invitation == invitation else {
+                // A person has given it up while the disk was busy, and may be joining it by another invitation.
+                guard error == nil else { return }
                 self.groups.isGone(id)
-                self.keepGroup(id)
+                return self.keepGroup(id)
             }
+            if let outcome { self.groups.wasKept(id, outcome.kept, joinedBy: invitation) }
             self.joined(id, error)
         case .keep(let id):
             if let outcome { self.groups.wasKept(id, outcome.kept) } else if error == nil { self.groups.wasRemoved(id) }

@@ -24,7 +24,7 @@ extension NodeCore {
     /// Records have come of a group that is being joined.
     private mutating func joiningChanged(_ held: HeldGroup, _ invitation: InvitationID) {
         if held.records.membership.contains(self.id) {
-            let decision = Decision.group(.join(held.id))
+            let decision = Decision.group(.join(held.id, by: invitation))
             if !self.decisions.contains(decision) { self.decide(decision) }
         } else if let seat = held.ownSeat, let removal = held.records.removals[self.id], removal.number >= seat.number {
             // Before it had heard that it was let in.

@@ -19,4 +19,23 @@ import Testing
         bench.releaseSignatures(of: 0)
         #expect(bench.members(id, at: 1) == [0, 1] && bench.peers[1].groupsOnDisk[id] != nil)
     }
+
+    @Test func aJoiningThatWasGivenUpIsNotTheNextOne() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        try bench.letIn(2, by: 0, to: id)
+        for inviter in [0, 2] { bench.ask(inviter, .invite("team", peers: ["peer1"], context: [], timeout: nil)) }
+        let invitations = bench.peers[1].pending
+        // The other inviter hears nothing of it.
+        bench.disconnect(0, 2)
+        bench.peers[1].isDiskHeld = true
+        bench.respond(1, invitations[0], .accept)
+        bench.ask(1, .leave("team"))
+        bench.peers[2].areSignaturesHeld = true
+        bench.respond(1, invitations[1], .accept)
+        bench.peers[1].releaseDisk()
+        #expect(bench.group(id, at: 1)?.state == .joining, "its inviter has not answered yet")
+        #expect(bench.peers[1].groupsOnDisk[id] == nil)
+    }
 }
