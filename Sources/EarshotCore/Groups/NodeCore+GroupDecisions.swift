@@ -155,6 +155,7 @@ extension NodeCore {
             self.added(new, to: id, caller, error)
         case .leave(let leave, let id, let call):
             if let error { return self.answer(call, .failure(error)) }
+            guard self.groups[id]?.isJoined == true else { return self.leftMeanwhile(id, call) }
             self.passOn([.leave(leave)], of: id, but: nil)
             self.groups.remove(id)
             self.groups.wasRemoved(id)
@@ -174,6 +175,14 @@ extension NodeCore {
             if let outcome { self.groups.wasKept(id, outcome.kept) } else if error == nil { self.groups.wasRemoved(id) }
             if error != nil, !self.isStopping { self.set(.keepGroup(id), after: EarshotLimits.keepPause) }
         }
+    }
+
+    /// A leave is on disk, of a group that was over or lost for this machine while that was written: its end is known, and it may be being
+    /// joined anew.
+    private mutating func leftMeanwhile(_ id: GroupID, _ call: CallID) {
+        if self.groups[id]?.isOver == true { self.groups.remove(id) }
+        self.groups.wasRemoved(id)
+        self.answer(call, .done)
     }
 
     /// Records of this machine's making are on disk.

@@ -38,4 +38,19 @@ import Testing
         #expect(bench.group(id, at: 1)?.state == .joining, "its inviter has not answered yet")
         #expect(bench.peers[1].groupsOnDisk[id] == nil)
     }
+
+    @Test func aLeaveEndsNoJoiningThatCameMeanwhile() throws {
+        var (bench, id) = try GroupBench.group(of: 2)
+        bench.peers[1].isDiskHeld = true
+        bench.peers[1].call(.group(.leave("team")))
+        let leaving = bench.peers[1].lastCall
+        bench.ask(0, .remove("team", peer: "peer1", withInvited: false))
+        let joining = try bench.beginJoining(1, by: 0, to: id)
+        bench.peers[1].releaseDisk()
+        #expect(bench.peers[1].answers[leaving] == .done && bench.left(id, at: 1) == [.removed])
+        #expect(bench.group(id, at: 1)?.state == .joining && bench.peers[1].groupsOnDisk[id] == nil)
+        bench.releaseSignatures(of: 0)
+        #expect(bench.members(id, at: 1) == [0, 1] && bench.peers[1].answers[joining]?.error == nil)
+        #expect(bench.peers[1].answers[joining] != nil)
+    }
 }
