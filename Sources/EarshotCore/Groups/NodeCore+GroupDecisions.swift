@@ -108,8 +108,10 @@ extension NodeCore {
             for record in new { if let refusal = held.records.merge(record) { throw Self.error(refusal) } }
             if held.records.terms.isDissolved { held.stage = .over }
             return self.outcome(held)
-        case .leave(_, let id, _):
+        case .leave(let leave, let id, _):
             guard let held = self.groups[id], held.isJoined else { throw .unknownGroup(id.description) }
+            // Restored from a backup, it has heard of its later seat only now: others would take it for a member by that one.
+            guard held.records.highestSeat(of: self.id) ?? 0 <= leave.number else { throw Self.hasChanged }
             return (.group(GroupOutcome(group: held, kept: [:])), [.removeGroup(id)])
         case .join(let id, let invitation):
             guard var held = self.groups[id], held.invitation == invitation, held.records.membership.contains(self.id) else {
@@ -133,8 +135,12 @@ extension NodeCore {
     private static func error(_ refusal: GroupRecords.Refusal) -> EarshotError {
         switch refusal {
         case .full: EarshotError(.noSpace, "the group has as many records as it can hold; make a new one with earshot group create --from")
-        case .known, .void, .unvouched, .invalid: EarshotError(.conflict, "the group has changed meanwhile; look at it and try again")
+        case .known, .void, .unvouched, .invalid: Self.hasChanged
         }
+    }
+
+    private static var hasChanged: EarshotError {
+        EarshotError(.conflict, "the group has changed meanwhile; look at it and try again")
     }
 
     /// It is on disk, or is not to be: then nothing has changed.
@@ -155,10 +161,11 @@ extension NodeCore {
             self.added(new, to: id, caller, error)
         case .leave(let leave, let id, let call):
             if let error { return self.answer(call, .failure(error)) }
-            guard self.groups[id]?.isJoined == true else { return self.leftMeanwhile(id, call) }
+            guard let held = self.groups[id], held.isJoined else { return self.leftMeanwhile(id, call) }
             self.passOn([.leave(leave)], of: id, but: nil)
             self.groups.remove(id)
             self.groups.wasRemoved(id)
+            if let seat = held.records.seat(of: self.id), seat.number > leave.number { self.leaveUnheld(seat, of: id) }
             self.untie(id, EarshotError(.notMember, "this machine has left the group"))
             self.publish(.groupLeft(id, .left))
             self.answer(call, .done)
@@ -174,6 +181,13 @@ extension NodeCore {
         case .keep(let id):
             if let outcome { self.groups.wasKept(id, outcome.kept) } else if error == nil { self.groups.wasRemoved(id) }
             if error != nil, !self.isStopping { self.set(.keepGroup(id), after: EarshotLimits.keepPause) }
+        }
+    }
+
+    /// A seat of this machine's has come to light while it was leaving by an older one: those that have heard of the group hear that too.
+    private mutating func leaveUnheld(_ seat: GroupSeat, of id: GroupID) {
+        for record in self.records.values where record.groups.named[id] != nil {
+            if let link = record.connection { self.leaveUnheld(seat, id, link) }
         }
     }
 

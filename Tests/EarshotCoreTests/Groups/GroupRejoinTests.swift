@@ -53,4 +53,47 @@ import Testing
         #expect(bench.members(id, at: 1) == [0, 1] && bench.peers[1].answers[joining]?.error == nil)
         #expect(bench.peers[1].answers[joining] != nil)
     }
+
+    /// The second of two is started from a backup: it has left and come back since then, which it does not know.
+    private func restored() throws -> (bench: GroupBench, id: GroupID) {
+        var (bench, id) = try GroupBench.group(of: 2)
+        let backup = bench.peers[1]
+        bench.ask(1, .leave("team"))
+        try bench.letIn(1, by: 0, to: id)
+        // What comes first is checked alone, and the leave and the seat behind it together.
+        bench.ask(0, .rename("team", to: "other"))
+        bench.disconnect(0, 1)
+        bench.peers[1] = backup
+        bench.restart(1)
+        return (bench, id)
+    }
+
+    @Test func aLeaveIsByTheSeatThatCountsByThen() throws {
+        var (bench, id) = try self.restored()
+        bench.peers[1].isDiskHeld = true
+        bench.peers[1].areSignaturesHeld = true
+        try bench.connect(0, 1)
+        bench.peers[1].call(.group(.leave("team")))
+        let leaving = bench.peers[1].lastCall
+        bench.releaseSignatures(of: 1)
+        bench.peers[1].releaseDisk()
+        bench.settle()
+        #expect(bench.peers[1].answers[leaving]?.error == .conflict)
+        #expect(bench.members(id, at: 0) == [0, 1] && bench.members(id, at: 1) == [0, 1])
+        #expect(bench.ask(1, .leave("other")) == .done)
+        #expect(bench.members(id, at: 0) == [0])
+    }
+
+    @Test func aSeatThatComesWhileALeaveIsWrittenIsLeftToo() throws {
+        var (bench, id) = try self.restored()
+        bench.peers[1].isDiskHeld = true
+        bench.peers[1].call(.group(.leave("team")))
+        bench.peers[1].areSignaturesHeld = true
+        try bench.connect(0, 1)
+        bench.releaseSignatures(of: 1)
+        #expect(bench.members(id, at: 1) == [0, 1])
+        bench.peers[1].releaseDisk()
+        bench.settle()
+        #expect(bench.members(id, at: 0) == [0] && bench.group(id, at: 1) == nil)
+    }
 }
