@@ -238,7 +238,11 @@ extension NodeCore {
             guard areValid.allSatisfy(\.self) else { return self.refuseForged(link) }
             self.groupInvitationChecked(invite, from: peer, on: link)
         case .application(let seat, let invitation, let link)?:
-            guard areValid.allSatisfy(\.self) else { return self.refuseForged(link) }
+            guard areValid.allSatisfy(\.self) else {
+                let error = EarshotError(.protocolViolation, "the peer has accepted with a signature that is not valid")
+                self.resolveInvitation(invitation, .failed, error, withdrawing: .withdrawn)
+                return self.refuseForged(link)
+            }
             self.applicationChecked(seat, invitation)
         case .ownSeat(let seat, let group, let link)?: if areValid.allSatisfy(\.self) { self.leaveUnheld(seat, group, link) }
         case nil: break
