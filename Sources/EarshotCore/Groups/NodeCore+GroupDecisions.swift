@@ -213,8 +213,10 @@ extension NodeCore {
             self.answer(call, .group(self.snapshot(held)))
         case .invitation(let invitation):
             self.invitations.setDeciding(invitation, false)
-            guard let error else { return self.resolveInvitations(ofMembersOf: id) }
-            self.resolveInvitation(invitation, .failed, error, withdrawing: .withdrawn)
+            if error == nil { self.resolveInvitations(ofMembersOf: id) }
+            // It may have left that seat already, as others have told: it is to be asked anew.
+            let words = "the peer has left the group by the seat that it was invited to; invite it again"
+            self.resolveInvitation(invitation, .failed, error ?? EarshotError(.conflict, words), withdrawing: .withdrawn)
         }
     }
 

@@ -96,4 +96,24 @@ import Testing
         bench.settle()
         #expect(bench.members(id, at: 0) == [0] && bench.group(id, at: 1) == nil)
     }
+
+    /// The second is let in by the third, and leaves, of which the first hears nothing before it invites it.
+    @Test func anAcceptanceOfASeatThatWasLeftEndsTheInvitation() throws {
+        var bench = try GroupBench(3)
+        try bench.connect(0, 2)
+        let id = try bench.create(0)
+        try bench.letIn(2, by: 0, to: id)
+        bench.disconnect(0, 2)
+        try bench.connect(1, 2)
+        try bench.letIn(1, by: 2, to: id)
+        bench.ask(1, .leave("team"))
+        try bench.connect(0, 1)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))
+        try bench.connect(0, 2)
+        let invitation = try #require(bench.peers[1].pending.first)
+        #expect(bench.respond(1, invitation, .accept)?.error == .cancelled)
+        #expect(try bench.peers[0].invitation(invitation).error == .conflict)
+        try bench.letIn(1, by: 0, to: id)
+        for index in 0..<3 { #expect(bench.members(id, at: index) == [0, 1, 2]) }
+    }
 }
