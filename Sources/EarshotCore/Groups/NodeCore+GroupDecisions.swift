@@ -103,8 +103,9 @@ extension NodeCore {
             guard self.groups.count < EarshotLimits.groups else { throw .tooManyGroups }
             guard let records = GroupRecords(stored) else { throw EarshotError(.invalidParameter, "the group has no name") }
             return self.outcome(HeldGroup(records: records, stage: .joined))
-        case .add(let new, let id, _):
+        case .add(let new, let id, let caller):
             guard var held = self.groups[id], held.isJoined else { throw .unknownGroup(id.description) }
+            guard !self.isInvitationOver(of: caller) else { throw EarshotError(.conflict, "the invitation was over meanwhile") }
             for record in new { if let refusal = held.records.merge(record) { throw Self.error(refusal) } }
             if held.records.terms.isDissolved { held.stage = .over }
             return self.outcome(held)
@@ -199,9 +200,17 @@ extension NodeCore {
         self.answer(call, .done)
     }
 
+    /// Whether records are for an invitation that was withdrawn, or has failed, while they were being signed or written.
+    private func isInvitationOver(of caller: GroupCaller) -> Bool {
+        guard case .invitation(let id) = caller else { return false }
+        return self.invitations[id]?.invitation.state != .pending
+    }
+
     /// Records of this machine's making are on disk.
     private mutating func added(_ new: [GroupRecord], to id: GroupID, _ caller: GroupCaller, _ error: EarshotError?) {
         if error == nil {
+            // Memory has not taken the seat, so that it goes from the disk too.
+            guard !self.isInvitationOver(of: caller) else { return self.keepGroup(id) }
             var merged: [GroupRecord] = []
             for record in new where self.groups.update(id, { $0.records.merge(record) == nil }) == true { merged.append(record) }
             self.groupChanged(id, merged, from: nil)
