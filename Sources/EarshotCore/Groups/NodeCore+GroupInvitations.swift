@@ -81,6 +81,7 @@ extension NodeCore {
     mutating func sendGroupInvitation(to id: PeerID) {
         guard let current = self.records[id]?.link.current, let pending = self.invitations.pendingGroup(with: id, .outgoing),
             let entry = self.invitations[pending], entry.sentOn != current.id, let group = entry.invitation.group,
+            !self.invitations.isUnanswered(by: id, on: current.id),
             let held = self.groups[group.id], let own = held.records.seat(of: self.id), let number = held.records.nextNumber(of: id)
         else { return }
         guard self.knowsGroups(current.facts) else {
@@ -296,8 +297,11 @@ extension NodeCore {
 
     mutating func groupAnswerCame(_ answer: GroupInviteAnswer, from id: PeerID, on link: LinkID) {
         guard let entry = self.invitations[answer.id], entry.invitation.peerID == id, entry.invitation.direction == .outgoing,
-            entry.invitation.state == .pending, !entry.isDeciding, let group = entry.invitation.group?.id
+            let group = entry.invitation.group?.id
         else { return }
+        self.invitations.answered(answer.id, on: link)
+        guard entry.invitation.state == .pending else { return self.lateGroupAnswerCame(answer, to: group, from: id, on: link) }
+        guard !entry.isDeciding else { return }
         switch answer.decision {
         case .declined: self.resolveInvitation(answer.id, .declined)
         case .busy:
@@ -313,6 +317,15 @@ extension NodeCore {
             self.invitations.setDeciding(answer.id, true)
             self.emit(.check(self.groups.signatures.begin(.application(seat, answer.id, link)), [[check]]))
         }
+    }
+
+    /// A peer has answered an invitation that is over here, since it was found to be a member already.
+    private mutating func lateGroupAnswerCame(_ answer: GroupInviteAnswer, to group: GroupID, from id: PeerID, on link: LinkID) {
+        // It was one by an older seat, which it may have left: it would wait for the invitation's whole time to be let in.
+        if case .accepted(let seat) = answer.decision, self.groups[group]?.records.seat(of: id)?.number ?? 0 < seat.number {
+            self.send(.group(.inviteWithdraw(InviteWithdraw(id: answer.id, reason: .withdrawn))), on: link)
+        }
+        self.sendGroupInvitation(to: id)
     }
 
     /// The seat that a peer has taken is its own.

@@ -9,6 +9,8 @@ struct InvitationTable: Sendable {
         fileprivate(set) var deadline: MonotonicInstant?
         /// The connection on which an outgoing one was last sent.
         fileprivate(set) var sentOn: LinkID?
+        /// Whether the peer has neither answered it there nor heard that it is taken back: the connection carries no other one till then.
+        fileprivate(set) var isUnanswered = false
         /// The connection on which an incoming one last came.
         fileprivate(set) var cameOn: LinkID?
         /// Whether the peer that made it is away, and has a while to come back.
@@ -88,7 +90,24 @@ struct InvitationTable: Sendable {
         return UInt32(clamping: min(max(1, left), Int64(WireLimits.invitationTimeoutMilliseconds)))
     }
 
-    mutating func sent(_ id: InvitationID, on link: LinkID) { self.entries[id]?.sentOn = link }
+    mutating func sent(_ id: InvitationID, on link: LinkID) {
+        self.entries[id]?.sentOn = link
+        self.entries[id]?.isUnanswered = true
+    }
+
+    /// An outgoing one to a group was answered on a connection, or taken back there.
+    mutating func answered(_ id: InvitationID, on link: LinkID?) {
+        if self.entries[id]?.sentOn == link { self.entries[id]?.isUnanswered = false }
+    }
+
+    /// Whether one to a group is unanswered on a connection that is over here, since the peer was found to be a member already.
+    func isUnanswered(by peer: PeerID, on link: LinkID) -> Bool {
+        self.entries.values.contains {
+            $0.isUnanswered && $0.sentOn == link && $0.invitation.peerID == peer && $0.invitation.state != .pending
+                && $0.invitation.group != nil
+        }
+    }
+
     mutating func came(_ id: InvitationID, on link: LinkID) { self.entries[id]?.cameOn = link }
     mutating func setDeciding(_ id: InvitationID, _ isDeciding: Bool) { self.entries[id]?.isDeciding = isDeciding }
     mutating func setInviterAbsent(_ id: InvitationID, _ isAbsent: Bool) { self.entries[id]?.isInviterAbsent = isAbsent }

@@ -196,6 +196,7 @@ extension NodeCore {
         if let reason {
             let withdraw = InviteWithdraw(id: id, reason: reason)
             self.send(invitation.group == nil ? .inviteWithdraw(withdraw) : .group(.inviteWithdraw(withdraw)), on: link)
+            self.invitations.answered(id, on: link)
         }
         self.publish(.invitationResolved(invitation))
         for call in waiters { self.answer(call, .invitation(invitation)) }

@@ -25,4 +25,43 @@ import Testing
         #expect(bench.peers[0].groupsOnDisk[id]?.records.count == 2, "its seat is gone from the disk")
         #expect(bench.peers[1].answers[joining]?.error == .cancelled)
     }
+
+    /// The first has asked the second, which is let in by the third, and has not answered the first yet.
+    @Test func thePeersNextInvitationWaitsForTheAnswerToTheLast() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        let other = try bench.create(0, name: "other")
+        try bench.letIn(2, by: 0, to: id)
+        for inviter in [0, 2] { bench.ask(inviter, .invite("team", peers: ["peer1"], context: [], timeout: nil)) }
+        bench.peers[1].isDiskHeld = true
+        bench.respond(1, bench.peers[1].pending[1], .accept)
+        #expect(bench.peers[0].pending.isEmpty && bench.members(id, at: 0) == [0, 1, 2])
+        let next = try #require(
+            bench.ask(0, .invite("other", peers: ["peer1"], context: [], timeout: nil))?.invitations?.first)
+        #expect(!bench.peers[1].pending.contains(next.id), "the connection would drop it")
+        bench.peers[1].releaseDisk()
+        bench.settle()
+        bench.respond(1, next.id, .accept)
+        #expect(bench.members(other, at: 1) == [0, 1])
+    }
+
+    /// It has left the seat by which it was found to be a member.
+    @Test func whoAcceptsWhatIsOverIsToldSo() throws {
+        var bench = try GroupBench(3)
+        try bench.connect(0, 2)
+        let id = try bench.create(0)
+        try bench.letIn(2, by: 0, to: id)
+        bench.disconnect(0, 2)
+        try bench.connect(1, 2)
+        try bench.letIn(1, by: 2, to: id)
+        bench.disconnect(1, 2)
+        bench.ask(1, .leave("team"))
+        try bench.connect(0, 1)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))
+        try bench.connect(0, 2)
+        #expect(bench.peers[0].pending.isEmpty && bench.members(id, at: 0) == [0, 2])
+        #expect(bench.respond(1, try #require(bench.peers[1].pending.first), .accept)?.error == .cancelled)
+        #expect(bench.group(id, at: 1) == nil)
+    }
 }
