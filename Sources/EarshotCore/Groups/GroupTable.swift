@@ -31,6 +31,12 @@ struct HeldGroup: Sendable {
     /// The invitation that it is being joined by.
     var invitation: InvitationID? { if case .joining(let id) = self.stage { id } else { nil } }
 
+    /// While it is being joined, whether this machine was let in: by the seat that it has taken, or a later one. An older one it may have left.
+    var isLetIn: Bool {
+        guard let own = self.ownSeat, let seat = self.records.seat(of: own.peer) else { return false }
+        return seat.number >= own.number
+    }
+
     /// As it is to be on disk.
     func stored(_ records: [GroupRecord]) -> StoredGroup {
         StoredGroup(charter: self.records.charter, records: records, isOver: self.isOver)

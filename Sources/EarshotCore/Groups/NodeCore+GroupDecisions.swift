@@ -115,7 +115,7 @@ extension NodeCore {
             guard held.records.highestSeat(of: self.id) ?? 0 <= leave.number else { throw Self.hasChanged }
             return (.group(GroupOutcome(group: held, kept: [:])), [.removeGroup(id)])
         case .join(let id, let invitation):
-            guard var held = self.groups[id], held.invitation == invitation, held.records.membership.contains(self.id) else {
+            guard var held = self.groups[id], held.invitation == invitation, held.isLetIn else {
                 throw EarshotError(.conflict, "the group is joined already")
             }
             held.stage = .joined

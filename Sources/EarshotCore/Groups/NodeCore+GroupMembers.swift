@@ -23,7 +23,7 @@ extension NodeCore {
 
     /// Records have come of a group that is being joined.
     private mutating func joiningChanged(_ held: HeldGroup, _ invitation: InvitationID) {
-        if held.records.membership.contains(self.id) {
+        if held.isLetIn {
             let decision = Decision.group(.join(held.id, by: invitation))
             if !self.decisions.contains(decision) { self.decide(decision) }
         } else if let seat = held.ownSeat, let removal = held.records.removals[self.id], removal.number >= seat.number {

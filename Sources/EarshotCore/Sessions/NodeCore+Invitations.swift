@@ -165,7 +165,7 @@ extension NodeCore {
         guard let entry = self.invitations[id], entry.invitation.state == .pending else { return }
         if let group = entry.invitation.group?.id, let held = self.groups[group], held.invitation == id {
             // It has let this machine in, which is on its way to the disk.
-            guard !held.records.membership.contains(self.id) else { return self.set(.invitation(id), after: .seconds(1)) }
+            guard !held.isLetIn else { return self.set(.invitation(id), after: .seconds(1)) }
             let words = "\(entry.invitation.peerName) has not let this machine in within the invitation's time"
             return self.stopJoining(group, id, .timedOut, EarshotError(.timedOut, words))
         }

@@ -116,4 +116,19 @@ import Testing
         try bench.letIn(1, by: 0, to: id)
         for index in 0..<3 { #expect(bench.members(id, at: index) == [0, 1, 2]) }
     }
+
+    @Test func nobodyJoinsByASeatThatItHasLeft() throws {
+        var (bench, id) = try GroupBench.group(of: 3)
+        bench.disconnect(0, 2)
+        bench.disconnect(1, 2)
+        bench.ask(1, .leave("team"))
+        try bench.beginJoining(1, by: 0, to: id)
+        // It knows nothing of the leave, and gives the older seat.
+        try bench.connect(1, 2)
+        #expect(bench.group(id, at: 1)?.state == .joining)
+        bench.releaseSignatures(of: 0)
+        for index in 0..<3 { #expect(bench.members(id, at: index) == [0, 1, 2]) }
+        bench.ask(1, .leave("team"))
+        #expect(bench.members(id, at: 2) == [0, 2])
+    }
 }
