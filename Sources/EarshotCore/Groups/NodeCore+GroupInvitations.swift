@@ -235,6 +235,10 @@ extension NodeCore {
             self.send(.group(.record(.seat(seat), of: held.id)), on: link)
         }
         self.endSession(named: held.id)
+        // No person is awaited any more: its place is another stranger's, and its joining is nobody's to displace.
+        if self.invitations.pending(with: entry.invitation.peerID, .incoming) == nil {
+            self.strangers.invitations.places.release(entry.invitation.peerID)
+        }
         self.groups.add(held)
         self.publishGroup(held.id)
         self.ensureConnection(entry.invitation.peerID, now: true)

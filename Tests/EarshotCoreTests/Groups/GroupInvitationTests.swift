@@ -64,4 +64,16 @@ import Testing
         #expect(bench.respond(1, try #require(bench.peers[1].pending.first), .accept)?.error == .cancelled)
         #expect(bench.group(id, at: 1) == nil)
     }
+
+    @Test func whoseInvitationIsAcceptedHasNoStrangersPlace() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))
+        #expect(bench.peers[1].core.strangers.invitations.places.contains(bench.ids[0]))
+        bench.peers[0].areSignaturesHeld = true
+        bench.respond(1, try #require(bench.peers[1].pending.first), .accept)
+        #expect(bench.group(id, at: 1)?.state == .joining)
+        #expect(!bench.peers[1].core.strangers.invitations.places.contains(bench.ids[0]))
+    }
 }
