@@ -80,6 +80,9 @@ struct DecisionQueue: Sendable {
     /// Whether the same already waits for its turn.
     func contains(_ decision: Decision) -> Bool { self.waiting.contains { $0.decision == decision } }
 
+    /// Whether it waits for its turn, or is being written.
+    func holds(_ decision: Decision) -> Bool { self.contains(decision) || self.underWay?.entry.decision == decision }
+
     mutating func append(_ decision: Decision, hold: HoldID?) { self.waiting.append(Entry(decision: decision, hold: hold)) }
 
     /// The next one, unless one is being written.

@@ -164,8 +164,8 @@ extension NodeCore {
     mutating func invitationExpired(_ id: InvitationID) {
         guard let entry = self.invitations[id], entry.invitation.state == .pending else { return }
         if let group = entry.invitation.group?.id, let held = self.groups[group], held.invitation == id {
-            // It has let this machine in, which is on its way to the disk.
-            guard !held.isLetIn else { return self.set(.invitation(id), after: .seconds(1)) }
+            // It has let this machine in, which is on its way to the disk. A creator that comes back is in by its own word at once.
+            guard !self.decisions.holds(.group(.join(group, by: id))) else { return self.set(.invitation(id), after: .seconds(1)) }
             let words = "\(entry.invitation.peerName) has not let this machine in within the invitation's time"
             return self.stopJoining(group, id, .timedOut, EarshotError(.timedOut, words))
         }

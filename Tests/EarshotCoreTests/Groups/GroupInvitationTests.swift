@@ -76,4 +76,12 @@ import Testing
         #expect(bench.group(id, at: 1)?.state == .joining)
         #expect(!bench.peers[1].core.strangers.invitations.places.contains(bench.ids[0]))
     }
+
+    @Test func aCreatorThatIsNotLetBackInGivesUp() throws {
+        var (bench, id) = try GroupBench.group(of: 2)
+        bench.ask(0, .leave("team"))
+        let joining = try bench.beginJoining(0, by: 1, to: id)
+        bench.peers[0].advance(bench.peers[0].core.settings.invitationTimeout)
+        #expect(bench.peers[0].answers[joining]?.error == .timedOut && bench.group(id, at: 0) == nil)
+    }
 }
