@@ -65,6 +65,9 @@ struct GroupTies: Sendable {
         self.shown.remove(group)
     }
 
+    /// This machine is in the group no longer, or has given up joining it: what the peer has said of it was said to that seat.
+    mutating func forgetName(of group: GroupID) { self.heard[group] = nil }
+
     /// A connection stands, or none does: what was said counts no more.
     mutating func renew() {
         self.named = [:]

@@ -168,6 +168,7 @@ extension NodeCore {
             self.groups.wasRemoved(id)
             if let seat = held.records.seat(of: self.id), seat.number > leave.number { self.leaveUnheld(seat, of: id) }
             self.untie(id, EarshotError(.notMember, "this machine has left the group"))
+            self.forgetNames(of: id)
             self.publish(.groupLeft(id, .left))
             self.answer(call, .done)
         case .join(let id, let invitation):

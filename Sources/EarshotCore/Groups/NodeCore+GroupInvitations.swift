@@ -286,6 +286,7 @@ extension NodeCore {
     mutating func stopJoining(_ id: GroupID, _ invitation: InvitationID, _ state: Invitation.State, _ error: EarshotError) {
         guard let held = self.groups.remove(id) else { return }
         self.forgetRefusals(in: id)
+        self.forgetNames(of: id)
         self.invitations.setDeciding(invitation, false)
         self.resolveInvitation(invitation, state, error)
         self.publish(.groupLeft(id, .left))

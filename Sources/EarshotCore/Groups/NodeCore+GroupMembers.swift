@@ -71,6 +71,7 @@ extension NodeCore {
         let hasLeft = held.records.leaves[self.id] != nil && held.records.removals[self.id] == nil
         self.deadlines.cancel(.groupQuiet(id))
         self.untie(id, EarshotError(.notMember, "this machine is in the group no longer"))
+        self.forgetNames(of: id)
         self.keepGroup(id)
         self.publish(.groupLeft(id, hasLeft ? .left : .removed))
     }
@@ -98,6 +99,11 @@ extension NodeCore {
             self.resolveInvitation(invitation, .cancelled, error, withdrawing: .withdrawn)
         }
         for peer in self.records.values.filter({ $0.groups.shared.contains(id) }).map(\.id) { self.part(peer, from: id, error) }
+    }
+
+    /// This machine has let a group go: where it comes back, it shows its new seat to all that do not name the group to that one.
+    mutating func forgetNames(of id: GroupID) {
+        for peer in self.records.values.filter({ $0.groups.heard[id] != nil }).map(\.id) { self.records[peer]?.groups.forgetName(of: id) }
     }
 
     private mutating func part(_ peer: PeerID, from id: GroupID, _ error: EarshotError) {

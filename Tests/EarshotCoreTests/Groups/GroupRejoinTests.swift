@@ -131,4 +131,15 @@ import Testing
         bench.ask(1, .leave("team"))
         #expect(bench.members(id, at: 2) == [0, 2])
     }
+
+    @Test func whoComesBackShowsItsSeatToThoseThatDoNotHearItsInviter() throws {
+        var (bench, id) = try GroupBench.group(of: 3)
+        bench.peers[2].call(.setTrust(.blocked, bench.ids[0].description, until: nil))
+        bench.settle()
+        bench.ask(1, .leave("team"))
+        #expect(bench.members(id, at: 2) == [0, 2])
+        try bench.letIn(1, by: 0, to: id)
+        #expect(bench.members(id, at: 2) == [0, 1, 2] && bench.attached(id, at: 2).contains(1))
+        #expect(bench.attached(id, at: 1) == [0, 1, 2])
+    }
 }
