@@ -80,9 +80,8 @@ extension NodeCore {
         figures.finishedTransfers = self.transfers.count(.finished)
         figures.transferCommits = self.transfers.commitCount
         figures.chargedTransfers = self.transfers.ids(.open).count { self.transfers[$0]?.hold != nil }
-        let joining = self.groups.joining.count
         for record in self.records.values {
-            figures.conversations += 1 + record.groups.shared.count + joining
+            figures.conversations += 1 + record.groups.shared.count
             figures.sightings += record.presence.sightings.count
             figures.mostSightings = max(figures.mostSightings, record.presence.sightings.count)
             figures.waitingStreams = max(figures.waitingStreams, self.streams.count(of: record.id, .waiting))

@@ -78,9 +78,7 @@ struct GroupTable: Sendable {
 
     subscript(id: GroupID) -> HeldGroup? { self.groups[id] }
 
-    /// Those that are being joined.
-    var joining: [GroupID] { self.groups.values.filter { $0.invitation != nil }.map(\.id) }
-    func isJoining(_ id: GroupID) -> Bool { self.groups[id]?.invitation != nil }
+    func holds(_ id: GroupID) -> Bool { self.groups.index(forKey: id) != nil }
 
     mutating func add(_ group: HeldGroup) { self.groups[group.id] = group }
 

@@ -37,6 +37,10 @@ struct GroupTies: Sendable {
     var isChecking = false
     /// What it has named behind records that are not dealt with: what it holds is what it has shown.
     private var late: OrderedDictionary<GroupID, GroupName> = [:]
+    /// Groups in which it has sent a reliable message, and those in which one was refused, held here whoever is a member: where it is out and in
+    /// again by what this side holds, it may never have known, and the order of its messages goes on.
+    private var sentMessages: Set<GroupID> = []
+    private var refusing: Set<GroupID> = []
     private var rate = RateLimiter<Int>(
         burst: EarshotLimits.groupRecordsPerSecond, interval: .seconds(1) / EarshotLimits.groupRecordsPerSecond, capacity: 4)
 
@@ -84,6 +88,15 @@ struct GroupTies: Sendable {
         self.records = []
         self.isChecking = false
         self.late = [:]
+        self.sentMessages = []
+        self.refusing = []
+    }
+
+    func hasSentMessage(in group: GroupID) -> Bool { self.sentMessages.contains(group) }
+    func isRefusing(in group: GroupID) -> Bool { self.refusing.contains(group) }
+    mutating func messageCame(in group: GroupID) { self.sentMessages.insert(group) }
+    mutating func refuse(_ isRefusing: Bool, in group: GroupID) {
+        if isRefusing { self.refusing.insert(group) } else { self.refusing.remove(group) }
     }
 
     mutating func name(_ group: GroupID, _ digest: GroupRecordHash) { self.named[group] = digest }

@@ -271,7 +271,6 @@ extension NodeCore {
             self.resolveInvitation(other, .accepted)
         }
         self.tie(id)
-        self.forgetRefusals(in: id)
         self.keepGroup(id)
         // What has come while the disk was busy counts from now on: the group's end, or that of this machine's seat.
         if held.records.terms.isDissolved || !held.records.membership.contains(self.id) {
@@ -285,7 +284,6 @@ extension NodeCore {
     /// It comes to nothing: the inviter has gone, or has not answered in time, a person has thought better of it, or the disk is full.
     mutating func stopJoining(_ id: GroupID, _ invitation: InvitationID, _ state: Invitation.State, _ error: EarshotError) {
         guard let held = self.groups.remove(id) else { return }
-        self.forgetRefusals(in: id)
         self.forgetNames(of: id)
         self.invitations.setDeciding(invitation, false)
         self.resolveInvitation(invitation, state, error)

@@ -46,9 +46,9 @@ extension NodeCore {
         return record.sessionID != nil || !record.groups.isEmpty
     }
 
-    /// Every conversation with a peer in which something was said, or waits to be; or was said too early, in a group that is being joined.
+    /// Every conversation with a peer in which something was said, or waits to be.
     func conversations(with peer: PeerID) -> [Conversation] {
-        let groups = Array(self.records[peer]?.groups.shared ?? []) + self.groups.joining
+        let groups = self.records[peer]?.groups.shared ?? []
         let all = [Conversation(with: peer)] + groups.map { Conversation(with: peer, in: $0) }
         return all.filter { self.traffic[$0] != nil }
     }

@@ -9,7 +9,8 @@ struct MessageTraffic: Sendable {
     private(set) var isRetrying = false
     /// Whether that is because a message was read there.
     private(set) var isResumingSoon = false
-    /// Whether a reliable message of its has come on this connection in this session: the first begins without a refusal.
+    /// Whether a reliable message of its has come on this connection in this session: the first begins without a refusal. Of groups the ties
+    /// of the peer say that, which outlast its being a member.
     private(set) var hasSentMessage = false
     /// Whether a message of its was refused for its session: none may overtake it until one that is resumed, or the next session.
     private(set) var isRefusing = false

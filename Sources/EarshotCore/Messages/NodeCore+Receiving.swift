@@ -61,36 +61,41 @@ extension NodeCore {
     /// Mutating, though it changes nothing, and without closures: else the compiler makes a copy of the core for the call, and for each closure.
     private mutating func intake(of session: SessionID?, from peer: PeerFacts) -> Intake {
         var known: Conversation?
-        var shared: GroupID?
+        var held: GroupID?
         var label: GroupLabel?
         if let session {
             known = self.conversation(naming: session, with: peer.id)
             // What is refused before the group is attached keeps the order of what is said there, and of nothing else; also while this machine
-            // is joining it: what comes behind that, when it has joined, must not overtake it.
+            // is joining it, or the peer is no member yet: what comes behind that later must not overtake it.
             let group = GroupID(session: session)
-            if known == nil, self.isFellowMember(peer.id, in: group) || self.groups.isJoining(group) { shared = group }
+            if known == nil, self.groups.holds(group) { held = group }
         }
         if let group = known?.group { label = self.label(of: group) }
-        let conversation = known ?? Conversation(with: peer.id, in: shared)
-        let traffic = self.traffic[conversation]
-        let isRefusing = traffic?.isRefusing == true
+        let conversation = known ?? Conversation(with: peer.id, in: held)
+        let (isFirst, isRefusing): (Bool, Bool)
+        if let group = conversation.group {
+            isFirst = self.records[peer.id]?.groups.hasSentMessage(in: group) != true
+            isRefusing = self.records[peer.id]?.groups.isRefusing(in: group) == true
+        } else {
+            let traffic = self.traffic[conversation]
+            isFirst = traffic?.hasSentMessage != true
+            isRefusing = traffic?.isRefusing == true
+        }
         return Intake(
-            session: session, conversation: conversation, group: label, isKnown: known != nil,
-            isFirst: traffic?.hasSentMessage != true, isRefusing: isRefusing, wasRefusing: isRefusing)
+            session: session, conversation: conversation, group: label, isKnown: known != nil, isFirst: isFirst, isRefusing: isRefusing,
+            wasRefusing: isRefusing)
     }
 
     private mutating func end(_ intake: Intake) {
         let conversation = intake.conversation
-        if intake.isRefusing != intake.wasRefusing { self.traffic[conversation, default: MessageTraffic()].refuse(intake.isRefusing) }
-        if intake.hasKept { self.traffic[conversation, default: MessageTraffic()].received() }
-        if !intake.isKnown, let session = intake.session { self.showEnd(of: GroupID(session: session), to: conversation.peer) }
-    }
-
-    /// A group that was being joined is joined, or is not: what was refused in it counts no more for those that are no members there.
-    mutating func forgetRefusals(in group: GroupID) {
-        for conversation in self.traffic.keys where conversation.group == group {
-            if self.records[conversation.peer]?.groups.shared.contains(group) != true { self.traffic.removeValue(forKey: conversation) }
+        if let group = conversation.group {
+            if intake.isRefusing != intake.wasRefusing { self.records[conversation.peer]?.groups.refuse(intake.isRefusing, in: group) }
+            if intake.hasKept { self.records[conversation.peer]?.groups.messageCame(in: group) }
+        } else {
+            if intake.isRefusing != intake.wasRefusing { self.traffic[conversation, default: MessageTraffic()].refuse(intake.isRefusing) }
+            if intake.hasKept { self.traffic[conversation, default: MessageTraffic()].received() }
         }
+        if !intake.isKnown, let session = intake.session { self.showEnd(of: GroupID(session: session), to: conversation.peer) }
     }
 
     /// Hands live messages that came together on to those who read the events now, and no others. Their bodies have storage of about their

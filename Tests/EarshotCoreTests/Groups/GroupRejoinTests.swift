@@ -1,4 +1,5 @@
 import EarshotWire
+import NIOCore
 import OrderedCollections
 import Testing
 
@@ -141,5 +142,28 @@ import Testing
         try bench.letIn(1, by: 0, to: id)
         #expect(bench.members(id, at: 2) == [0, 1, 2] && bench.attached(id, at: 2).contains(1))
         #expect(bench.attached(id, at: 1) == [0, 1, 2])
+    }
+
+    /// It has known all the while that it is a member, and says again what was refused before this side knew.
+    @Test func noMessageOvertakesOneThatWasRefusedBeforeItsSenderWasAMember() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        try bench.letIn(1, by: 0, to: id)
+        let link = try bench.link(1, 2)
+        var number: UInt64 = 0
+        func say() {
+            number += 1
+            bench.peers[1].receive("\(number)", MessageID(high: 0, low: number), in: id.session, on: link)
+            bench.settle()
+        }
+        say()
+        try bench.letIn(2, by: 0, to: id)
+        say()
+        bench.ask(0, .remove("team", peer: "peer2", withInvited: false))
+        say()
+        try bench.letIn(2, by: 0, to: id)
+        say()
+        #expect(bench.bodies(at: 1) == ["2", "4"] && bench.peers[1].inbox.map(\.followsRefusal) == [true, true])
     }
 }
