@@ -56,6 +56,8 @@ struct CoreBench {
     /// How many records were checked.
     private(set) var checks = 0
     private var heldCommits: [(id: CommitID, operations: [StoreOperation])] = []
+    /// What the disk was asked for so far.
+    var commits: [CommitID] { self.effects.compactMap { if case .commit(let id, _) = $0 { id } else { nil } } }
 
     private var links: UInt64 = 0
     private var calls: UInt64 = 0

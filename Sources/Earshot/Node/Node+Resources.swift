@@ -69,13 +69,13 @@ extension Node {
     }
 
     /// Lets go of a received resource's content, and keeps its row: how fetching it ends.
-    /// - Throws: `not-found`, `storage`.
+    /// - Throws: `not-found`, `storage`; `conflict` while it is being put in place or removed.
     public func dropContent(_ id: ResourceID) async throws(EarshotError) {
         if case .failure(let error) = await self.call(.resource(.dropContent(id))) { throw error }
     }
 
     /// Cancels a running transfer, and gives its row; deletes a finished one with its content in the spool, and gives `nil`.
-    /// - Throws: `not-found`, `storage`; `conflict` in the moment in which it is too late to cancel.
+    /// - Throws: `not-found`, `storage`; `conflict` in the moment in which it is too late to cancel, and while it is being removed.
     public func removeResource(_ id: ResourceID) async throws(EarshotError) -> Resource? {
         let answer = await self.call(.resource(.remove(id)))
         if case .done = answer { return nil }

@@ -81,6 +81,7 @@ extension NodeCore {
         let transfer = try self.knownTransfer(id)
         guard transfer.row.direction == .incoming, !transfer.isOpen, transfer.row.inSpool else { return self.answer(call, .done) }
         guard transfer.placing == nil else { throw .isPlacing(id) }
+        guard transfer.unwantedBy == nil else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
         var dropped = transfer.row
         dropped.inSpool = false
@@ -95,9 +96,10 @@ extension NodeCore {
             self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
             return self.answer(call, .resource(self.transfers[id]?.row ?? transfer.row))
         }
+        guard transfer.unwantedBy == nil else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
-        _ = self.transfers.change(id) { $0.isUnwanted = true }
-        self.commit(.removed(transfer.row, call), self.removal(of: transfer))
+        let commit = self.commit(.removed(transfer.row, call), self.removal(of: transfer))
+        _ = self.transfers.change(id) { $0.unwantedBy = commit }
     }
 
     /// The transfers of one thing to a group.
@@ -112,14 +114,20 @@ extension NodeCore {
             }
             return self.answer(call, .resources(transfers.map { self.transfers[$0.row.id]?.row ?? $0.row }))
         }
+        if let removed = transfers.first(where: { $0.unwantedBy != nil }) { throw .isBeingRemoved(removed.row.id) }
         guard !self.isStopping else { throw .stopping }
-        for transfer in transfers { _ = self.transfers.change(transfer.row.id) { $0.isUnwanted = true } }
-        self.commit(.removedShare(transfers.map(\.row), call), transfers.flatMap(self.removal))
+        let commit = self.commit(.removedShare(transfers.map(\.row), call), transfers.flatMap(self.removal))
+        for transfer in transfers { _ = self.transfers.change(transfer.row.id) { $0.unwantedBy = commit } }
     }
 
-    /// Its row is gone from the disk. One that was offered anew meanwhile stays, though it may be over again: its row was written behind that.
-    private mutating func removed(_ row: Resource) {
-        guard let transfer = self.transfers[row.id], transfer.isUnwanted else { return }
+    /// Its row is gone from the disk, or could not be removed. One that was offered anew meanwhile stays, though it may be over again: its row
+    /// was written behind that.
+    private mutating func removed(_ row: Resource, by commit: CommitID, _ error: EarshotError?) {
+        guard let transfer = self.transfers[row.id], transfer.unwantedBy == commit else { return }
+        guard error == nil else {
+            _ = self.transfers.change(row.id) { $0.unwantedBy = nil }
+            return
+        }
         self.forget(transfer)
         if row.direction == .outgoing { self.startUploads(to: row.peerID) }
     }
@@ -131,10 +139,12 @@ extension NodeCore {
         self.emit(.keepTransfers([.put(transfer.row, isNew: isNew)] + (transfer.stored.map { [.putTransfer($0)] } ?? [])))
     }
 
-    mutating func commit(_ commit: TransferCommit, _ operations: [StoreOperation]) {
+    @discardableResult
+    mutating func commit(_ commit: TransferCommit, _ operations: [StoreOperation]) -> CommitID {
         let id = self.nextCommit()
         self.transfers.begin(commit, as: id)
         self.emit(.commit(id, operations))
+        return id
     }
 
     /// `false` where it was of something else.
@@ -160,11 +170,11 @@ extension NodeCore {
             _ = self.transfers.change(id) { $0.row.inSpool = false }
             self.emit(.transfer(id, .removeContent(for: call)))
         case .removed(let row, let call):
+            self.removed(row, by: id, error)
             if let error {
                 self.answer(call, .failure(error))
                 return true
             }
-            self.removed(row)
             guard row.inSpool else {
                 self.answer(call, .done)
                 return true
@@ -172,7 +182,7 @@ extension NodeCore {
             self.emit(.transfer(row.id, .removeContent(for: call)))
         case .removedShare(let rows, let call):
             // They are outgoing ones: no content in the spool is left of them.
-            if error == nil { for row in rows { self.removed(row) } }
+            for row in rows { self.removed(row, by: id, error) }
             self.answer(call, error.map { .failure($0) } ?? .resources([]))
         }
         return true
@@ -241,4 +251,6 @@ extension EarshotError {
     fileprivate static func isPlacing(_ id: ResourceID) -> Self {
         Self(.conflict, "the resource \(id) has arrived and is being put in place; try it again afterwards")
     }
+
+    fileprivate static func isBeingRemoved(_ id: ResourceID) -> Self { Self(.conflict, "the resource \(id) is being removed") }
 }

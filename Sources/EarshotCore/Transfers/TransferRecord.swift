@@ -64,8 +64,8 @@ struct TransferRecord: Sendable {
     /// Whole and kept, on its way into the directory of received files, and too late to cancel: its row as it will be there.
     var placing: Resource?
     var removal: Removal?
-    /// Whether the removal of its row was asked for. A resource that is offered anew meanwhile has another record, and stays.
-    var isUnwanted = false
+    /// The removal of its row, which is on its way to the disk. A resource that is offered anew meanwhile has another record, and stays.
+    var unwantedBy: CommitID?
     var meter = RateMeter()
     var pace = PaceMeter()
     var lastProgress: MonotonicInstant?

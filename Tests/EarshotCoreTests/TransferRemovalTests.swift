@@ -1,0 +1,46 @@
+import EarshotWire
+import Testing
+
+@testable import EarshotCore
+@testable import EarshotWire
+
+/// How rows of transfers go, and what comes while they do.
+@Suite struct TransferRemovalTests {
+    private let refused = EarshotError(.storage, "no")
+
+    /// What is written behind the removal would have the row come back.
+    @Test func nothingIsWrittenBehindTheRemoval() throws {
+        var bench = try TransferBench()
+        let id = bench.settled()
+        bench.report(id, .stopped)
+        bench.bench.isDiskHeld = true
+        #expect(bench.bench.call(.resource(.remove(id))) == nil)
+        let call = bench.bench.lastCall
+        #expect(bench.bench.call(.resource(.dropContent(id)))?.error == .conflict)
+        #expect(bench.bench.call(.resource(.remove(id)))?.error == .conflict)
+        bench.bench.diskError = self.refused
+        bench.bench.releaseDisk()
+        #expect(bench.bench.answers[call]?.error == .storage)
+        // It is there as it was.
+        #expect(bench.bench.call(.resource(.dropContent(id))) == nil)
+        #expect(bench.orders(id).last == .removeContent(for: bench.bench.lastCall))
+        #expect(bench.bench.call(.resource(.remove(id))) == .done)
+    }
+
+    /// Offered anew, it has a removal of its own, and goes with that one alone.
+    @Test func removedOfferedAnewAndRemoved() throws {
+        var bench = try TransferBench { $0.policy.acceptResources = .ask }
+        bench.bench.isDiskHeld = true
+        let before = bench.bench.commits.count
+        let id = bench.freshID()
+        for _ in 0..<2 {
+            _ = bench.offered(id: id)
+            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .timedOut, explanation: "no"))))
+            #expect(bench.bench.call(.resource(.remove(id))) == nil)
+        }
+        let removals = bench.bench.commits.dropFirst(before)
+        #expect(removals.count == 2)
+        for (removal, error) in zip(removals, [nil, self.refused]) { bench.bench.handle(.committed(removal, error)) }
+        #expect(try bench.row(id).state == .failed, "the disk has it")
+    }
+}
