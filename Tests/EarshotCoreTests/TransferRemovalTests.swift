@@ -43,4 +43,45 @@ import Testing
         for (removal, error) in zip(removals, [nil, self.refused]) { bench.bench.handle(.committed(removal, error)) }
         #expect(try bench.row(id).state == .failed, "the disk has it")
     }
+
+    /// Its row goes once its mover has kept what there was, or dropped it: what is offered again meanwhile is answered then. One that had
+    /// failed begins anew, with a mover of its own.
+    @Test(arguments: [WireErrorCode.cancelled, .timedOut]) func removedBeforeItsMoverHasStopped(_ end: WireErrorCode) throws {
+        var bench = try TransferBench()
+        let id = bench.offered()
+        bench.report(id, .held(nil))
+        bench.report(id, .began)
+        if end == .timedOut {
+            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: end))))
+        } else {
+            bench.lose()
+            bench.bench.call(.resource(.remove(id)))
+            try bench.connect()
+        }
+        #expect(bench.bench.call(.resource(.remove(id))) == nil)
+        let call = bench.bench.lastCall
+        #expect(bench.bench.call(.resource(.remove(id)))?.error == .conflict)
+        _ = bench.sent()
+        _ = bench.offered(id: id)
+        bench.report(id, .stopped)
+        #expect(bench.bench.answers[call] == .done)
+        if end == .timedOut {
+            #expect(try bench.row(id).state == .offered)
+            #expect(bench.orders(id).last == .resume(try bench.row(id), QuotaShare(of: bench.peer, isTrusted: false)))
+        } else {
+            #expect(throws: EarshotError.self) { try bench.row(id) }
+            #expect(bench.orders(id).last == .discard(.none))
+            #expect(bench.refusals() == [.cancelled])
+        }
+    }
+
+    /// A caller that waits for that is not left waiting by a daemon that stops.
+    @Test func stoppedBeforeItsMover() throws {
+        var bench = try TransferBench()
+        let id = bench.offered()
+        bench.bench.call(.resource(.remove(id)))
+        #expect(bench.bench.call(.resource(.remove(id))) == nil)
+        for input in [Input.stop, .streamsOver] { bench.bench.handle(input) }
+        #expect(bench.bench.answers[bench.bench.lastCall]?.error == .unavailable)
+    }
 }

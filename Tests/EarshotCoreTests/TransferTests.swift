@@ -350,19 +350,6 @@ import Testing
 
     // MARK: Ends
 
-    /// Its row was deleted while its mover kept what there was.
-    @Test func deletedBeforeItsMoverStopped() throws {
-        var bench = try TransferBench()
-        let id = bench.offered()
-        bench.report(id, .held(nil))
-        bench.report(id, .began)
-        bench.lose()
-        bench.bench.call(.resource(.remove(id)))
-        #expect(bench.bench.call(.resource(.remove(id))) == .done)
-        bench.report(id, .stopped)
-        #expect(bench.orders(id).last == .discard(.none))
-    }
-
     /// What ended while its peer was away is told when that is back; and a receiver's row that goes is remembered.
     @Test func endsAreTold() throws {
         var bench = try TransferBench()

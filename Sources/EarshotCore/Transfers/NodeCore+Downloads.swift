@@ -175,7 +175,8 @@ extension NodeCore {
             // The row first: a start must not look for content that is gone.
             var failed = transfer
             failed.end(.failed, error, at: self.now.wall, isUntold: false)
-            return self.commit(.misplaced(id, TransferFailure(error)), [.putResource(failed.row)])
+            self.commit(.misplaced(id, TransferFailure(error)), [.putResource(failed.row)])
+            return
         case .failure(let error):
             self.log(Notice(.error, "a received file stays in the spool", ["id": id, "error": error]))
             row.error = error.code

@@ -25,6 +25,10 @@ extension NodeCore {
                 self.interruptTransfer(id, .cancelled, "the daemon stopped", isUntold: transfer.isOffered)
             }
         }
+        // A removal that has not begun does not begin any more.
+        for transfer in self.transfers.all where transfer.remover != nil {
+            if let call = self.transfers.change(transfer.row.id, { $0.remover.take() }) ?? nil { self.answer(call, .failure(.stopping)) }
+        }
     }
 
     private mutating func pauseTransfer(_ id: ResourceID) {

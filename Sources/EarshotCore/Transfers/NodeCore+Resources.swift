@@ -81,7 +81,7 @@ extension NodeCore {
         let transfer = try self.knownTransfer(id)
         guard transfer.row.direction == .incoming, !transfer.isOpen, transfer.row.inSpool else { return self.answer(call, .done) }
         guard transfer.placing == nil else { throw .isPlacing(id) }
-        guard transfer.unwantedBy == nil else { throw .isBeingRemoved(id) }
+        guard !transfer.isBeingRemoved else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
         var dropped = transfer.row
         dropped.inSpool = false
@@ -96,8 +96,13 @@ extension NodeCore {
             self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
             return self.answer(call, .resource(self.transfers[id]?.row ?? transfer.row))
         }
-        guard transfer.unwantedBy == nil else { throw .isBeingRemoved(id) }
+        guard !transfer.isBeingRemoved else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
+        // The id of one that this side sends is not used again.
+        guard transfer.isAtRest || transfer.row.direction == .outgoing else {
+            _ = self.transfers.change(id) { $0.remover = call }
+            return
+        }
         let commit = self.commit(.removed(transfer.row, call), self.removal(of: transfer))
         _ = self.transfers.change(id) { $0.unwantedBy = commit }
     }
@@ -120,8 +125,8 @@ extension NodeCore {
         for transfer in transfers { _ = self.transfers.change(transfer.row.id) { $0.unwantedBy = commit } }
     }
 
-    /// Its row is gone from the disk, or could not be removed. One that was offered anew meanwhile stays, though it may be over again: its row
-    /// was written behind that.
+    /// Its row is gone from the disk, or could not be removed. One that was offered anew meanwhile stays, though it may be over again: its
+    /// row was written behind that.
     private mutating func removed(_ row: Resource, by commit: CommitID, _ error: EarshotError?) {
         guard let transfer = self.transfers[row.id], transfer.unwantedBy == commit else { return }
         guard error == nil else {

@@ -81,19 +81,31 @@ extension NodeCore {
     /// Its mover has stopped; what came meanwhile is next.
     mutating func moverStopped(_ id: ResourceID) {
         self.endList(id)
-        let pending = self.transfers.change(id) { transfer in
-            defer { transfer.pendingOffer = nil }
+        _ = self.transfers.change(id) { transfer in
             transfer.hasMover = false
             transfer.isSettling = false
-            return transfer.pendingOffer
         }
-        guard let pending, let transfer = self.transfers[id] else {
-            // Its row was deleted while its mover kept what was there.
+        guard let transfer = self.transfers[id] else {
+            // Its row was deleted while its mover cleaned up behind it.
             return self.emit(.transfer(id, .discard(.none)))
         }
         self.settleHold(of: id)
+        self.transferRested(id)
+        if transfer.row.direction == .outgoing { self.startUploads(to: transfer.peerID) }
+        if let share = transfer.row.shareID { self.startShare(share) }
+    }
+
+    /// Nothing works on it any more: its row may go, and it may begin anew.
+    private mutating func transferRested(_ id: ResourceID) {
+        guard let transfer = self.transfers[id], transfer.isAtRest else { return }
+        _ = self.transfers.change(id) { transfer in
+            transfer.pendingOffer = nil
+            transfer.remover = nil
+        }
+        // First, so that an offer is answered by what it came to, or its new row is written behind that.
+        if let call = transfer.remover { self.take(.remove(id), call) }
         self.forgetFinishedTransfers(endedBy: transfer.peerID)
-        if let pending, self.records[transfer.peerID]?.connection == pending.link {
+        if let pending = transfer.pendingOffer, self.records[transfer.peerID]?.connection == pending.link {
             self.cause = pending.link
             self.resourceOffered(pending.offer, by: transfer.peerID, on: pending.link)
             self.cause = nil
@@ -102,8 +114,6 @@ extension NodeCore {
         if let now = self.transfers[id], now.row.direction == .incoming, !now.isOpen, now.row.state != .completed, !now.hasMover {
             self.emit(.transfer(id, .discard(.none)))
         }
-        if transfer.row.direction == .outgoing { self.startUploads(to: transfer.peerID) }
-        if let share = transfer.row.shareID { self.startShare(share) }
     }
 
     /// Its sender is charged for what waits here or moves.

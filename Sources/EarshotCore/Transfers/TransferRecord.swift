@@ -66,6 +66,8 @@ struct TransferRecord: Sendable {
     var removal: Removal?
     /// The removal of its row, which is on its way to the disk. A resource that is offered anew meanwhile has another record, and stays.
     var unwantedBy: CommitID?
+    /// Who waits for that to begin.
+    var remover: CallID?
     var meter = RateMeter()
     var pace = PaceMeter()
     var lastProgress: MonotonicInstant?
@@ -100,6 +102,12 @@ struct TransferRecord: Sendable {
 
     /// Whether its end is to be told to the other side when that returns.
     var isUntold: Bool { !self.isOpen && self.stored != nil }
+
+    /// Whether its row is about to go.
+    var isBeingRemoved: Bool { self.unwantedBy != nil || self.remover != nil }
+
+    /// Whether nothing works on it here. Before that its row does not go, and it does not begin anew under its id.
+    var isAtRest: Bool { !self.hasMover }
 
     /// Whether it waits for a person here.
     var isWaiting: Bool { self.row.direction == .incoming && self.row.state == .offered && !self.isTaken }
