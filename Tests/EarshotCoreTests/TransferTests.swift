@@ -97,6 +97,19 @@ import Testing
         #expect(bench.sent().count == 1)
     }
 
+    /// The disk does not take that it failed: it is here, as the disk says.
+    @Test func notPutInPlaceAndNotRecorded() throws {
+        var bench = try TransferBench { $0.putsInPlace = true }
+        let id = bench.settled()
+        _ = bench.sent()
+        bench.bench.diskError = EarshotError(.storage, "full")
+        bench.report(id, .placed(.failure(EarshotError(.conflict, "no"))))
+        let row = try bench.row(id)
+        #expect(row.state == .completed && row.inSpool && row.error == .conflict)
+        #expect(!bench.orders(id).contains(.removeContent(for: nil)))
+        #expect(bench.sent() == [.resourceDone(id)])
+    }
+
     /// The disk does not take the row: then it has not arrived.
     @Test func theRowCannotBeWritten() throws {
         var bench = try TransferBench()

@@ -177,12 +177,23 @@ extension NodeCore {
             failed.end(.failed, error, at: self.now.wall, isUntold: false)
             self.commit(.misplaced(id, TransferFailure(error)), [.putResource(failed.row)])
             return
-        case .failure(let error):
-            self.log(Notice(.error, "a received file stays in the spool", ["id": id, "error": error]))
-            row.error = error.code
-            row.errorMessage = "\(error.message); it is still here: earshot file get"
+        case .failure(let error): self.leave(&row, error)
         }
         self.commit(.placed(row), [.putResource(row)])
+    }
+
+    private mutating func leave(_ row: inout Resource, _ error: EarshotError) {
+        self.log(Notice(.error, "a received file stays in the spool", ["id": row.id, "error": error]))
+        row.error = error.code
+        row.errorMessage = "\(error.message); it is still here: earshot file get"
+    }
+
+    /// It fails since it cannot be put where it belongs. Where the disk does not take that, it has arrived, and is still here.
+    mutating func misplacementKept(_ id: ResourceID, _ failure: TransferFailure, _ error: EarshotError?) {
+        guard error != nil else { return self.removeContent(of: id, then: .failed(failure)) }
+        guard var row = self.transfers[id]?.placing else { return }
+        self.leave(&row, failure.error)
+        self.placed(row)
     }
 
     mutating func placeKept(_ row: Resource, _ error: EarshotError?) {

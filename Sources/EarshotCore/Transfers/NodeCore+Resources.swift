@@ -166,7 +166,7 @@ extension NodeCore {
         case .adopted(let id, let link): self.sourceAdopted(id, on: link, error)
         case .received(let row): self.downloadKept(row, error)
         case .placed(let row): self.placeKept(row, error)
-        case .misplaced(let id, let failure): self.removeContent(of: id, then: .failed(failure))
+        case .misplaced(let id, let failure): self.misplacementKept(id, failure, error)
         case .dropped(let id, let call):
             if let error {
                 self.answer(call, .failure(error))
