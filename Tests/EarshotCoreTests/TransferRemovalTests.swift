@@ -84,4 +84,41 @@ import Testing
         for input in [Input.stop, .streamsOver] { bench.bench.handle(input) }
         #expect(bench.bench.answers[bench.bench.lastCall]?.error == .unavailable)
     }
+
+    /// Cancelled and removed while the disk was busy with it: that is taken back first, and then its row goes.
+    @Test func removedBeforeItIsTakenBack() throws {
+        var bench = try TransferBench()
+        bench.bench.isDiskHeld = true
+        let id = bench.settled()
+        #expect(bench.bench.call(.resource(.remove(id)))?.resource?.state == .cancelled)
+        bench.report(id, .stopped)
+        #expect(bench.bench.call(.resource(.remove(id))) == nil)
+        bench.bench.releaseDisk()
+        #expect(bench.orders(id).last == .removeContent(for: nil))
+        #expect(bench.bench.answers[bench.bench.lastCall] == nil)
+        bench.report(id, .contentRemoved(for: nil, nil))
+        #expect(bench.bench.answers[bench.bench.lastCall] == .done)
+        #expect(bench.bench.transferOperations.contains(.removeResource(id)))
+        if case .putResource? = bench.bench.transferOperations.last { #expect(Bool(false), "the row would be there again") }
+        #expect(throws: EarshotError.self) { try bench.row(id) }
+    }
+
+    /// The disk does not take that back: it has the file as received, which a start is to find.
+    @Test func cannotBeTakenBack() throws {
+        var bench = try TransferBench()
+        bench.bench.isDiskHeld = true
+        let id = bench.settled()
+        bench.bench.call(.resource(.remove(id)))
+        bench.report(id, .stopped)
+        for error in [nil, self.refused] {
+            let commit = try #require(bench.bench.commits.last)
+            bench.bench.handle(.committed(commit, error))
+        }
+        #expect(try bench.row(id).state == .cancelled)
+        #expect(!bench.orders(id).contains(.removeContent(for: nil)))
+        // It goes with its row.
+        bench.bench.call(.resource(.remove(id)))
+        bench.bench.handle(.committed(try #require(bench.bench.commits.last), nil))
+        #expect(bench.orders(id).last == .removeContent(for: bench.bench.lastCall))
+    }
 }

@@ -137,6 +137,7 @@ extension NodeCore {
             kept.error = .unavailable
             kept.errorMessage = "the daemon was stopped before it was put in place; it is still here: earshot file get"
         }
+        _ = self.transfers.change(id) { $0.isBeingKept = true }
         self.commit(.received(row), [.putResource(kept), .removeTransfer(id)])
     }
 
@@ -147,18 +148,32 @@ extension NodeCore {
             guard !self.isStopping else { return }
             // Where this machine keeps its store is not the sender's affair.
             let told = Refusal(error.code, "its disk does not take it")
-            return self.removeContent(of: id, then: .failed(TransferFailure(error, told: told)))
+            let isOver = self.transfers[id]?.isOpen != true
+            return self.removeContent(of: id, then: isOver ? .undone : .failed(TransferFailure(error, told: told)))
         }
-        guard let download = self.transfers[id], download.isOpen else {
-            // Cancelled while the disk was busy: the cancellation was told, so it holds.
-            self.emit(.transfer(id, .removeContent(for: nil)))
-            if let current = self.transfers[id]?.row { self.emit(.keepTransfers([.put(current, isNew: false)])) }
-            return
-        }
+        guard self.transfers[id]?.isOpen == true else { return self.undoReception(id) }
         guard !self.isStopping else { return }
+        _ = self.transfers.change(id) { $0.isBeingKept = false }
         guard self.settings.putsInPlace else { return self.complete(row) }
         _ = self.transfers.change(id) { $0.placing = row }
         self.emit(.transfer(id, .place(row)))
+    }
+
+    /// Cancelled while the disk was busy: the cancellation was told, so it holds. The row first: a start must not look for content that is
+    /// gone.
+    private mutating func undoReception(_ id: ResourceID) {
+        guard let row = self.transfers[id]?.row else { return self.emit(.transfer(id, .removeContent(for: nil))) }
+        self.commit(.undone(id), [.putResource(row)])
+    }
+
+    mutating func receptionUndone(_ id: ResourceID, _ error: EarshotError?) {
+        guard error != nil else { return self.removeContent(of: id, then: .undone) }
+        // The disk has it as received: its content stays until its row goes, or says that it has none.
+        _ = self.transfers.change(id) { transfer in
+            transfer.isBeingKept = false
+            transfer.row.inSpool = true
+        }
+        self.transferRested(id)
     }
 
     /// It is in the directory of received files, or stays in the spool and says why.
@@ -218,7 +233,13 @@ extension NodeCore {
         guard let removal = self.transfers.change(id, { $0.removal.take() }) ?? nil else { return }
         switch removal {
         case .placed(let row): self.placed(row)
-        case .failed(let failure): self.downloadFailed(id, failure)
+        case .failed(let failure):
+            _ = self.transfers.change(id) { $0.isBeingKept = false }
+            self.downloadFailed(id, failure)
+            self.transferRested(id)
+        case .undone:
+            _ = self.transfers.change(id) { $0.isBeingKept = false }
+            self.transferRested(id)
         }
     }
 

@@ -93,8 +93,8 @@ extension NodeCore {
     /// An offer of a resource that is known here; whether it begins anew all the same.
     /// - Throws: why it ended here.
     private mutating func offeredAgain(_ offer: ResourceOffer, _ known: TransferRecord, on link: LinkID) throws(EarshotError) -> Bool {
-        guard !known.hasMover else {
-            // The last connection's has not stopped yet.
+        guard known.isAtRest else {
+            // The last connection's mover has not stopped yet, or the disk is busy with what that has brought.
             _ = self.transfers.change(offer.id) { $0.pendingOffer = TransferRecord.PendingOffer(offer: offer, link: link) }
             return false
         }

@@ -167,6 +167,7 @@ extension NodeCore {
         case .received(let row): self.downloadKept(row, error)
         case .placed(let row): self.placeKept(row, error)
         case .misplaced(let id, let failure): self.misplacementKept(id, failure, error)
+        case .undone(let id): self.receptionUndone(id, error)
         case .dropped(let id, let call):
             if let error {
                 self.answer(call, .failure(error))

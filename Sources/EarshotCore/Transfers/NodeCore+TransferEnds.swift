@@ -96,7 +96,7 @@ extension NodeCore {
     }
 
     /// Nothing works on it any more: its row may go, and it may begin anew.
-    private mutating func transferRested(_ id: ResourceID) {
+    mutating func transferRested(_ id: ResourceID) {
         guard let transfer = self.transfers[id], transfer.isAtRest else { return }
         _ = self.transfers.change(id) { transfer in
             transfer.pendingOffer = nil

@@ -34,6 +34,8 @@ struct TransferRecord: Sendable {
         /// It is where it belongs, as that row says.
         case placed(Resource)
         case failed(TransferFailure)
+        /// It had ended before.
+        case undone
     }
 
     var row: Resource
@@ -61,6 +63,8 @@ struct TransferRecord: Sendable {
     var isEndedByPeer = false
     /// All of an incoming one has arrived: it goes on to its end without the connection.
     var isSettling = false
+    /// Its row as a received one is on its way to the disk, or is being taken back there, since it has ended meanwhile.
+    var isBeingKept = false
     /// Whole and kept, on its way into the directory of received files, and too late to cancel: its row as it will be there.
     var placing: Resource?
     var removal: Removal?
@@ -107,7 +111,7 @@ struct TransferRecord: Sendable {
     var isBeingRemoved: Bool { self.unwantedBy != nil || self.remover != nil }
 
     /// Whether nothing works on it here. Before that its row does not go, and it does not begin anew under its id.
-    var isAtRest: Bool { !self.hasMover }
+    var isAtRest: Bool { !self.hasMover && !self.isBeingKept }
 
     /// Whether it waits for a person here.
     var isWaiting: Bool { self.row.direction == .incoming && self.row.state == .offered && !self.isTaken }
@@ -234,7 +238,7 @@ extension TransferRecord: PeerTableRow {
         static let untold = Facets(rawValue: 1 << 8)
         /// Waits for a session with its peer by a person's wish.
         static let queued = Facets(rawValue: 1 << 9)
-        /// Over, without content, and without a mover that cleans up behind it: it stays only to be listed.
+        /// Over, without content, and at rest: it stays only to be listed.
         static let finished = Facets(rawValue: 1 << 10)
         /// Outgoing, and begins or goes on when its peer is there and it is its turn.
         static let ready = Facets(rawValue: 1 << 11)
@@ -256,7 +260,7 @@ extension TransferRecord: PeerTableRow {
         if self.row.inSpool || (self.isTaken && self.isOpen) { facets.insert(.kept) }
         if self.isUntold { facets.insert(.untold) }
         if !isIncoming, self.isOpen, self.stored?.isQueued == true, self.row.group == nil { facets.insert(.queued) }
-        if !self.isOpen, !self.row.inSpool, !self.hasMover { facets.insert(.finished) }
+        if !self.isOpen, !self.row.inSpool, self.isAtRest { facets.insert(.finished) }
         if !isIncoming, self.isOpen, !self.hasMover, self.link == nil, self.stored != nil {
             facets.formUnion(self.limit == nil ? .ready : [.ready, .readyInTime])
         }

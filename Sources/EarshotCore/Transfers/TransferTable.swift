@@ -99,6 +99,8 @@ enum TransferCommit: Sendable {
     case placed(Resource)
     /// It cannot be put where it belongs, and fails.
     case misplaced(ResourceID, TransferFailure)
+    /// It had ended before it was kept.
+    case undone(ResourceID)
     /// Its content is to go.
     case dropped(ResourceID, CallID)
     /// Its row is to go.
