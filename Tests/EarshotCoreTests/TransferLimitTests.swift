@@ -101,6 +101,18 @@ import Testing
         try self.expectTimeOut(id, after: limit, &bench)
     }
 
+    /// A body that waited for its turn when the connection was lost waits for its peer no longer than others.
+    @Test func resourceReachTimeOfABodyThatHasWaited() throws {
+        var bench = try TransferBench()
+        let moving = (0..<EarshotLimits.outgoingTransfers).map { _ in bench.send() }
+        bench.bench.call(.resource(.sendBody(bench.draft(bench.freshID(), source: .body))))
+        let call = bench.bench.lastCall
+        bench.lose()
+        for id in moving { bench.report(id, .stopped) }
+        bench.bench.advance(EarshotLimits.resourceReachTime)
+        #expect(bench.bench.answers[call]?.resource?.error == .timedOut)
+    }
+
     @Test func resourceReachTime() throws {
         var bench = try TransferBench()
         bench.lose()

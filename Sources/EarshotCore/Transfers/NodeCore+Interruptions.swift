@@ -35,8 +35,11 @@ extension NodeCore {
         guard let before = self.transfers[id], let stored = before.stored, !before.isSettling else { return }
         _ = self.transfers.change(id) { $0.pendingOffer = nil }
         guard stored.isResumable else {
-            // Not before anything was sent: there it may still begin.
-            guard before.link != nil else { return }
+            // Not before anything was sent: there it may still begin. One that waited for its turn waits for its peer now.
+            guard before.link != nil else {
+                if before.limit == nil { self.limit(id, to: .reach) }
+                return
+            }
             let reason = "the connection was lost; send it again, with --queue to have it go on by itself"
             return self.interruptTransfer(id, .unavailable, reason, isUntold: before.isOffered)
         }
