@@ -174,6 +174,30 @@ import Testing
         #expect(bench.listed == Array(ids.dropFirst()), "the oldest goes")
     }
 
+    /// What has arrived has, though its sender would be asked to wait, or its source is too large by now.
+    @Test func offeredAgainWhenItHasArrived() throws {
+        var bench = try TransferBench { $0.maximumResourceSize = 10 }
+        let id = bench.settled()
+        bench.report(id, .stopped)
+        let moving = self.begun(&bench, size: 10)
+        for _ in 0..<EarshotLimits.vainOffers {
+            let vain = bench.offered()
+            bench.say(.resourceCancel(ResourceRefuse(id: vain, refusal: Refusal(code: .cancelled))))
+            bench.report(vain, .stopped)
+        }
+        bench.lose()
+        bench.report(moving, .stopped)
+        try bench.connect()
+        _ = bench.sent()
+        _ = bench.offered(size: 11, id: id)
+        #expect(bench.sent() == [.resourceDone(id)])
+        #expect(bench.bench.core.offersInVain(bench.peer, at: bench.bench.now.monotonic))
+        _ = bench.offered(id: moving)
+        #expect(try bench.refusals().isEmpty && !bench.row(moving).state.isFinal, "it goes on")
+        _ = bench.offered()
+        #expect(bench.refusals() == [.busy])
+    }
+
     /// Transfers that are over leave their movers behind while the disk is busy: so many, and the next offer has to wait.
     @Test func incomingMovers() throws {
         var bench = try TransferBench()

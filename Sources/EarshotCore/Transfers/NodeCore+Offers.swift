@@ -58,18 +58,24 @@ extension NodeCore {
             self.send(.resourceDone(offer.id), on: link)
             return false
         }
-        if self.offersInVain(sender.id, at: self.now.monotonic) {
+        let known = self.transfers[offer.id]
+        // It is here, whatever would be said of such a one now.
+        if let known, known.conversation == conversation, known.row.direction == .incoming, known.row.state == .completed {
+            return try self.offeredAgain(offer, known, on: link)
+        }
+        // One that goes on is none of those.
+        if known?.isOpen != true, self.offersInVain(sender.id, at: self.now.monotonic) {
             throw EarshotError(.busy, "too many offers came to nothing; offer again in a while")
         }
         guard offer.isNameSafe else { throw EarshotError(.nameRejected, "the name is not that of a file") }
         if let maximum = self.settings.maximumResourceSize, offer.size > maximum {
             let error = EarshotError(.tooLarge, "it is larger than \(maximum) bytes")
-            if let known = self.transfers[offer.id], known.peerID == sender.id {
+            if let known, known.peerID == sender.id {
                 self.interruptTransfer(offer.id, error.code, error.message)
             }
             throw error
         }
-        if let known = self.transfers[offer.id] {
+        if let known {
             guard known.conversation == conversation, known.row.direction == .incoming, known.row.name == offer.name,
                 known.row.kind == offer.resourceKind
             else { throw EarshotError(.conflict, "the transfer's id is taken") }
