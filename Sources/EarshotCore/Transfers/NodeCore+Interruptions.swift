@@ -79,7 +79,7 @@ extension NodeCore {
 
     /// What an earlier run has kept: finished rows as they are, unfinished ones as interrupted where they can go on.
     mutating func loadTransfers(_ loaded: [LoadedTransfer], _ ended: [EndedTransfer]) {
-        for end in ended where self.records[end.peerID]?.sessionID != nil { self.transfers.remember(end) }
+        for end in ended where self.isTalking(with: end.peerID) { self.transfers.remember(end) }
         for entry in loaded {
             var record = TransferRecord(row: entry.row, stored: entry.stored)
             // Whether the peer knows of it was not kept: it may.

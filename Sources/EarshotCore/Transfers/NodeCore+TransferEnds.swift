@@ -125,9 +125,10 @@ extension NodeCore {
 
     // MARK: What is remembered
 
-    /// What is to be remembered of a row that goes; `nil` where its sender knows, or there is no session any more in which it could ask.
+    /// What is to be remembered of a row that goes; `nil` where its sender knows, or cannot ask any more: the session is over, or one of
+    /// the two is out of the group.
     private func end(of transfer: TransferRecord) -> EndedTransfer? {
-        guard !transfer.isEndedByPeer, self.records[transfer.peerID]?.sessionID != nil else { return nil }
+        guard !transfer.isEndedByPeer, self.mayGoOn(transfer.conversation) else { return nil }
         return EndedTransfer(transfer.row)
     }
 
@@ -206,6 +207,8 @@ extension NodeCore {
             self.endTransfer(id, error.code, error.message, told: refusal)
         }
         self.interruptTransfers(of: conversation.peer, error) { $0.conversation == conversation }
+        // It cannot ask about anything any more.
+        if !self.isTalking(with: conversation.peer) { self.transfers.forgetEnded(of: conversation.peer) }
     }
 
     private mutating func end(

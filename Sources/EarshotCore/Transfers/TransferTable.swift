@@ -7,7 +7,7 @@ struct TransferTable: Sendable {
     private var records = PeerTable<ResourceID, TransferRecord>()
     /// Whose list of entries is received.
     private var lists = TreeListTurns()
-    /// How transfers of peers' present sessions ended whose rows are gone.
+    /// How transfers of peers' present sessions and groups ended whose rows are gone.
     private var ended: [PeerID: EndedTransfers] = [:]
     /// The transfers of each share, in the order in which they were asked for.
     private var shares: OrderedDictionary<ShareID, OrderedSet<ResourceID>> = [:]

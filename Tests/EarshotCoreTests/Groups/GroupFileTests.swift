@@ -141,6 +141,24 @@ import Testing
         #expect(throws: EarshotError.self) { try share.row(share.transfers[0]) }
     }
 
+    /// A receiver answers what its sender asks again, though there is no session of two, and after a restart; until one of them is out.
+    @Test func endsAreRemembered() throws {
+        var share = try Share(to: 1)
+        let (id, sender) = (share.transfers[0], share.bench.ids[0])
+        share.open(id)
+        for input in [.call(CallID(number: 77), .resource(.remove(id))), .transfer(id, .stopped)] as [Input] {
+            share.bench.peers[1].handle(input)
+        }
+        #expect(share.bench.peers[1].call(.resource(.remove(id))) == .done)
+        let ended = try #require(share.bench.peers[1].core.transfers.ended(id, of: sender))
+        #expect(ended.error == .cancelled)
+        var again = share.bench.peers[1].restarted()
+        again.handle(.transfers([], [ended]))
+        #expect(again.core.transfers.ended(id, of: sender) == ended)
+        #expect(share.bench.ask(1, .leave(share.group.description)) != nil)
+        #expect(share.bench.peers[1].core.transfers.endedPeers == 0)
+    }
+
     @Test func whoIsAwayIsWaitedFor() throws {
         for isQueued in [false, true] {
             var share = try Share(to: 2, isQueued: isQueued)
