@@ -153,6 +153,18 @@ import Testing
         #expect(try await store.deliver([batch[4], inboxMessage(6, from: 6)], receivedAt: Self.time).map(\.isStored) == [true, false])
     }
 
+    /// The next session may have begun, and a message of it have been refused, by the time the end of the last is written.
+    @Test func theEndOfASessionLetsNothingOvertakeWhatWasRefused() async throws {
+        let directory = try StateDirectory()
+        let store = try self.store(directory, count: 1)
+        let other = inboxMessage(1, from: 2)
+        #expect(try await store.deliver([other, inboxMessage(1)], receivedAt: Self.time).map(\.isStored) == [true, false])
+        try await store.apply([.removeSession(with: peerID(1))])
+        _ = try await store.markRead(id: other.id, from: nil)
+        let later = [inboxMessage(2, isResumed: false), inboxMessage(1)]
+        #expect(try await store.deliver(later, receivedAt: Self.time).map(\.isStored) == [false, true])
+    }
+
     @Test func aPartStaysForOtherSenders() async throws {
         let part = InboxLimits.partForOthers
         let directory = try StateDirectory()

@@ -38,10 +38,11 @@ final class StateDirectory: Sendable {
 func peerID(_ number: UInt8) -> PeerID { PeerID(subjectPublicKeyInfo: [number]) }
 
 /// A message of the given number, the same for the same arguments.
-func inboxMessage(_ number: UInt64, from sender: UInt8 = 1, size: Int = 8) -> InboxMessage {
+func inboxMessage(_ number: UInt64, from sender: UInt8 = 1, size: Int = 8, isResumed: Bool = true) -> InboxMessage {
     InboxMessage(
         id: MessageID(high: UInt64(sender), low: number), senderID: peerID(sender), senderName: "", contentType: "",
-        body: ByteBuffer(repeating: UInt8(truncatingIfNeeded: number), count: size), sentAt: Date(timeIntervalSince1970: 1_700_000_000.25))
+        body: ByteBuffer(repeating: UInt8(truncatingIfNeeded: number), count: size), sentAt: Date(timeIntervalSince1970: 1_700_000_000.25),
+        isResumed: isResumed)
 }
 
 extension Store {

@@ -109,8 +109,5 @@ struct Mailbox: Sendable {
     }
 
     /// The session with a peer has ended: it is told nothing more.
-    mutating func endSession(with peer: PeerID) {
-        self.receipts[peer] = nil
-        self.refusing[Conversation(with: peer)] = nil
-    }
+    mutating func endSession(with peer: PeerID) { self.receipts[peer] = nil }
 }

@@ -80,7 +80,6 @@ extension Store {
         guard kept == nil || ids.contains(where: { $0 != kept }) else { return }
         try self.dropReceipts(of: peer)
         try self.dropEndedTransfers(of: peer)
-        self.refusing[Conversation(with: peer)] = nil
     }
 
     private func loadPeers() throws(SQLiteError) -> [StoredPeer] {

@@ -23,7 +23,8 @@ package actor Store {
     var remembered: [PeerID: Int]
     /// How many messages were read whose senders have not taken note.
     var receipts: Int
-    /// Senders of whom a message was refused, and how: nothing of theirs is to overtake it until they know.
+    /// Senders of whom a message was refused, and how: nothing of theirs is to overtake it until they know. The end of a session leaves it:
+    /// that may be written when the next one has begun, the first message of which clears it in the order of deliveries.
     var refusing: [Conversation: DeliveryOutcome.Refusal] = [:]
     private let executor: ThreadExecutor
 
