@@ -125,6 +125,23 @@ import Testing
         #expect(alice.statusesOnDisk[sent.id]?.map(\.status) == [.read])
     }
 
+    /// The peer says it again until it hears that this is known, which it does not before a restart would find it.
+    @Test func whatWasReadIsKnownOnceItIsWritten() throws {
+        var (alice, link, session) = try self.bench()
+        let sent = try #require(try alice.send(to: self.bob, queue: true)?.get())
+        let noted = Frame.messageReceipts([MessageReceipt(id: sent.id, outcome: .noted)])
+        alice.receipt(sent.id, .delivered, on: link)
+        alice.diskError = EarshotError(.noSpace, "full")
+        alice.receipt(sent.id, .read, on: link)
+        alice.lose(link)
+        let next = try alice.resume(session, with: self.bob)
+        alice.receipt(sent.id, .read, on: next)
+        #expect(!alice.sent(on: next).contains(noted) && alice.statusesOnDisk[sent.id]?.map(\.status) == [.delivered])
+        alice.advance(EarshotLimits.keepPause)
+        #expect(alice.sent(on: next).contains(noted) && alice.statusesOnDisk[sent.id]?.map(\.status) == [.delivered, .read])
+        #expect(alice.core.unsettled.isEmpty)
+    }
+
     /// Nor what has become of it since it was sent again under its id, and is on its way to the disk.
     @Test func whatWasSentAgainMeanwhileIsNotUndone() throws {
         var (alice, link, _) = try self.bench()

@@ -147,7 +147,8 @@ extension NodeCore {
     private mutating func wasRead(_ id: MessageID, _ peer: PeerID) -> Bool {
         guard let message = self.outgoing[id], let recipient = message.recipients.first(where: { $0.peerID == peer }) else { return true }
         switch recipient.status {
-        case .read: return true
+        // What is not on disk yet is answered from there.
+        case .read: return !message.reading.contains(peer) && !self.unsettled.contains(Unsettled(id: id, peer: peer))
         case .unconfirmed, .failed:
             self.confirmedLate(id, peer)
             return true
@@ -160,11 +161,8 @@ extension NodeCore {
         }
         // Said again while that is on its way to the disk: the answer comes from there.
         guard !message.reading.contains(peer) else { return false }
-        self.outgoing.update(id) {
-            $0.reading.insert(peer)
-            $0.settling.insert(peer)
-        }
-        self.keep([.settle(id, read)], then: .read(id, peer))
+        self.outgoing.update(id) { $0.settling.insert(peer) }
+        self.keepRead(id, read)
         return false
     }
 

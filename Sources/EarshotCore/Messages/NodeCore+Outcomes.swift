@@ -55,13 +55,19 @@ extension NodeCore {
             case .read(let id, let peer):
                 self.outgoing.update(id) { $0.reading.remove(peer) }
                 self.decide([MessageStatus(id: id, recipient: Message.Recipient(peerID: peer, status: .read))])
-                if error == nil { self.note([id], to: peer) }
+                if error == nil { self.note([id], to: peer) } else { self.settleLater(Unsettled(id: id, peer: peer)) }
             case .again(let id, let draft, let place): self.lookAgain(id, draft, place, error)
             case .settledAgain(let all): if error != nil { for one in all { self.settleLater(one) } }
             case .noted: self.notes.settled()
             }
         }
         self.decide(settled)
+    }
+
+    /// Has the disk know that it was read, and the peer, once that is written, that this is known.
+    mutating func keepRead(_ id: MessageID, _ read: Message.Recipient) {
+        self.outgoing.update(id) { $0.reading.insert(read.peerID) }
+        self.keep([.settle(id, read)], then: .read(id, read.peerID))
     }
 
     private mutating func settleLater(_ one: Unsettled) {
@@ -74,10 +80,11 @@ extension NodeCore {
         self.deadlines.cancel(.unsettled)
         let all = Array(self.unsettled)
         self.unsettled = []
-        var changes: [OutboxChange] = []
+        var (written, changes): ([Unsettled], [OutboxChange]) = ([], [])
         for one in all {
             // It was forgotten meanwhile, which the disk may have refused as well.
             guard let message = self.outgoing[one.id] else {
+                written.append(one)
                 changes.append(.remove(one.id))
                 continue
             }
@@ -86,10 +93,15 @@ extension NodeCore {
                 self.settleLater(one)
             } else if let recipient = message.recipients.first(where: { $0.peerID == one.peer && $0.status.isFinal }) {
                 // One that was sent anew under its id is decided again, and that is written when it is.
+                guard recipient.status != .read else {
+                    self.keepRead(one.id, recipient)
+                    continue
+                }
+                written.append(one)
                 changes.append(.settle(one.id, recipient))
             }
         }
-        if !changes.isEmpty { self.keep(changes, then: .settledAgain(all)) }
+        if !changes.isEmpty { self.keep(changes, then: .settledAgain(written)) }
     }
 
     // MARK: Time
