@@ -58,6 +58,22 @@ import Testing
         }
     }
 
+    /// The answer means nothing on a connection on which the invitation did not come, and the peer refuses what is said in a session that
+    /// it does not know.
+    @Test(arguments: [Sending.message, .queuedMessage, .stream]) func onANewConnectionTheSessionIsNamedFirst(sending: Sending) throws {
+        var (alice, link, _) = try self.bench()
+        alice.isDiskHeld = true
+        alice.call(.setTrust(.trusted, peerID(2).description, until: nil))
+        self.send(sending, by: &alice)
+        alice.lose(link)
+        let next = try alice.prove(Self.bob, name: "bob")
+        _ = alice.sent(on: next)
+        alice.releaseDisk()
+        let session = try #require(alice.core.sessions.first?.id)
+        let sent = alice.sent(on: next)
+        #expect(sent.count == 3 && sent.dropFirst().first == .sessionResume(session))
+    }
+
     /// By either side, and however much is sent meanwhile.
     @Test(arguments: Decider.allCases) func anAcceptanceOnItsWayToTheDiskIsTheOnlyOne(decider: Decider) throws {
         var (alice, link, invitation) = try self.bench()

@@ -42,10 +42,14 @@ extension NodeCore {
         if stored.isTLSPinned { self.pin(peer, .keep) }
         let session = agreement.session
         let decided = self.resolveInvitation(id, .accepted, session: session.id, answering: .accepted(session.id))
-        if record.sessionID != session.id || !record.isAttached { self.takeUp(session, with: peer) }
         // An invitation that came on an earlier connection gets no answer on this one: the session is named instead, and an inviter that
         // was restarted meanwhile says that it has none.
-        if entry.cameOn != record.connection { self.nameSession(to: peer) }
+        let isToBeNamed = entry.cameOn != record.connection
+        if record.sessionID != session.id || !record.isAttached {
+            self.takeUp(session, with: peer, isToBeNamed: isToBeNamed)
+        } else if isToBeNamed {
+            self.nameSession(to: peer)
+        }
         self.ensureConnection(peer, now: true)
         return decided
     }

@@ -3,12 +3,14 @@ import OrderedCollections
 
 /// Sessions belong to keys: they are kept on disk, and attach to whichever connection both sides name them on.
 extension NodeCore {
-    /// Takes up a session in memory, which is on disk, or about to be.
-    mutating func takeUp(_ session: StoredSession, with id: PeerID) {
+    /// Takes up a session in memory, which is on disk, or about to be. Where the peer waits for its name, it is named before anything goes
+    /// out in it: the peer would refuse that.
+    mutating func takeUp(_ session: StoredSession, with id: PeerID, isToBeNamed: Bool = false) {
         guard let record = self.records[id] else { return }
         let isNew = record.sessionID != session.id
         let isConnected = record.connection != nil
         self.records[id]?.session.take(up: session, isAttached: isConnected)
+        if isToBeNamed { self.nameSession(to: id) }
         if isNew { self.spread(.sessionReplaced, of: id) }
         self.publishSession(with: id)
         self.publishPeer(id)
