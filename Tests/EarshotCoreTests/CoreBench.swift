@@ -32,6 +32,8 @@ struct CoreBench {
     var isDiskHeld = false
     /// What the next transaction comes to.
     var diskError: EarshotError?
+    /// Whether the outbox's others come to the same.
+    var doesDiskErrorStay = false
     private(set) var peersOnDisk: OrderedDictionary<PeerID, StoredPeer> = [:]
     private(set) var groupsOnDisk: OrderedDictionary<GroupID, StoredGroup> = [:]
     private(set) var sessionsOnDisk: OrderedDictionary<PeerID, StoredSession> = [:]
@@ -137,7 +139,7 @@ struct CoreBench {
         switch work {
         case .keep(let id, let changes):
             let error = self.diskError
-            self.diskError = nil
+            if !self.doesDiskErrorStay { self.diskError = nil }
             if error == nil { for change in changes { self.write(change) } }
             self.handle(.kept([id], error))
         case .deliver(_, let messages):

@@ -158,6 +158,24 @@ import Testing
         #expect(alice.statusesOnDisk[id]?.map(\.status) == [.delivered])
     }
 
+    /// A restart would find it as one that waits, though its callers were told twice that it has failed.
+    @Test func whatCouldNotBeSentAgainDoesNotComeBack() throws {
+        var (alice, _, _) = try self.bench()
+        let id = MessageID(high: 0, low: 7)
+        alice.send("x", to: self.bob, id: id, queue: true, timeout: .seconds(1))
+        alice.doesDiskErrorStay = true
+        alice.diskError = EarshotError(.noSpace, "full")
+        alice.advance(.seconds(1))
+        alice.isDiskHeld = true
+        alice.send("x", to: self.bob, id: id, queue: true)
+        alice.advance(EarshotLimits.keepPause)
+        alice.releaseDisk()
+        #expect(alice.core.outgoingMessages.isEmpty && alice.outboxOnDisk[id] != nil)
+        alice.diskError = nil
+        alice.advance(EarshotLimits.keepPause)
+        #expect(alice.outboxOnDisk[id] == nil && alice.core.unsettled.isEmpty)
+    }
+
     @Test func whatCouldNotBeKeptIsNotQueued() throws {
         var (alice, link, _) = try self.bench()
         alice.diskError = EarshotError(.noSpace, "full")

@@ -82,14 +82,15 @@ extension NodeCore {
         self.unsettled = []
         var (written, changes): ([Unsettled], [OutboxChange]) = ([], [])
         for one in all {
-            // It was forgotten meanwhile, which the disk may have refused as well.
-            guard let message = self.outgoing[one.id] else {
+            // It was forgotten meanwhile, which the disk may have refused as well; or it was sent again, to be queued no more.
+            guard let message = self.outgoing[one.id], message.isQueued else {
                 written.append(one)
                 changes.append(.remove(one.id))
                 continue
             }
-            // That it was read is on its way to the disk, and is not to be undone behind that.
-            if message.reading.contains(one.peer) {
+            // That it was read is on its way to the disk, and is not to be undone behind that; or it was sent anew under its id, and what
+            // the disk has comes back where that does not get there.
+            if message.isBeingAdded || message.reading.contains(one.peer) {
                 self.settleLater(one)
             } else if let recipient = message.recipients.first(where: { $0.peerID == one.peer && $0.status.isFinal }) {
                 // One that was sent anew under its id is decided again, and that is written when it is.

@@ -251,7 +251,7 @@ extension NodeCore {
     ) throws(EarshotError) {
         guard !draft.fingerprint.isEmpty else { throw EarshotError(.unavailable, "there is no memory to tell the message apart") }
         let age = min(draft.timeout ?? self.settings.outboxAge, self.settings.outboxAge)
-        let message = OutgoingMessage(
+        var message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil, fingerprint: draft.fingerprint,
             mode: .reliable, isQueued: true, sent: burst.now.wall, deadline: burst.now.monotonic + age, recipients: burst.queued,
             group: burst.group)
@@ -261,6 +261,7 @@ extension NodeCore {
                 .noSpace,
                 "the outbox is full: \(usage.count) messages of \(usage.bytes) bytes wait for their receivers; try again later")
         }
+        message.isBeingAdded = true
         self.insert(message)
         let row = QueuedMessage(
             id: id, contentType: draft.contentType, body: draft.body, fingerprint: draft.fingerprint, sent: burst.now.wall,
@@ -274,6 +275,7 @@ extension NodeCore {
             self.outgoing.withdraw(id)
             return self.settle(place, .failure(error))
         }
+        self.outgoing.update(id) { $0.isBeingAdded = false }
         guard let message = self.outgoing[id] else {
             return self.settle(place, .failure(EarshotError(.storage, "the message is not in the outbox any more")))
         }

@@ -32,6 +32,8 @@ package struct OutgoingMessage: Sendable {
     package var recipients: [Message.Recipient]
     /// The group that it is for; `nil` for sessions of two.
     package var group: GroupID?
+    /// Whether a queued one's row is on its way to the disk: where it does not get there, an earlier one under its id is there yet.
+    var isBeingAdded = false
     /// Those whose outcome is on its way to the disk: nothing else can become of it there.
     var settling: Set<PeerID> = []
     /// Those that have read it, which is on its way to the disk.
