@@ -131,7 +131,7 @@ struct CoreBench {
     }
 
     private mutating func work(_ work: Work) {
-        guard !self.isDiskHeld else { return self.heldWork.append(work) }
+        guard !self.isDiskHeld, self.heldWork.isEmpty else { return self.heldWork.append(work) }
         self.finish(work)
     }
 
@@ -167,7 +167,9 @@ struct CoreBench {
 
     private mutating func write(_ change: OutboxChange) {
         switch change {
-        case .add(let message): self.outboxOnDisk[message.id] = message
+        case .add(let message):
+            self.outboxOnDisk[message.id] = message
+            self.statusesOnDisk[message.id] = nil
         case .settle(let id, let recipient): self.statusesOnDisk[id, default: []].append(recipient)
         case .remove(let id): self.outboxOnDisk[id] = nil
         case .noted(let ids, _): self.notedOnDisk += ids
@@ -224,9 +226,7 @@ struct CoreBench {
             if error == nil { for operation in operations { self.write(operation) } }
             self.handle(.committed(id, error))
         }
-        let held = self.heldWork
-        self.heldWork = []
-        for work in held { self.finish(work) }
+        while !self.heldWork.isEmpty { self.finish(self.heldWork.removeFirst()) }
     }
 
     private mutating func write(_ operation: StoreOperation) {

@@ -142,6 +142,41 @@ import Testing
         #expect(alice.core.unsettled.isEmpty)
     }
 
+    /// In memory as on disk.
+    @Test func whatIsReadWhileItsTimeIsOverIsUnconfirmed() throws {
+        var (alice, link, _) = try self.bench()
+        let sent = try #require(try alice.send(to: self.bob, queue: true, timeout: .seconds(1))?.get())
+        alice.isDiskHeld = true
+        alice.advance(.seconds(1))
+        alice.receipt(sent.id, .read, on: link)
+        alice.releaseDisk()
+        #expect(alice.core.outgoingMessage(sent.id)?.recipients.first?.status == .unconfirmed)
+        let last = try #require(alice.statusesOnDisk[sent.id]?.last)
+        #expect(last.status == .unconfirmed && last.errorMessage?.contains("too late") == true)
+        #expect(alice.sent(on: link).contains(.messageReceipts([MessageReceipt(id: sent.id, outcome: .noted)])))
+    }
+
+    /// Its new row would wait for the one that has read it.
+    @Test func whatIsSentAgainWhileItIsReadIsReadInItsNewRowToo() throws {
+        var (alice, link, _) = try self.bench()
+        let carol = peerID(2)
+        alice.call(.setTrust(.trusted, carol.description, until: nil))
+        var draft = MessageDraft(
+            to: .peers([self.bob.description, carol.description]), contentType: "a/b", body: ByteBuffer(string: "x"),
+            id: MessageID(high: 0, low: 7), queue: true, timeout: .seconds(1))
+        draft.fingerprint = [1]
+        alice.call(.send([draft], room: [:]))
+        let first = try #require(alice.messages(on: link).first)
+        alice.receipt(first.id, .delivered, on: link)
+        alice.advance(.seconds(1))
+        alice.isDiskHeld = true
+        alice.receipt(first.id, .read, on: link)
+        alice.call(.send([draft], room: [:]))
+        alice.releaseDisk()
+        #expect(alice.core.outgoingMessage(first.id)?.recipients.map(\.status) == [.read, .queued])
+        #expect(alice.statusesOnDisk[first.id]?.map(\.status) == [.read])
+    }
+
     /// Nor what has become of it since it was sent again under its id, and is on its way to the disk.
     @Test func whatWasSentAgainMeanwhileIsNotUndone() throws {
         var (alice, link, _) = try self.bench()

@@ -144,7 +144,7 @@ extension NodeCore {
     }
 
     /// It was read there; whether the peer may be told at once that this is known.
-    private mutating func wasRead(_ id: MessageID, _ peer: PeerID) -> Bool {
+    mutating func wasRead(_ id: MessageID, _ peer: PeerID) -> Bool {
         guard let message = self.outgoing[id], let recipient = message.recipients.first(where: { $0.peerID == peer }) else { return true }
         switch recipient.status {
         // What is not on disk yet is answered from there.
@@ -161,8 +161,10 @@ extension NodeCore {
         }
         // Said again while that is on its way to the disk: the answer comes from there.
         guard !message.reading.contains(peer) else { return false }
-        self.outgoing.update(id) { $0.settling.insert(peer) }
-        self.keepRead(id, read)
+        // That it has failed, or is unconfirmed, may be on its way there too, and stands.
+        let isLate = (message.settling[peer] ?? .delivered) != .delivered
+        if !isLate { self.outgoing.update(id) { $0.settling[peer] = .read } }
+        self.keepRead(id, read, isLate: isLate)
         return false
     }
 
@@ -171,7 +173,7 @@ extension NodeCore {
     }
 
     /// The status is final, but it may be asked for.
-    private mutating func confirmedLate(_ id: MessageID, _ peer: PeerID) {
+    mutating func confirmedLate(_ id: MessageID, _ peer: PeerID) {
         guard let message = self.outgoing[id], !message.confirmedLate.contains(peer),
             let index = message.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .unconfirmed })
         else { return }

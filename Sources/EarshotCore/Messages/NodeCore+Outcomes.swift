@@ -5,12 +5,12 @@ import OrderedCollections
 extension NodeCore {
     /// Decides what became of a message at one recipient; of a queued one, once that is on disk.
     mutating func settle(_ id: MessageID, _ peer: PeerID, _ status: Message.Status, _ error: EarshotError?) {
-        guard let message = self.outgoing[id], !message.settling.contains(peer),
+        guard let message = self.outgoing[id], message.settling[peer] == nil,
             message.recipients.contains(where: { $0.peerID == peer && !$0.status.isFinal })
         else { return }
         let recipient = Message.Recipient(peerID: peer, status: status, error: error?.code, errorMessage: error?.message)
         guard message.isQueued else { return self.decide([MessageStatus(id: id, recipient: recipient)]) }
-        self.outgoing.update(id) { $0.settling.insert(peer) }
+        self.outgoing.update(id) { $0.settling[peer] = status }
         // Where the disk has no room for it, it stands all the same, and is written when there is: a restart before that finds the message as
         // it was.
         self.keep([.settle(id, recipient)], then: .settled(id, recipient))
@@ -53,7 +53,13 @@ extension NodeCore {
             case .nothing, .settled: break
             case .queued(let id, let body, let place): self.queued(id, body, place, error)
             case .read(let id, let peer):
+                // It was sent again under its id meanwhile, and its new row knows nothing of it.
+                guard self.outgoing[id]?.reading.contains(peer) != false else {
+                    if self.wasRead(id, peer) { self.note([id], to: peer) }
+                    break
+                }
                 self.outgoing.update(id) { $0.reading.remove(peer) }
+                self.confirmedLate(id, peer)
                 self.decide([MessageStatus(id: id, recipient: Message.Recipient(peerID: peer, status: .read))])
                 if error == nil { self.note([id], to: peer) } else { self.settleLater(Unsettled(id: id, peer: peer)) }
             case .again(let id, let draft, let place): self.lookAgain(id, draft, place, error)
@@ -64,10 +70,10 @@ extension NodeCore {
         self.decide(settled)
     }
 
-    /// Has the disk know that it was read, and the peer, once that is written, that this is known.
-    mutating func keepRead(_ id: MessageID, _ read: Message.Recipient) {
+    /// Has the disk know that it was read, unless that is too late; and the peer that this is known, once all of that is written.
+    mutating func keepRead(_ id: MessageID, _ read: Message.Recipient, isLate: Bool = false) {
         self.outgoing.update(id) { $0.reading.insert(read.peerID) }
-        self.keep([.settle(id, read)], then: .read(id, read.peerID))
+        self.keep(isLate ? [] : [.settle(id, read)], then: .read(id, read.peerID))
     }
 
     private mutating func settleLater(_ one: Unsettled) {

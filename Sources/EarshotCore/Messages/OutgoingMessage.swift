@@ -34,8 +34,8 @@ package struct OutgoingMessage: Sendable {
     package var group: GroupID?
     /// Whether a queued one's row is on its way to the disk: where it does not get there, an earlier one under its id is there yet.
     var isBeingAdded = false
-    /// Those whose outcome is on its way to the disk: nothing else can become of it there.
-    var settling: Set<PeerID> = []
+    /// Those whose outcome is on its way to the disk, and which: nothing else can become of it there, but that what was delivered is read.
+    var settling: [PeerID: Message.Status] = [:]
     /// Those that have read it, which is on its way to the disk.
     var reading: Set<PeerID> = []
     /// Those that have said too late that they have it.
@@ -58,7 +58,7 @@ package struct OutgoingMessage: Sendable {
         else { return nil }
         let wasFinal = self.isFinal
         self.recipients[index] = recipient
-        self.settling.remove(recipient.peerID)
+        self.settling[recipient.peerID] = nil
         return !wasFinal && self.isFinal
     }
 
