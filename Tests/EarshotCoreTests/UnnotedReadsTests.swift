@@ -39,10 +39,11 @@ import Testing
 
     @Test func theEndOfASession() {
         var reads = UnnotedReads()
-        reads.insert(self.ids(0..<3), of: peerID(1))
-        reads.insert(self.ids(0..<3), of: peerID(2))
+        reads.load(self.ids(0..<3), of: peerID(1))
+        reads.load(self.ids(0..<3), of: peerID(2))
         reads.removeAll(of: peerID(1))
         #expect(reads.all(of: peerID(1)) == [])
         #expect(reads.count == 3)
+        #expect(!reads.isLoaded(peerID(1)) && reads.isLoaded(peerID(2)), "the disk may have kept some")
     }
 }

@@ -58,8 +58,10 @@ package struct UnnotedReads: Sendable {
         self.insert(ids, of: peer)
     }
 
-    /// The session with the peer has ended: it is told nothing more.
+    /// The session with the peer has ended: it is told nothing more. The disk, which may not have taken that, is asked again on the next
+    /// attachment.
     package mutating func removeAll(of peer: PeerID) {
+        self.loaded.remove(peer)
         self.count -= self.unnoted.removeValue(forKey: peer)?.count ?? 0
     }
 
