@@ -218,14 +218,17 @@ struct CoreBench {
         self.writeHeld()
     }
 
+    /// The disk writes the first transaction that it was held with.
+    mutating func writeNext() {
+        let (id, operations) = self.heldCommits.removeFirst()
+        let error = self.diskError
+        self.diskError = nil
+        if error == nil { for operation in operations { self.write(operation) } }
+        self.handle(.committed(id, error))
+    }
+
     private mutating func writeHeld() {
-        while !self.heldCommits.isEmpty {
-            let (id, operations) = self.heldCommits.removeFirst()
-            let error = self.diskError
-            self.diskError = nil
-            if error == nil { for operation in operations { self.write(operation) } }
-            self.handle(.committed(id, error))
-        }
+        while !self.heldCommits.isEmpty { self.writeNext() }
         while !self.heldWork.isEmpty { self.finish(self.heldWork.removeFirst()) }
     }
 

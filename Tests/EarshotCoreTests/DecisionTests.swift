@@ -172,6 +172,43 @@ import Testing
         #expect(bob.core.sessions.isEmpty && bob.sessionsOnDisk.isEmpty && bob.peersOnDisk.isEmpty)
     }
 
+    /// The peer accepts while a person's trust in it is being written, and the disk has no room for the session.
+    @Test func trustOutlivesASessionThatCannotBeKept() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let sent = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        bob.isDiskHeld = true
+        bob.call(.setTrust(.trusted, self.alice.description, until: nil))
+        let call = bob.lastCall
+        bob.frame(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(SessionID(high: 1, low: 2)))), on: link)
+        bob.writeNext()
+        #expect(bob.answers[call]?.peer?.trust == .trusted)
+        bob.diskError = EarshotError(.storage, "the disk is full")
+        bob.releaseDisk()
+        #expect(try bob.invitation(sent.id).state == .failed)
+        try self.expect(.trusted, inSession: false, by: bob)
+    }
+
+    /// The peer's own invitation has put it there, and was told as accepted.
+    @Test func aSessionThatIsOnDiskAlreadyStays() throws {
+        let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
+        var bob = CoreBench(high)
+        let link = try bob.prove(low)
+        let sent = try #require(bob.call(.invite(low.description, context: [], timeout: nil))?.invitation)
+        bob.isDiskHeld = true
+        bob.call(.setTrust(.trusted, peerID(3).description, until: nil))
+        let theirs = bob.invite(on: link)
+        let session = SessionID(high: 1, low: 2)
+        bob.frame(.inviteAnswer(InviteAnswer(id: sent.id, decision: .accepted(session))), on: link)
+        bob.writeNext()
+        bob.writeNext()
+        #expect(try [sent.id, theirs].map { try bob.invitation($0).sessionID } == [session, session])
+        bob.diskError = EarshotError(.storage, "the disk is full")
+        bob.releaseDisk()
+        for bench in [bob, bob.restarted()] { #expect(bench.core.sessions.map(\.id) == [session]) }
+        #expect(try bob.invitation(sent.id).state == .accepted && bob.peersOnDisk[low]?.isDecided == true)
+    }
+
     @Test func nothingBeginsWhileItStops() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)

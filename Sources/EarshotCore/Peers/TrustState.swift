@@ -34,7 +34,11 @@ struct TrustState: Sendable {
     mutating func noteProven() -> Bool { self.change { $0.isProven = true } }
     mutating func noteName(_ name: String) -> Bool { self.change { $0.name = name } }
     mutating func noteTLS() -> Bool { self.change { $0.isTLSPinned = true } }
-    mutating func undecide() { _ = self.change { $0.isDecided = false } }
+    /// Takes back that a person has decided about it, unless one has said more meanwhile.
+    mutating func undecide() {
+        guard self.decided == .unknown, self.stored?.verified == nil else { return }
+        _ = self.change { $0.isDecided = false }
+    }
 
     private mutating func change(_ change: (inout StoredPeer) -> Void) -> Bool {
         guard var stored = self.stored else { return false }

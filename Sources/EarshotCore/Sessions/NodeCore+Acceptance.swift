@@ -193,7 +193,8 @@ extension NodeCore {
             self.resolveInvitation(id, .accepted, session: session)
             return
         }
-        if isStanding {
+        // An invitation of the peer's that a person has accepted meanwhile has put the session on disk, and was told as accepted.
+        if isStanding, self.invitations[id]?.invitation.state == .pending {
             if !wasDecided { self.records[peer]?.standing.undecide() }
             self.endSession(with: peer, tellPeer: true)
             self.keepPeer(peer, andSession: true)
