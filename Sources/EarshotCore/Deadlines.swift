@@ -22,6 +22,9 @@ struct Deadlines<Key: Hashable & Sendable>: Sendable {
     /// How many keys have a moment.
     var count: Int { self.current.count }
 
+    /// Those that have a moment, in the order in which they were set.
+    var keys: [Key] { self.current.sorted { $0.value < $1.value }.map(\.key) }  // order does not show: no two have the same number
+
     /// Whether it has a moment.
     func contains(_ key: Key) -> Bool { self.current[key] != nil }
 

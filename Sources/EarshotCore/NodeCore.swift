@@ -122,6 +122,8 @@ package struct NodeCore: Sendable {
         case notes
         /// What has become of queued messages, and could not be written, is written again.
         case unsettled
+        /// A decision whose caller hears of it only once it is on disk is written again.
+        indirect case again(Decision)
         /// A group has not changed for a while.
         case groupQuiet(GroupID)
         /// What could not be written of a group is written again.
@@ -207,6 +209,7 @@ package struct NodeCore: Sendable {
             self.isStopping = true
             self.keepNotes()
             self.settleAgain()
+            self.keepAgain()
         case .stopped: self.dismissCallers()
         case .deadline: break
         }
@@ -235,6 +238,7 @@ package struct NodeCore: Sendable {
         case .receipts(let peer): if self.isTalking(with: peer) { self.sendReceipts(to: peer) }
         case .notes: self.keepNotes()
         case .unsettled: self.settleAgain()
+        case .again(let decision): self.decide(decision)
         case .groupQuiet(let group): self.groupIsQuiet(group)
         case .keepGroup(let group): self.keepGroup(group)
         case .groupNews: self.publishGroupNews()
@@ -242,6 +246,18 @@ package struct NodeCore: Sendable {
         case .groupRecords(let peer): self.checkRecords(of: peer)
         case .groupQuestions(let peer): self.askLater(peer)
         case .queueInvitations: self.offerReach()
+        }
+    }
+
+    /// What the disk has refused is tried once more before the end: what is over here would be back at the next start.
+    private mutating func keepAgain() {
+        for deadline in self.deadlines.keys {
+            switch deadline {
+            case .keep, .keepGroup, .again:
+                self.deadlines.cancel(deadline)
+                self.came(deadline)
+            default: break
+            }
         }
     }
 

@@ -53,6 +53,34 @@ import Testing
         #expect(bob.inviteAnswer(on: link) == nil)
     }
 
+    /// The disk refuses to undo it: the caller hears that nothing has come of it once that is so, also on disk.
+    @Test(arguments: [true, false]) func anAcceptanceIsUndoneBeforeItIsTold(stops: Bool) throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.isDiskHeld = true
+        bob.call(.respond(id, .accept, always: true))
+        let call = bob.lastCall
+        bob.frame(.inviteWithdraw(InviteWithdraw(id: id, reason: .withdrawn)), on: link)
+        bob.writeNext()
+        bob.diskError = EarshotError(.storage, "the disk is full")
+        bob.releaseDisk()
+        #expect(bob.answers[call] == nil && bob.peersOnDisk[self.alice]?.trust == .trusted)
+        if stops { bob.handle(.stop) } else { bob.advance(EarshotLimits.keepPause) }
+        #expect(bob.answers[call]?.error == .conflict)
+        #expect(bob.peersOnDisk.isEmpty && bob.sessionsOnDisk.isEmpty)
+    }
+
+    /// A session that has ended is not to be back at the next start.
+    @Test func whatTheDiskHasRefusedIsWrittenBeforeTheEnd() throws {
+        var (bob, link, session) = try CoreBench.inSession(with: self.alice)
+        bob.diskError = EarshotError(.storage, "the disk is full")
+        bob.frame(.sessionEnd(session), on: link)
+        #expect(bob.sessionsOnDisk[self.alice]?.id == session)
+        bob.handle(.stop)
+        #expect(bob.sessionsOnDisk.isEmpty && bob.peersOnDisk.isEmpty && bob.restarted().core.sessions.isEmpty)
+    }
+
     /// Where the disk has no room, nothing has changed, and the invitation waits on.
     @Test func anAcceptanceThatCannotBeKept() throws {
         var bob = CoreBench()

@@ -141,7 +141,11 @@ extension NodeCore {
         case .keep(let peer, _, .joined(let id, let session, let wasDecided)):
             self.joined(id, session, with: peer, wasDecided: wasDecided, result.error)
         case .keep(let peer, _, .undo(let invitation, let acceptor)):
-            if result.error != nil { self.keepLater(peer) }
+            if result.error != nil {
+                // A person who hears that nothing has come of it is not to find it on disk after a crash.
+                if case .person = acceptor, !self.isStopping { return self.set(.again(decision), after: EarshotLimits.keepPause) }
+                self.keepLater(peer)
+            }
             let error = result.error ?? self.isOver(invitation)
             self.acceptanceFailed(with: peer, error)
             switch acceptor {
