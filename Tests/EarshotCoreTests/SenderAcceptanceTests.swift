@@ -174,6 +174,21 @@ import Testing
         #expect(alice.call(.respond(invitation, .accept, always: false))?.invitation?.state == .accepted)
     }
 
+    /// The same while the acceptance is being written.
+    @Test(arguments: [Decider.sender, .settings]) func trustThatEndsWhileTheDiskIsBusyLeavesItToAPerson(decider: Decider) throws {
+        var alice = CoreBench { $0.policy.fromTrusted = decider == .settings ? .accept : .ask }
+        alice.call(.setTrust(.trusted, Self.bob.description, until: alice.now.wall + .seconds(60)))
+        let link = try alice.prove(Self.bob, name: "bob")
+        alice.isDiskHeld = true
+        let invitation = alice.invite(on: link)
+        if decider == .sender { self.send(.message, by: &alice) }
+        alice.advance(.seconds(61))
+        alice.releaseDisk()
+        #expect(alice.core.sessions.isEmpty && alice.sessionsOnDisk.isEmpty && alice.peersOnDisk[Self.bob]?.trust == .unknown)
+        #expect(alice.pending == [invitation] && alice.inviteAnswer(on: link) == nil)
+        #expect(alice.call(.respond(invitation, .accept, always: false))?.invitation?.state == .accepted)
+    }
+
     /// A person blocks the peer that asks, and something is sent to it while that is on its way to the disk.
     @Test(arguments: [false, true]) func blockingMeanwhileEndsWhatWaits(isFull: Bool) throws {
         var (alice, link, invitation) = try self.bench()

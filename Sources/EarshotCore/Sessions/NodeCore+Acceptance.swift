@@ -11,6 +11,22 @@ extension NodeCore {
         EarshotError(.conflict, "the invitation of \(invitation.peerName) was over meanwhile; see earshot invitations")
     }
 
+    /// Whether what was accepted without a person's word would be so now: trust ends by itself, also while the disk is busy.
+    func isAccepting(_ peer: PeerID, _ acceptor: Decision.Acceptor) -> Bool {
+        guard let record = self.records[peer], record.sessionID == nil else { return true }
+        return switch acceptor {
+        case .person: true
+        case .sender: record.trust == .trusted
+        case .settings: self.policy(of: record).invitation().outcome == .accept
+        }
+    }
+
+    /// Why an acceptance that is on disk has come to nothing.
+    func whyUndone(_ invitation: Invitation) -> EarshotError {
+        guard self.invitations[invitation.id]?.invitation.state == .pending else { return self.isOver(invitation) }
+        return EarshotError(.conflict, "\(invitation.peerName) is not trusted any more, and a person has to answer its invitation")
+    }
+
     /// What accepting an invitation comes to now. It stands as the peer's agreement until it is on disk, or is not to be.
     mutating func agree(
         to invitation: Invitation, isPerson: Bool, always: Bool

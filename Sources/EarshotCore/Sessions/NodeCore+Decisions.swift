@@ -146,7 +146,7 @@ extension NodeCore {
                 if case .person = acceptor, !self.isStopping { return self.set(.again(decision), after: EarshotLimits.keepPause) }
                 self.keepLater(peer)
             }
-            let error = result.error ?? self.isOver(invitation)
+            let error = result.error ?? self.whyUndone(invitation)
             self.acceptanceFailed(with: peer, error)
             switch acceptor {
             case .person(let call): self.answer(call, .failure(error))
@@ -166,13 +166,14 @@ extension NodeCore {
         case .failure(let error): if let caller { self.answer(caller, .failure(error)) }
         case .success(.agreement(let invitation)):
             let peer = invitation.peerID
-            if let agreement = self.records[peer]?.session.endAgreement(),
+            if let agreement = self.records[peer]?.session.endAgreement(), self.isAccepting(peer, acceptor),
                 let decided = self.adopt(agreement, acceptedBy: invitation.id, with: peer)
             {
                 if let caller { self.answer(caller, .invitation(decided)) }
                 return
             }
-            // It was over while the disk was busy, and what is told to have failed has changed nothing: neither session nor trust.
+            // The invitation was over while the disk was busy, or the trust in the peer. What is told to have failed has changed nothing:
+            // neither session nor trust.
             self.decide(.keep(peer, andSession: true, .undo(invitation, acceptor)))
         case .success: break
         }
