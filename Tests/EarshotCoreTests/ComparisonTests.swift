@@ -198,6 +198,22 @@ import Testing
         #expect(try bob.restarted().peer(peerID(1)).verified == .mismatched)
     }
 
+    /// Also while a person's trust, which knew nothing of it, is on its way to the disk.
+    @Test func aFalseRevealEndsTrustThatIsBeingWritten() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(peerID(1))
+        let id = self.begin(&bob, link)
+        bob.call(.verify(peerID(1).description, timeout: nil))
+        bob.isDiskHeld = true
+        bob.call(.setTrust(.trusted, peerID(1).description, until: nil))
+        bob.frame(.verification(VerificationFrame(id: id, .reveal(nonce: [UInt8](repeating: 2, count: 32)))), on: link)
+        bob.releaseDisk()
+        for bench in [bob, bob.restarted()] {
+            let peer = try bench.peer(peerID(1))
+            #expect(peer.trust == .unknown && peer.verified == .mismatched)
+        }
+    }
+
     @Test func nothingIsShownToAPeerThatAsksAlone() throws {
         var bob = CoreBench()
         let link = try bob.prove(peerID(1))

@@ -173,6 +173,8 @@ struct TrustChange: Sendable {
 
     func apply(to stored: inout StoredPeer) {
         stored.isDecided = true
+        // The peer has tried to choose the digits while the disk was busy: no person has decided that with that in sight.
+        if self.trust == .trusted, !self.isCompared, stored.verified == .mismatched { return }
         stored.trust = self.trust
         stored.trustedUntil = self.until
         if self.forgetsTLS {
