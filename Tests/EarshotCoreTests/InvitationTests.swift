@@ -198,6 +198,22 @@ import Testing
         #expect(bob.core.sessions.isEmpty && bob.sessionsOnDisk.isEmpty)
     }
 
+    /// It has left the session again, and asks itself: this side's invitation, which it has answered, does not stand against that.
+    @Test func aPeerThatHasAcceptedAndLeftMayInvite() throws {
+        let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
+        var bob = CoreBench(low)
+        let link = try bob.prove(high)
+        let own = try #require(bob.call(.invite(high.description, context: [], timeout: nil))?.invitation)
+        bob.isDiskHeld = true
+        let session = SessionID(high: 6, low: 6)
+        bob.frame(.inviteAnswer(InviteAnswer(id: own.id, decision: .accepted(session))), on: link)
+        bob.frame(.sessionEnd(session), on: link)
+        let theirs = bob.invite(on: link)
+        bob.releaseDisk()
+        #expect(try bob.invitation(own.id).state == .failed)
+        #expect(bob.pending == [theirs] && bob.inviteAnswer(on: link) == nil)
+    }
+
     /// The ids of other peers' invitations are of no use.
     @Test func anotherPeersInvitationCannotBeAnswered() throws {
         var bob = CoreBench()

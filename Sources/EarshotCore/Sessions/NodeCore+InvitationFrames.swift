@@ -15,11 +15,10 @@ extension NodeCore {
         if let session = record.sessionID {
             return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .accepted(session))), on: link)
         }
-        if let own = self.invitations.pending(with: id, .outgoing) {
+        if let own = self.invitations.pending(with: id, .outgoing).flatMap({ self.invitations[$0] }) {
             // Both have invited each other: the invitation of the lower peer id counts. Where that is this side's, and it was sent, the
-            // peer will answer it, and its own is passed over.
-            let isSent = self.invitations[own]?.sentOn == link
-            guard !(isSent && self.id < id) else { return }
+            // peer will answer it, and its own is passed over; one that it has answered is over for it.
+            guard !(own.sentOn == link && !own.isDeciding && self.id < id) else { return }
         }
         let isBusy = Direction.incoming.isPending(with: id, in: self.invitations) || !self.mayInvite(record)
         guard !isBusy else { return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link) }
