@@ -214,6 +214,24 @@ import Testing
         #expect(bob.pending == [theirs] && bob.inviteAnswer(on: link) == nil)
     }
 
+    /// One of the lower id's that no person here is asked about (any more) stands on the connection still, which would drop the own.
+    @Test(arguments: [false, true]) func whatTheConnectionWouldDropIsSentLater(isHidden: Bool) throws {
+        let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
+        var bob = CoreBench(high) { $0.policy.pairedOnly = isHidden }
+        let link = try bob.prove(low)
+        let theirs = InvitationID(high: 1, low: 1)
+        bob.frame(.invite(Invite(id: theirs, timeoutMilliseconds: isHidden ? 60_000 : 100, context: [])), on: link)
+        bob.advance(.milliseconds(100))
+        let own = try #require(bob.call(.invite(low.description, context: [], timeout: nil))?.invitation)
+        #expect(bob.sent(on: link) == [])
+        if isHidden {
+            bob.advance(.milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound))
+        } else {
+            bob.frame(.inviteWithdraw(InviteWithdraw(id: theirs, reason: .timedOut)), on: link)
+        }
+        #expect(bob.invites(on: link) == [own.id])
+    }
+
     /// The ids of other peers' invitations are of no use.
     @Test func anotherPeersInvitationCannotBeAnswered() throws {
         var bob = CoreBench()

@@ -67,6 +67,13 @@ struct InvitationTable: Sendable {
         Place(peer: invitation.peerID, direction: invitation.direction, isToGroup: invitation.group != nil)
     }
 
+    /// Whether the time of one that the peer has sent on this connection was over here before the peer has said so.
+    func isWithdrawalDue(from peer: PeerID, on link: LinkID) -> Bool {
+        self.entries.values.contains {
+            $0.cameOn == link && $0.invitation.state == .timedOut && $0.invitation.peerID == peer && $0.invitation.group == nil
+        }
+    }
+
     /// Adds one in the place of another of its id; of the decided ones only the last stay.
     mutating func add(_ invitation: Invitation, until deadline: MonotonicInstant? = nil) {
         if let old = self.entries.removeValue(forKey: invitation.id), old.invitation.state != .pending { self.decided -= 1 }
@@ -109,6 +116,7 @@ struct InvitationTable: Sendable {
     }
 
     mutating func came(_ id: InvitationID, on link: LinkID) { self.entries[id]?.cameOn = link }
+    mutating func withdrawn(_ id: InvitationID) { self.entries[id]?.cameOn = nil }
     mutating func setDeciding(_ id: InvitationID, _ isDeciding: Bool) { self.entries[id]?.isDeciding = isDeciding }
     mutating func setInviterAbsent(_ id: InvitationID, _ isAbsent: Bool) { self.entries[id]?.isInviterAbsent = isAbsent }
     mutating func lapse(_ id: InvitationID) { self.entries[id]?.hasLapsed = true }

@@ -15,6 +15,9 @@ struct LateAnswers: Sendable {
 
     var count: Int { self.answers.count }
 
+    /// Whether an invitation to a session waits for one on that connection.
+    func contains(on link: LinkID) -> Bool { self.answers.values.contains { $0.link == link && !$0.isToGroup } }
+
     /// Under which number it is due.
     mutating func add(_ answer: Answer) -> UInt64 {
         self.total += 1
@@ -102,6 +105,8 @@ extension NodeCore {
                 self.answerGroup(answer.invitation, .declined, on: answer.link)
             } else {
                 self.send(.inviteAnswer(InviteAnswer(id: answer.invitation, decision: .declined)), on: answer.link)
+                // One of this side's may have waited for that.
+                self.sendInvitation(to: peer)
             }
         }
         self.release(answer.hold)

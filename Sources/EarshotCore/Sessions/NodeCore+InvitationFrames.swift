@@ -156,7 +156,10 @@ extension NodeCore {
 
     mutating func withdrawalCame(_ withdraw: InviteWithdraw, from id: PeerID) {
         if let hold = self.groups.signatures.withdraw(withdraw.id, of: id) { return self.release(hold) }
-        guard self.pending(withdraw.id, of: id, .incoming) != nil else { return }
+        guard self.invitations[withdraw.id]?.invitation.peerID == id else { return }
+        if self.invitations[withdraw.id]?.invitation.group == nil { self.invitations.withdrawn(withdraw.id) }
+        // One of this side's may have waited for that.
+        guard self.pending(withdraw.id, of: id, .incoming) != nil else { return self.sendInvitation(to: id) }
         if let group = self.invitations[withdraw.id]?.invitation.group?.id, self.groups[group]?.invitation == withdraw.id {
             let words = "the inviter has taken its invitation back"
             return self.stopJoining(group, withdraw.id, .cancelled, EarshotError(.cancelled, words))

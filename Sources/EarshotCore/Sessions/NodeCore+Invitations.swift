@@ -70,14 +70,20 @@ extension NodeCore {
         self.acceptForSending(incoming, of: id)
     }
 
-    /// Sends what is pending for a peer on its present connection, once a connection. One that the peer has accepted already is not asked again.
+    /// Sends what is pending for a peer on its present connection, once a connection. One that the peer has accepted already is not asked
+    /// again, and one that the connection would drop waits until it does not.
     mutating func sendInvitation(to id: PeerID) {
         guard let link = self.records[id]?.connection, let pending = self.invitations.pending(with: id, .outgoing),
-            let entry = self.invitations[pending], entry.sentOn != link, !entry.isDeciding
+            let entry = self.invitations[pending], entry.sentOn != link, !entry.isDeciding, !self.wouldCross(with: id, on: link)
         else { return }
         self.invitations.sent(pending, on: link)
         let timeout = self.invitations.millisecondsLeft(of: pending, at: self.now.monotonic)
         self.send(.invite(Invite(id: pending, timeoutMilliseconds: timeout, context: entry.invitation.context)), on: link)
+    }
+
+    /// Whether one of the peer's stands on the connection still, though no person here is asked about it: the lower id's goes first.
+    private func wouldCross(with id: PeerID, on link: LinkID) -> Bool {
+        id < self.id && (self.lateAnswers.contains(on: link) || self.invitations.isWithdrawalDue(from: id, on: link))
     }
 
     mutating func withdraw(_ id: InvitationID, _ call: CallID) {
