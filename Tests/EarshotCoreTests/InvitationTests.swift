@@ -232,6 +232,19 @@ import Testing
         #expect(bob.invites(on: link) == [own.id])
     }
 
+    /// It was restarted, or has taken its invitation back while the connection was away.
+    @Test func anInviterThatAsksAnewOnAnotherConnectionTakesItsFirstBack() throws {
+        var bob = CoreBench()
+        let former = bob.invite(on: try bob.prove(self.alice))
+        let link = try bob.prove(self.alice)
+        let latter = bob.invite(on: link)
+        #expect(try bob.invitation(former).state == .cancelled)
+        #expect(bob.pending == [latter] && bob.sent(on: link) == [])
+        // On the same one it does not.
+        let busy = bob.invite(on: link)
+        #expect(bob.pending == [latter] && bob.sent(on: link) == [.inviteAnswer(InviteAnswer(id: busy, decision: .busy))])
+    }
+
     /// The ids of other peers' invitations are of no use.
     @Test func anotherPeersInvitationCannotBeAnswered() throws {
         var bob = CoreBench()

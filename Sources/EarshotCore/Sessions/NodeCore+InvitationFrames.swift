@@ -20,6 +20,12 @@ extension NodeCore {
             // peer will answer it, and its own is passed over; one that it has answered is over for it.
             guard !(own.sentOn == link && !own.isDeciding && self.id < id) else { return }
         }
+        // A connection has one of its at a time: one of an earlier connection it knows nothing of any more, or has taken back meanwhile.
+        if let former = self.invitations.pending(with: id, .incoming), let entry = self.invitations[former], entry.cameOn != link,
+            !entry.isDeciding
+        {
+            self.resolveInvitation(former, .cancelled, EarshotError(.notConnected, "it has gone, and has asked anew"))
+        }
         let isBusy = Direction.incoming.isPending(with: id, in: self.invitations) || !self.mayInvite(record)
         guard !isBusy else { return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link) }
         self.expireTrust(id)
