@@ -189,6 +189,22 @@ import Testing
         #expect(alice.call(.respond(invitation, .accept, always: false))?.invitation?.state == .accepted)
     }
 
+    /// The settings were to accept it first: that they find it being answered fails nothing.
+    @Test func aPersonsAcceptanceBehindTheSettingsIsWaitedFor() throws {
+        var alice = CoreBench()
+        alice.call(.setTrust(.trusted, Self.bob.description, until: nil))
+        let link = try alice.prove(Self.bob, name: "bob")
+        alice.isDiskHeld = true
+        alice.call(.setTrust(.trusted, peerID(2).description, until: nil))
+        let invitation = alice.invite(on: link)
+        alice.call(.respond(invitation, .accept, always: false))
+        self.send(.message, by: &alice)
+        let message = alice.lastCall
+        alice.releaseDisk()
+        #expect(try alice.invitation(invitation).state == .accepted)
+        #expect(alice.messages(on: link).count == 1 && alice.outcome(of: message) == nil)
+    }
+
     /// A person blocks the peer that asks, and something is sent to it while that is on its way to the disk.
     @Test(arguments: [false, true]) func blockingMeanwhileEndsWhatWaits(isFull: Bool) throws {
         var (alice, link, invitation) = try self.bench()

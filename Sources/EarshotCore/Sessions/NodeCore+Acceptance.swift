@@ -91,6 +91,8 @@ extension NodeCore {
     /// The peer's invitation could not be accepted for something that is being sent to it: that fails. Where the peer has withdrawn its
     /// invitation, and is trusted, it is invited instead.
     mutating func acceptanceFailed(with peer: PeerID, _ error: EarshotError) {
+        // Another acceptance has its turn yet: it is waited for.
+        if let pending = self.invitations.pending(with: peer, .incoming), self.invitations[pending]?.isDeciding == true { return }
         guard self.records[peer]?.session.endAwaiting() == true, let record = self.records[peer], record.sessionID == nil,
             !self.isInviting(peer)
         else { return }
