@@ -245,6 +245,21 @@ import Testing
         #expect(bob.pending == [latter] && bob.sent(on: link) == [.inviteAnswer(InviteAnswer(id: busy, decision: .busy))])
     }
 
+    /// The connection is lost while the disk is busy, and dialling finds another key there: the session stands all the same.
+    @Test func oneThatWasAcceptedFailsByNoDial() throws {
+        let session = SessionID(high: 6, low: 6)
+        var (bob, own, link) = try self.accepted(session)
+        try bob.see(self.alice)
+        bob.lose(link)
+        bob.advance(EarshotLimits.higherPeerDialDelay)
+        #expect(bob.dials == [self.alice])
+        bob.handle(.dial(self.alice, .ended(EarshotError(.identityMismatch, "another key answered"))))
+        #expect(try bob.invitation(own.id).state == .pending)
+        bob.releaseDisk()
+        #expect(try bob.invitation(own.id).state == .accepted)
+        #expect(bob.core.sessions.map(\.id) == [session])
+    }
+
     /// The ids of other peers' invitations are of no use.
     @Test func anotherPeersInvitationCannotBeAnswered() throws {
         var bob = CoreBench()

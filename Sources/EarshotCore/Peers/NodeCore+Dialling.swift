@@ -100,7 +100,11 @@ extension NodeCore {
 
     /// The two sides do not agree on a connection, and dialling again would end the same way: what waits for one is told why.
     mutating func disagreed(with id: PeerID, _ error: EarshotError) {
-        for pending in self.invitations.allPending(with: id, .outgoing) { self.resolveInvitation(pending, .failed, error) }
+        // One that the peer has accepted has its end when that is on disk: its session stands.
+        let accepted = self.invitations.pending(with: id, .outgoing).flatMap { self.invitations[$0]?.isDeciding == true ? $0 : nil }
+        for pending in self.invitations.allPending(with: id, .outgoing) where pending != accepted {
+            self.resolveInvitation(pending, .failed, error)
+        }
         self.failComparison(with: id, error)
         self.spread(.unreachable(error), of: id)
     }
