@@ -230,6 +230,16 @@ import Testing
         #expect(try alice.peer(self.bob).addresses == [])
     }
 
+    /// What waits until a dial there is over is not told any more when it is.
+    @Test func aDialOfAPeerThatTheSettingsDropHoldsNothingBack() throws {
+        var alice = CoreBench { $0.configuredPeers = [ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)] }
+        let link = try alice.prove(self.bob, name: "bob")
+        alice.call(.verify("bob", timeout: nil))
+        #expect(alice.sent(on: link) == [])
+        alice.handle(.settings(.defaults))
+        #expect(alice.sent(on: link).contains { if case .verification = $0 { true } else { false } })
+    }
+
     /// Another key answers where the settings say: the row is that one's, and what was asked of the former fails for good.
     @Test func anotherKeyAnswersThere() throws {
         let place = ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)

@@ -114,5 +114,8 @@ extension NodeCore {
         self.records[id]?.reach.remove(peer)
         if let record = self.records[id], record.reach.configured.isEmpty, record.connection == nil { self.records[id]?.reach.note(nil) }
         self.publishPeer(id)
+        // A dial there may have held these back, and what comes of it is not heard any more.
+        self.ensureConnection(id)
+        self.beginComparison(id)
     }
 }
