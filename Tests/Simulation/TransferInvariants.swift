@@ -121,6 +121,15 @@ extension World {
         for id in shelf.partial.keys where shelf.rows[id]?.state.isFinal != false && (try? core.resource(id, at: .start)) == nil {
             self.fail(.transfers, "\(machine) has unfinished content of \(id), of which nobody knows")
         }
+        // Where there are more, the oldest go, and the disk may refuse that.
+        if shelf.rows.count < EarshotLimits.finishedTransfers,
+            let id = shelf.rows.keys.first(where: { (try? core.resource($0, at: .start)) == nil })
+        {
+            self.fail(.committed, "\(machine) has a row of \(id) on disk alone")
+        }
+        for row in shelf.rows.values where row.state == .completed && row.inSpool && shelf.complete[row.id] == nil {
+            self.fail(.committed, "\(machine) has on disk that the content of \(row.id) is here, which is gone")
+        }
     }
 }
 
