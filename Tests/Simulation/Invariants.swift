@@ -163,8 +163,7 @@ extension World {
             let ends = [(opinion.trust, opinion.until)] + opinion.doubts
             let hasEnded = trust == .unknown && ends.contains { $0.0 == .trusted && $0.1.map { $0 <= latest } == true }
             let isMismatched = opinion.trust == .trusted && trust == .unknown && stored?.verified == .mismatched
-            let isUnkept = disk.unkeptPeers.contains(id)
-            guard hasEnded || isMismatched || isUnkept || opinion.doubts.contains(where: { $0.0 == trust }) else {
+            guard hasEnded || isMismatched || opinion.doubts.contains(where: { $0.0 == trust }) else {
                 let words = afterStart ? "after its start" : "now"
                 return self.fail(.opinions, "\(machine) takes \(id) for \(trust) \(words), and answered \(opinion.trust)")
             }
