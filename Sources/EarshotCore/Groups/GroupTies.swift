@@ -69,8 +69,12 @@ struct GroupTies: Sendable {
         self.shown.remove(group)
     }
 
-    /// This machine is in the group no longer, or has given up joining it: what the peer has said of it was said to that seat.
-    mutating func forgetName(of group: GroupID) { self.heard[group] = nil }
+    /// This machine is in the group no longer, or has given up joining it: what the peer has said of it was said to that seat, and where the peer
+    /// names it again it is heard as if for the first time.
+    mutating func forgetName(of group: GroupID) {
+        self.heard[group] = nil
+        self.strange.remove(group)
+    }
 
     /// A connection stands, or none does: what was said counts no more.
     mutating func renew() {

@@ -103,7 +103,7 @@ extension NodeCore {
 
     /// This machine has let a group go: where it comes back, it shows its new seat to all that do not name the group to that one.
     mutating func forgetNames(of id: GroupID) {
-        for peer in self.records.values.filter({ $0.groups.heard[id] != nil }).map(\.id) { self.records[peer]?.groups.forgetName(of: id) }
+        for peer in self.records.keys { self.records[peer]?.groups.forgetName(of: id) }
     }
 
     private mutating func part(_ peer: PeerID, from id: GroupID, _ error: EarshotError) {

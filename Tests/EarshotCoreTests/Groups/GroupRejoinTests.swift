@@ -118,6 +118,22 @@ import Testing
         for index in 0..<3 { #expect(bench.members(id, at: index) == [0, 1, 2]) }
     }
 
+    /// It is heard each time, also on the same connection.
+    @Test func whoGivesUpJoiningAgainLeavesAgain() throws {
+        var bench = try GroupBench(2)
+        try bench.connect(0, 1)
+        let id = try bench.create(0)
+        for _ in 0..<2 {
+            bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: .seconds(5)))
+            bench.peers[0].areSignaturesHeld = true
+            bench.respond(1, try #require(bench.peers[1].pending.last), .accept)
+            bench.peers[1].advance(.seconds(5))
+            #expect(bench.group(id, at: 1) == nil)
+            bench.releaseSignatures(of: 0)
+            #expect(bench.members(id, at: 0) == [0])
+        }
+    }
+
     @Test func nobodyJoinsByASeatThatItHasLeft() throws {
         var (bench, id) = try GroupBench.group(of: 3)
         bench.disconnect(0, 2)
