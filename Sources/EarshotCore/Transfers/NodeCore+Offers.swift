@@ -60,7 +60,7 @@ extension NodeCore {
         }
         let known = self.transfers[offer.id]
         // It is here, whatever would be said of such a one now.
-        if let known, known.conversation == conversation, known.row.direction == .incoming, known.row.state == .completed {
+        if let known, known.isOffered(by: offer, in: conversation), known.row.state == .completed {
             return try self.offeredAgain(offer, known, on: link)
         }
         // One that goes on is none of those.
@@ -76,9 +76,7 @@ extension NodeCore {
             throw error
         }
         if let known {
-            guard known.conversation == conversation, known.row.direction == .incoming, known.row.name == offer.name,
-                known.row.kind == offer.resourceKind
-            else { throw EarshotError(.conflict, "the transfer's id is taken") }
+            guard known.isOffered(by: offer, in: conversation) else { throw EarshotError(.conflict, "the transfer's id is taken") }
             guard try self.offeredAgain(offer, known, on: link) else { return false }
         }
         let asks = !self.isTaken(in: conversation, from: sender)
@@ -174,6 +172,14 @@ extension NodeCore {
             return self.answer(call, .resource(transfer.row))
         }
         self.beginDownload(id, on: link, call)
+    }
+}
+
+extension TransferRecord {
+    /// Whether an offer of its id is of the same resource. Its size may be another one by now.
+    fileprivate func isOffered(by offer: ResourceOffer, in conversation: Conversation) -> Bool {
+        self.conversation == conversation && self.row.direction == .incoming && self.row.name == offer.name
+            && self.row.kind == offer.resourceKind
     }
 }
 
