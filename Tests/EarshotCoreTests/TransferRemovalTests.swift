@@ -92,6 +92,7 @@ import Testing
         let id = bench.settled()
         #expect(bench.bench.call(.resource(.remove(id)))?.resource?.state == .cancelled)
         bench.report(id, .stopped)
+        #expect(bench.bench.call(.resource(.dropContent(id)))?.error == .conflict, "the disk is about to have it")
         #expect(bench.bench.call(.resource(.remove(id))) == nil)
         bench.bench.releaseDisk()
         #expect(bench.orders(id).last == .removeContent(for: nil))

@@ -79,8 +79,10 @@ extension NodeCore {
     /// Lets go of a received resource's content, and keeps its row: how fetching it ends.
     private mutating func dropContent(_ id: ResourceID, _ call: CallID) throws(EarshotError) {
         let transfer = try self.knownTransfer(id)
-        guard transfer.row.direction == .incoming, !transfer.isOpen, transfer.row.inSpool else { return self.answer(call, .done) }
-        guard transfer.placing == nil else { throw .isPlacing(id) }
+        guard transfer.row.direction == .incoming, !transfer.isOpen else { return self.answer(call, .done) }
+        // Cancelled while the disk was busy with what has arrived: that has it until this is taken back.
+        guard transfer.placing == nil, !transfer.isBeingKept else { throw .isPlacing(id) }
+        guard transfer.row.inSpool else { return self.answer(call, .done) }
         guard !transfer.isBeingRemoved else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
         var dropped = transfer.row
