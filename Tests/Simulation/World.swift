@@ -74,6 +74,8 @@ package struct World {
             guard let what = self.clock.advance() else { return }
             self.happen(what)
         }
+        // Also where nothing happens by then: what is waited for may be far away.
+        if self.violation == nil { self.clock.wait(until: end) }
     }
 
     /// Plays a schedule that is written down.
