@@ -250,8 +250,10 @@ extension World {
             }
         }
         self.run(until: self.clock.now + .seconds(20))
-        // An invitation that nobody wants is answered late, and may have come in the last moment.
-        if self.isCharging { self.run(until: self.clock.now + .milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound)) }
+        // An invitation that nobody wants is answered late, and a stream of a hostile peer's waits for a while; either may have come in the last
+        // moment.
+        let late = Duration.milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound)
+        for wait in [late, EarshotLimits.streamWaitTime] where self.isCharging { self.run(until: self.clock.now + wait) }
         // What has come due in the last moment, such as the end of somebody's trust, is on its way to the disk and to the other machine.
         let last = self.clock.now
         for step in 1...10 where self.isWriting || self.isSending { self.run(until: last + .milliseconds(100 * step)) }
