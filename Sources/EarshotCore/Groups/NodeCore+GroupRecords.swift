@@ -64,10 +64,10 @@ extension NodeCore {
     }
 
     /// Shows a peer that does not name a group, once on a connection, that this machine is a member of it: who has let it in may be one whom the
-    /// peer does not hear.
+    /// peer does not hear. Also of one that is over, which it hears only from those that it takes for members.
     @discardableResult
     mutating func showSeat(in group: GroupID, to id: PeerID) -> Bool {
-        guard let held = self.groups[group], held.isJoined, let record = self.records[id], record.groups.heard[group] == nil,
+        guard let held = self.groups[group], held.invitation == nil, let record = self.records[id], record.groups.heard[group] == nil,
             let current = record.link.current, self.mayCarry(held, current.facts), self.records[id]?.groups.show(group) == true
         else { return false }
         self.send(held.records.path(to: self.id), of: group, on: current.id)
