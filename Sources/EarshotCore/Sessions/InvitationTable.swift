@@ -23,6 +23,11 @@ struct InvitationTable: Sendable {
         fileprivate(set) var groupInvite: GroupInvite?
         /// Calls that wait for its end.
         fileprivate(set) var waiters: [CallID] = []
+
+        /// Whether it is one to a group that the peer has on this connection, and has not answered.
+        fileprivate func isUnanswered(on link: LinkID?) -> Bool {
+            self.isUnanswered && link != nil && self.sentOn == link && self.invitation.group != nil
+        }
     }
 
     /// A peer has one pending invitation of each direction at most that is to a session, and one to a group.
@@ -109,11 +114,10 @@ struct InvitationTable: Sendable {
 
     /// Whether one to a group is unanswered on a connection that is over here, since the peer was found to be a member already.
     func isUnanswered(by peer: PeerID, on link: LinkID) -> Bool {
-        self.entries.values.contains {
-            $0.isUnanswered && $0.sentOn == link && $0.invitation.peerID == peer && $0.invitation.state != .pending
-                && $0.invitation.group != nil
-        }
+        self.entries.values.contains { $0.invitation.peerID == peer && $0.invitation.state != .pending && $0.isUnanswered(on: link) }
     }
+
+    func isUnanswered(_ id: InvitationID, on link: LinkID?) -> Bool { self.entries[id]?.isUnanswered(on: link) == true }
 
     mutating func came(_ id: InvitationID, on link: LinkID) { self.entries[id]?.cameOn = link }
     mutating func withdrawn(_ id: InvitationID) { self.entries[id]?.cameOn = nil }

@@ -168,7 +168,8 @@ extension NodeCore {
     // MARK: Ends
 
     mutating func invitationExpired(_ id: InvitationID) {
-        guard let entry = self.invitations[id], entry.invitation.state == .pending else { return }
+        guard let entry = self.invitations[id] else { return }
+        guard entry.invitation.state == .pending else { return self.takeBack(unanswered: entry.invitation) }
         if let group = entry.invitation.group?.id, let held = self.groups[group], held.invitation == id {
             // It has let this machine in, which is on its way to the disk. A creator that comes back is in by its own word at once.
             guard !self.decisions.holds(.group(.join(group, by: id))) else { return self.set(.invitation(id), after: .seconds(1)) }
@@ -184,6 +185,15 @@ extension NodeCore {
             withdrawing: invitation.direction == .outgoing ? .timedOut : nil)
     }
 
+    /// The time of one to a group is over that was over here before its peer has answered it: the peer says nothing to it any more, and the
+    /// connection is to carry the next one.
+    private mutating func takeBack(unanswered invitation: Invitation) {
+        guard let link = self.records[invitation.peerID]?.connection, self.invitations.isUnanswered(invitation.id, on: link) else { return }
+        self.send(.group(.inviteWithdraw(InviteWithdraw(id: invitation.id, reason: .timedOut))), on: link)
+        self.invitations.answered(invitation.id, on: link)
+        self.sendGroupInvitation(to: invitation.peerID)
+    }
+
     /// Gives an invitation its final state and tells everyone: the peer (by an answer or a withdrawal), callers that wait, readers of events.
     @discardableResult
     mutating func resolveInvitation(
@@ -192,7 +202,6 @@ extension NodeCore {
     ) -> Invitation? {
         guard let (invitation, waiters) = self.invitations.resolve(id, state, session: session, error) else { return nil }
         let peer = invitation.peerID
-        self.deadlines.cancel(.invitation(id))
         self.deadlines.cancel(.inviterAbsent(id))
         if invitation.direction == .incoming { self.strangers.invitations.places.release(peer) }
         let link = self.records[peer]?.connection
@@ -204,6 +213,8 @@ extension NodeCore {
             self.send(invitation.group == nil ? .inviteWithdraw(withdraw) : .group(.inviteWithdraw(withdraw)), on: link)
             self.invitations.answered(id, on: link)
         }
+        // Its peer may let its time pass in silence: then it is taken back.
+        if !self.invitations.isUnanswered(id, on: link) { self.deadlines.cancel(.invitation(id)) }
         self.publish(.invitationResolved(invitation))
         for call in waiters { self.answer(call, .invitation(invitation)) }
         if invitation.group == nil, invitation.direction == .outgoing, state != .accepted { self.invitationFailed(invitation, error) }
