@@ -125,6 +125,7 @@ extension NodeCore {
     mutating func groupInvitationChecked(_ invite: GroupInvite, from id: PeerID, on link: LinkID) {
         self.expireTrust(id)
         guard let record = self.records[id], self.invitations[invite.id]?.invitation.state != .pending else { return }
+        self.cancelFormer(self.invitations.pendingGroup(with: id, .incoming), on: link)
         if let held = self.groups[invite.charter.id] { return self.invitedToHeld(held, invite, on: link) }
         let isBusy =
             Direction.incoming.isPending(with: id, in: self.invitations) || !self.mayInvite(record)

@@ -20,12 +20,7 @@ extension NodeCore {
             // peer will answer it, and its own is passed over; one that it has answered is over for it.
             guard !(own.sentOn == link && !own.isDeciding && self.id < id) else { return }
         }
-        // A connection has one of its at a time: one of an earlier connection it knows nothing of any more, or has taken back meanwhile.
-        if let former = self.invitations.pending(with: id, .incoming), let entry = self.invitations[former], entry.cameOn != link,
-            !entry.isDeciding
-        {
-            self.resolveInvitation(former, .cancelled, EarshotError(.notConnected, "it has gone, and has asked anew"))
-        }
+        self.cancelFormer(self.invitations.pending(with: id, .incoming), on: link)
         let isBusy = Direction.incoming.isPending(with: id, in: self.invitations) || !self.mayInvite(record)
         guard !isBusy else { return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link) }
         self.expireTrust(id)
@@ -50,6 +45,13 @@ extension NodeCore {
         case .reject: self.resolveInvitation(invite.id, .declined, answering: .declined)
         case .accept: self.acceptBySettings(id)
         }
+    }
+
+    /// A peer asks anew. A connection has one of its of a kind at a time: one of an earlier connection it knows nothing of any more, or has taken
+    /// back meanwhile.
+    mutating func cancelFormer(_ former: InvitationID?, on link: LinkID) {
+        guard let former, let entry = self.invitations[former], entry.cameOn != link, !entry.isDeciding else { return }
+        self.resolveInvitation(former, .cancelled, EarshotError(.notConnected, "it has gone, and has asked anew"))
     }
 
     /// Whether a peer has not invited too often lately. Trusted peers, and one that a person here has invited, may as often as they like.

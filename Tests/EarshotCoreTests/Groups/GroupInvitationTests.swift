@@ -78,6 +78,20 @@ import Testing
         return bench
     }
 
+    /// It has taken its invitation back while the connection was away.
+    @Test func anInviterThatAsksAnewOnAnotherConnectionTakesItsFirstBack() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))
+        let former = try #require(bench.peers[1].pending.first)
+        bench.disconnect(0, 1)
+        bench.peers[0].call(.withdraw(former))
+        try bench.connect(0, 1)
+        try bench.letIn(1, by: 0, to: id)
+        #expect(try bench.peers[1].invitation(former).state == .cancelled)
+    }
+
     @Test func whoseInvitationIsAcceptedHasNoStrangersPlace() throws {
         var bench = try GroupBench(2)
         try bench.connectAll()
