@@ -234,6 +234,8 @@ extension NodeCore {
         case .records(let inputs, let peer, let link)?: self.recordsChecked(inputs, areValid, from: peer, on: link)
         case .invitation(let invite, let peer, let link, let hold)?:
             self.release(hold)
+            // Blocked while that was checked, which it must not notice.
+            guard !self.isMuted(link) else { return self.declineLater(invite.id, isToGroup: true, on: link) }
             guard self.records[peer]?.connection == link else { return }
             guard areValid.allSatisfy(\.self) else { return self.refuseForged(link) }
             self.groupInvitationChecked(invite, from: peer, on: link)

@@ -92,6 +92,19 @@ import Testing
         #expect(try bench.peers[1].invitation(former).state == .cancelled)
     }
 
+    @Test func whoIsBlockedWhileItsInvitationIsCheckedHearsNo() throws {
+        var bench = try GroupBench(2)
+        try bench.connectAll()
+        _ = try bench.create(0)
+        bench.peers[1].areSignaturesHeld = true
+        let invitation = try #require(bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))?.invitations?.first)
+        bench.peers[1].call(.setTrust(.blocked, bench.ids[0].description, until: nil))
+        bench.releaseSignatures(of: 1)
+        bench.advance(.milliseconds(EarshotLimits.blockedAnswerMilliseconds.upperBound))
+        #expect(try bench.peers[0].invitation(invitation.id).state == .declined)
+        #expect(bench.peers[1].core.invitations(all: true).isEmpty)
+    }
+
     @Test func whoseInvitationIsAcceptedHasNoStrangersPlace() throws {
         var bench = try GroupBench(2)
         try bench.connectAll()
