@@ -126,7 +126,7 @@ extension NodeCore {
         self.expireTrust(id)
         guard let record = self.records[id], self.invitations[invite.id]?.invitation.state != .pending else { return }
         self.cancelFormer(self.invitations.pendingGroup(with: id, .incoming), on: link)
-        if let held = self.groups[invite.charter.id] { return self.invitedToHeld(held, invite, on: link) }
+        if let held = self.groups[invite.charter.id] { return self.invitedToHeld(held, invite, by: id, on: link) }
         let isBusy =
             Direction.incoming.isPending(with: id, in: self.invitations) || !self.mayInvite(record)
             || self.groups.count >= EarshotLimits.groups
@@ -152,16 +152,24 @@ extension NodeCore {
     }
 
     /// An invitation to a group that this machine is in, or that is over.
-    private mutating func invitedToHeld(_ held: HeldGroup, _ invite: GroupInvite, on link: LinkID) {
+    private mutating func invitedToHeld(_ held: HeldGroup, _ invite: GroupInvite, by id: PeerID, on link: LinkID) {
         switch held.stage {
         case .over: self.answerGroup(invite.id, .declined, on: link)
         // The other invitation's inviter has not answered yet: this one may be tried again.
         case .joining: self.answerGroup(invite.id, .busy, on: link)
         case .joined:
-            // Its inviter does not know yet: it is shown, and takes that for the answer.
             guard let seat = held.records.seat(of: self.id) else { return self.answerGroup(invite.id, .declined, on: link) }
-            self.answerGroup(invite.id, .accepted(seat), on: link)
+            self.answerAsMember(invite.id, seat, in: held.id, to: id)
         }
+    }
+
+    /// An inviter does not know yet that this machine is a member: it is shown, and takes that for the answer. Where it is none itself as
+    /// this machine holds the group, neither names it to the other: it is shown that it is out, or on what the seat rests.
+    private mutating func answerAsMember(_ invitation: InvitationID, _ seat: GroupSeat, in group: GroupID, to id: PeerID) {
+        self.answerGroup(invitation, .accepted(seat), on: self.records[id]?.connection)
+        guard let records = self.groups[group]?.records, !records.membership.contains(id) else { return }
+        self.showEnd(of: group, to: id)
+        if records.removals[id] == nil { self.showSeat(in: group, to: id) }
     }
 
     /// The same invitation on a new connection: the inviter has not heard what became of it.
@@ -178,7 +186,7 @@ extension NodeCore {
         case .pending: self.invitations.came(invitation.id, on: link)
         case .accepted:
             guard let seat = self.groups[group.id]?.records.seat(of: self.id) else { fallthrough }
-            self.answerGroup(invitation.id, .accepted(seat), on: link)
+            self.answerAsMember(invitation.id, seat, in: group.id, to: id)
         case .declined, .timedOut, .cancelled, .failed: self.answerGroup(invitation.id, .declined, on: link)
         }
     }
@@ -268,7 +276,7 @@ extension NodeCore {
         // Whoever else has invited it to the group is answered so as well.
         for other in self.invitations.pendingIDs(to: id) {
             guard let entry = self.invitations[other], entry.invitation.direction == .incoming else { continue }
-            if let seat { self.answerGroup(other, .accepted(seat), on: self.records[entry.invitation.peerID]?.connection) }
+            if let seat { self.answerAsMember(other, seat, in: id, to: entry.invitation.peerID) }
             self.resolveInvitation(other, .accepted)
         }
         self.tie(id)

@@ -22,4 +22,40 @@ import Testing
         try bench.connect(1, 2)
         #expect(bench.left(id, at: 1) == [.dissolved])
     }
+
+    /// Each was let in by one that did not know of the other.
+    @Test func membersThatDoNotKnowEachOtherMeetByAnInvitation() throws {
+        var bench = try GroupBench(4)
+        try bench.connect(0, 3)
+        let id = try bench.create(0)
+        try bench.letIn(3, by: 0, to: id)
+        bench.disconnect(0, 3)
+        for (inviter, other) in [(0, 2), (3, 1)] {
+            try bench.connect(inviter, other)
+            try bench.letIn(other, by: inviter, to: id)
+            bench.disconnect(inviter, other)
+        }
+        try bench.connect(1, 2)
+        #expect(bench.members(id, at: 1) == [0, 1, 3] && bench.members(id, at: 2) == [0, 2, 3])
+        let invitation = try #require(
+            bench.ask(1, .invite("team", peers: ["peer2"], context: [], timeout: nil))?.invitations?.first)
+        #expect(try bench.peers[1].invitation(invitation.id).state == .accepted)
+        for index in 1...2 { #expect(bench.members(id, at: index) == [0, 1, 2, 3]) }
+    }
+
+    /// It was taken out while it was away, and asks one that it does not know for a member.
+    @Test func whoIsOutAndInvitesHearsOfIt() throws {
+        var bench = try GroupBench(3)
+        try bench.connect(0, 1)
+        let id = try bench.create(0)
+        try bench.letIn(1, by: 0, to: id)
+        bench.disconnect(0, 1)
+        try bench.connect(0, 2)
+        try bench.letIn(2, by: 0, to: id)
+        bench.ask(0, .remove("team", peer: bench.ids[1].description, withInvited: false))
+        try bench.connect(1, 2)
+        bench.ask(1, .invite("team", peers: ["peer2"], context: [], timeout: nil))
+        #expect(bench.left(id, at: 1) == [.removed] && bench.peers[1].pending.isEmpty)
+        #expect(bench.members(id, at: 2) == [0, 2])
+    }
 }
