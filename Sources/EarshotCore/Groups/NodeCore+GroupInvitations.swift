@@ -293,16 +293,19 @@ extension NodeCore {
     /// It comes to nothing: the inviter has gone, or has not answered in time, a person has thought better of it, or the disk is full.
     mutating func stopJoining(_ id: GroupID, _ invitation: InvitationID, _ state: Invitation.State, _ error: EarshotError) {
         guard let held = self.groups.remove(id) else { return }
+        let knowing = self.records.values.filter { $0.groups.heard[id] != nil }.map(\.id)
         self.forgetNames(of: id)
         self.invitations.setDeciding(invitation, false)
         self.resolveInvitation(invitation, state, error)
         self.publish(.groupLeft(id, .left))
         for call in held.joiners { self.answer(call, .failure(error)) }
-        // The inviter, which has let it in already, takes it for a member, and would not say so again.
-        guard let seat = held.records.seat(of: self.id), let inviter = self.invitations[invitation]?.invitation.peerID,
-            let link = self.records[inviter]?.connection
-        else { return }
-        self.leaveUnheld(seat, id, link)
+        // The inviter, which has let it in already, takes it for a member, and so do those that have named the group: they would not say so
+        // again.
+        guard let seat = held.records.seat(of: self.id) else { return }
+        let inviter = self.invitations[invitation]?.invitation.peerID
+        for peer in OrderedSet([inviter].compactMap(\.self) + knowing) {
+            if let link = self.records[peer]?.connection { self.leaveUnheld(seat, id, link) }
+        }
     }
 
     // MARK: Letting in

@@ -134,6 +134,20 @@ import Testing
         }
     }
 
+    /// Its inviter, which would pass that on, is away.
+    @Test func thoseThatHaveNamedTheGroupHearOfAJoiningThatFails() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        try bench.letIn(2, by: 0, to: id)
+        try bench.beginJoining(1, by: 0, to: id)
+        bench.disconnect(0, 1)
+        bench.peers[1].diskError = EarshotError(.storage, "the disk is full")
+        bench.releaseSignatures(of: 0)
+        #expect(bench.left(id, at: 1) == [.left])
+        #expect(bench.members(id, at: 2) == [0, 2])
+    }
+
     @Test func nobodyJoinsByASeatThatItHasLeft() throws {
         var (bench, id) = try GroupBench.group(of: 3)
         bench.disconnect(0, 2)
