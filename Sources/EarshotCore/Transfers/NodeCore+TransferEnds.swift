@@ -180,7 +180,9 @@ extension NodeCore {
     mutating func transfersHear(_ change: PeerChange, of peer: PeerID) {
         switch change {
         case .connected, .unreachable: break
-        case .sessionReplaced, .forgotten: self.transfers.forgetEnded(of: peer)
+        // In a group it may ask all the same.
+        case .sessionReplaced: if self.records[peer]?.groups.isEmpty != false { self.transfers.forgetEnded(of: peer) }
+        case .forgotten: self.transfers.forgetEnded(of: peer)
         case .attached: self.resumeTransfers(of: peer)
         case .ended(let ending, let error):
             // Those of groups depend on the connection alone: their end is the peer's as a member.

@@ -155,6 +155,10 @@ import Testing
         var again = share.bench.peers[1].restarted()
         again.handle(.transfers([], [ended]))
         #expect(again.core.transfers.ended(id, of: sender) == ended)
+        // A session of the two that begins and ends is no end of the group: the other, which has not asked for it, ends it at once.
+        let invitation = share.bench.peers[1].invite(on: try share.bench.link(1, 0))
+        #expect(share.bench.respond(1, invitation, .accept)?.invitation?.sessionID != nil)
+        #expect(share.bench.peers[1].core.transfers.ended(id, of: sender) == ended)
         #expect(share.bench.ask(1, .leave(share.group.description)) != nil)
         #expect(share.bench.peers[1].core.transfers.endedPeers == 0)
     }
