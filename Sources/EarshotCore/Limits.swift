@@ -230,6 +230,9 @@ package enum EarshotLimits {
     /// Messages committed to the inbox in one transaction, and their bytes, from which on it takes no more: the next sender's wait for it.
     package static let deliveryBatch = 4096
     package static let deliveryBatchBytes = 4 * 1024 * 1024
+    /// Conversations of which it is remembered that a message was refused, until their senders know; the oldest give way. More than
+    /// talk at once.
+    package static let refusedConversations = 10_000
     /// Decisions that are committed in one transaction, where they were made one after another.
     package static let transactionsAtOnce = 256
     /// Messages that one call marks read, in one transaction: as many as one call lists.

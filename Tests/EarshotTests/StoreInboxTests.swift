@@ -165,6 +165,22 @@ import Testing
         #expect(try await store.deliver(later, receivedAt: Self.time).map(\.isStored) == [false, true])
     }
 
+    /// A peer that lets strangers in by its settings meets ever new ones.
+    @Test func soManyConversationsAreRememberedForARefusal() async throws {
+        let store = try self.store(try StateDirectory())
+        let count = EarshotLimits.refusedConversations + 1
+        func message(_ number: Int, in group: Int, follows: Bool) -> InboxMessage {
+            InboxMessage(
+                id: MessageID(high: 1, low: UInt64(number)), senderID: peerID(1), senderName: "", contentType: "", body: ByteBuffer(),
+                sent: WallTime(milliseconds: 0), isResumed: false, followsRefusal: follows,
+                group: GroupLabel(id: GroupID(high: 1, low: UInt64(group)), name: ""))
+        }
+        let refused = (0..<count).map { message($0, in: $0, follows: true) }
+        #expect(try await store.deliver(refused, receivedAt: Self.time).allSatisfy { !$0.isStored })
+        let later = [message(count, in: 0, follows: false), message(count + 1, in: 1, follows: false)]
+        #expect(try await store.deliver(later, receivedAt: Self.time).map(\.isStored) == [true, false])
+    }
+
     @Test func aPartStaysForOtherSenders() async throws {
         let part = InboxLimits.partForOthers
         let directory = try StateDirectory()

@@ -2,6 +2,7 @@ package import EarshotWire
 package import FoundationEssentials
 
 internal import NIOCore
+internal import OrderedCollections
 
 extension Store {
     /// Commits a batch of messages in one transaction; the outcomes are in the batch's order.
@@ -25,9 +26,15 @@ extension Store {
             self.usage = usage
             // None of them was kept, so nothing may overtake them.
             self.refusing = refusing
-            for message in batch { self.refusing[message.conversation] = .storage }
+            for message in batch { self.refuse(message.conversation, .storage) }
             throw error
         }
+    }
+
+    /// Nothing that comes in the conversation is taken until its sender knows. New keys, and sessions with them, cost a stranger nothing.
+    private func refuse(_ conversation: Conversation, _ refusal: DeliveryOutcome.Refusal) {
+        self.refusing[conversation] = refusal
+        if self.refusing.count > EarshotLimits.refusedConversations { self.refusing.removeFirst() }
     }
 
     /// One that is there already is left as it is.
@@ -42,7 +49,7 @@ extension Store {
     ) throws(SQLiteError) -> DeliveryOutcome {
         let conversation = message.conversation
         if message.isResumed { self.refusing[conversation] = nil }
-        if message.followsRefusal, self.refusing[conversation] == nil { self.refusing[conversation] = .storage }
+        if message.followsRefusal, self.refusing[conversation] == nil { self.refuse(conversation, .storage) }
         let weight = Self.weight(message)
         let hasRoom = self.usage.hasRoom(for: weight, from: message.senderID, limits: self.limits)
         let refusal = self.refusing[conversation]
@@ -50,7 +57,7 @@ extension Store {
         if !hasRoom || refusal != nil || self.remembered[message.senderID] != nil, try self.isKnown(message) { return .duplicate }
         if let refusal { return .refused(refusal) }
         guard hasRoom else {
-            self.refusing[conversation] = .inboxFull
+            self.refuse(conversation, .inboxFull)
             return .refused(.inboxFull)
         }
         let added = try self.database.run(insertion) { statement throws(SQLiteError) in

@@ -2,6 +2,7 @@ internal import CSQLite
 internal import EarshotSafety
 internal import EarshotWire
 internal import FoundationEssentials
+internal import OrderedCollections
 
 /// What must outlive the process: decisions about peers, sessions, transfers and the inbox, in one SQLite database.
 ///
@@ -24,8 +25,9 @@ package actor Store {
     /// How many messages were read whose senders have not taken note.
     var receipts: Int
     /// Senders of whom a message was refused, and how: nothing of theirs is to overtake it until they know. The end of a session leaves it:
-    /// that may be written when the next one has begun, the first message of which clears it in the order of deliveries.
-    var refusing: [Conversation: DeliveryOutcome.Refusal] = [:]
+    /// that may be written when the next one has begun, the first message of which clears it in the order of deliveries. So the oldest give
+    /// way.
+    var refusing: OrderedDictionary<Conversation, DeliveryOutcome.Refusal> = [:]
     private let executor: ThreadExecutor
 
     /// The store's own thread.
