@@ -260,6 +260,21 @@ import Testing
         #expect(bob.core.sessions.map(\.id) == [session])
     }
 
+    /// The peer's own connection stands by the time a dial to an address that is another machine's now has found that out.
+    @Test func oneThatWasSentFailsByNoDial() throws {
+        var bob = CoreBench()
+        try bob.see(self.alice)
+        let own = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        let link = try bob.prove(self.alice)
+        #expect(bob.dials == [self.alice] && bob.invites(on: link) == [own.id])
+        bob.handle(.dial(self.alice, .ended(EarshotError(.identityMismatch, "another key answered"))))
+        #expect(bob.pending == [own.id])
+        let session = SessionID(high: 6, low: 6)
+        bob.frame(.inviteAnswer(InviteAnswer(id: own.id, decision: .accepted(session))), on: link)
+        #expect(try bob.invitation(own.id).state == .accepted)
+        #expect(bob.core.sessions.map(\.id) == [session])
+    }
+
     /// The ids of other peers' invitations are of no use.
     @Test func anotherPeersInvitationCannotBeAnswered() throws {
         var bob = CoreBench()

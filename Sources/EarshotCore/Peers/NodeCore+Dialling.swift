@@ -90,7 +90,8 @@ extension NodeCore {
         self.beginComparison(id)
         if explained.isFinalForDial {
             self.log(Notice(isNews ? .warning : .debug, "cannot agree with a peer", ["peer": id, "error": explained]))
-            self.disagreed(with: id, explained)
+            // Where the peer's own connection stands meanwhile, what waits goes over that.
+            if record.connection == nil { self.disagreed(with: id, explained) }
         } else {
             self.log(Notice(.debug, "cannot reach a peer", ["peer": id, "error": explained]))
         }
