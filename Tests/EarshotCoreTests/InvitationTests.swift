@@ -275,6 +275,22 @@ import Testing
         #expect(bob.core.sessions.map(\.id) == [session])
     }
 
+    /// The peer was restarted while the disk was busy with having accepted its invitation: it has this side's alone.
+    @Test func oneThatCrossedIsTakenBackFromAPeerThatHasItAlone() throws {
+        let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
+        var bob = CoreBench(high)
+        let first = try bob.prove(low)
+        let own = try #require(bob.call(.invite(low.description, context: [], timeout: nil))?.invitation)
+        bob.isDiskHeld = true
+        bob.invite(on: first)
+        bob.lose(first)
+        let second = try bob.prove(low)
+        #expect(bob.invites(on: second) == [own.id])
+        bob.releaseDisk()
+        #expect(try bob.invitation(own.id).state == .accepted)
+        #expect(bob.sent(on: second).contains(.inviteWithdraw(InviteWithdraw(id: own.id, reason: .withdrawn))))
+    }
+
     /// The ids of other peers' invitations are of no use.
     @Test func anotherPeersInvitationCannotBeAnswered() throws {
         var bob = CoreBench()

@@ -218,11 +218,11 @@ extension NodeCore {
         self.publish(.invitationResolved(invitation))
         for call in waiters { self.answer(call, .invitation(invitation)) }
         if invitation.group == nil, invitation.direction == .outgoing, state != .accepted { self.invitationFailed(invitation, error) }
-        // An own invitation that crossed the accepted one has the same end.
+        // An own invitation that crossed the accepted one has the same end. A peer that was restarted has it alone, on the present connection.
         if invitation.group == nil, invitation.direction == .incoming, state == .accepted,
             let own = self.invitations.pending(with: peer, .outgoing)
         {
-            self.resolveInvitation(own, .accepted, session: session)
+            self.resolveInvitation(own, .accepted, session: session, withdrawing: .withdrawn)
         }
         self.publishPeer(peer)
         self.invitations.forgetDecided()
