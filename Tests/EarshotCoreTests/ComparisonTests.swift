@@ -86,6 +86,18 @@ import Testing
         #expect(again.call(.setTrust(.trusted, "bob", until: nil))?.peer?.trust == .trusted)
     }
 
+    /// As where a person takes the trust back.
+    @Test func aMismatchEndsWhatWaitsForASession() throws {
+        var pair = try Pair()
+        pair.alice.call(.setTrust(.trusted, "bob", until: nil))
+        _ = try pair.compare()
+        let id = MessageID(high: 1, low: 1)
+        pair.alice.send(to: peerID(2), id: id, queue: true)
+        #expect(pair.alice.core.outgoingMessage(id)?.stands(.queued, at: peerID(2)) == true)
+        pair.alice.call(.endVerification("bob", mismatch: true))
+        #expect(pair.alice.core.outgoingMessage(id)?.stands(.failed, at: peerID(2)) == true)
+    }
+
     /// Where the disk does not take it, nothing has changed, and it can be said again.
     @Test func aMismatchThatCannotBeKept() throws {
         var pair = try Pair()

@@ -93,7 +93,7 @@ extension NodeCore {
     }
 
     /// Gives up what is on its way to a peer that is not trusted any more, where there is no session to carry it.
-    private mutating func trustEnded(_ id: PeerID) {
+    mutating func trustEnded(_ id: PeerID) {
         guard let record = self.records[id], record.sessionID == nil else { return }
         self.spread(.ended(.trust, EarshotError(.notConnected, "\(record.name) is not trusted any more")), of: id)
     }

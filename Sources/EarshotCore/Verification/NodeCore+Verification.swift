@@ -271,6 +271,7 @@ extension NodeCore {
         self.records[id]?.standing.keep(stored)
         if stored.isTLSPinned { self.pin(id, .keep) }
         self.endSession(with: id, tellPeer: true)
+        self.trustEnded(id)
         self.scheduleTrustExpiry(id)
         self.publishPeer(id)
     }
