@@ -143,6 +143,20 @@ import Testing
         #expect(try pair.alice.core.verification("bob").state == .timedOut)
     }
 
+    /// Whatever the clock is set to meanwhile.
+    @Test(arguments: [Duration.seconds(3600), .seconds(-3600)]) func aSetClockExtendsNothing(by change: Duration) throws {
+        var bob = CoreBench()
+        _ = try bob.prove(peerID(1))
+        bob.call(.verify("peer", timeout: .seconds(60)))
+        bob.wallAhead = change
+        bob.call(.verify("peer", timeout: .seconds(1)))
+        bob.advance(.seconds(59))
+        #expect(try bob.core.verification("peer").state == .waiting)
+        bob.call(.verify("peer", timeout: .seconds(60)))
+        bob.advance(.seconds(59))
+        #expect(try bob.core.verification("peer").state == .waiting)
+    }
+
     /// A stranger's row goes with its connection, but while its digits are shown: a person looks at them, and says what they are.
     @Test func digitsOutlastTheConnection() throws {
         var pair = try Pair()

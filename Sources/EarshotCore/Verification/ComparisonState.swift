@@ -8,6 +8,8 @@ struct ComparisonState: Sendable {
         let digits: String?
         let error: EarshotError?
         fileprivate(set) var end: WallTime?
+        /// The same by the clock that nobody sets.
+        fileprivate(set) var deadline: MonotonicInstant?
     }
 
     /// The one that was asked for.
@@ -17,9 +19,14 @@ struct ComparisonState: Sendable {
 
     var state: Verification.State { self.shown?.state ?? .none }
 
-    mutating func show(_ state: Verification.State, digits: String?, _ error: EarshotError?, until end: WallTime?) {
-        self.shown = state == .none ? nil : Shown(state: state, digits: digits, error: error, end: end)
+    mutating func show(_ state: Verification.State, digits: String?, _ error: EarshotError?, for time: Duration?, at now: Now) {
+        guard state != .none else { return self.shown = nil }
+        self.shown = Shown(state: state, digits: digits, error: error)
+        if let time { self.extend(by: time, at: now) }
     }
 
-    mutating func extend(to end: WallTime) { self.shown?.end = end }
+    mutating func extend(by time: Duration, at now: Now) {
+        self.shown?.end = now.wall + time
+        self.shown?.deadline = now.monotonic + time
+    }
 }

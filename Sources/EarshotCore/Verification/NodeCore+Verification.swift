@@ -229,7 +229,7 @@ extension NodeCore {
         guard self.records[id] != nil else { return }
         self.deadlines.cancel(.comparison(id))
         if state != .requested { self.strangers.comparisons.places.release(id) }
-        self.records[id]?.comparing.show(state, digits: digits, error, until: time.map { self.now.wall + $0 })
+        self.records[id]?.comparing.show(state, digits: digits, error, for: time, at: self.now)
         if let time { self.set(.comparison(id), after: time) }
         self.publish(.verificationChanged(self.verification(of: id)))
         self.publishPeer(id)
@@ -237,10 +237,9 @@ extension NodeCore {
 
     /// Lets what waits wait for that long from now on, where that is longer.
     private mutating func extendComparison(with id: PeerID, to time: Duration) {
-        let latest = self.now.wall + time
-        guard let end = self.records[id]?.comparing.shown?.end, end < latest else { return }
+        guard let deadline = self.records[id]?.comparing.shown?.deadline, deadline < self.now.monotonic + time else { return }
         self.set(.comparison(id), after: time)
-        self.records[id]?.comparing.extend(to: latest)
+        self.records[id]?.comparing.extend(by: time, at: self.now)
         self.publish(.verificationChanged(self.verification(of: id)))
     }
 
