@@ -240,6 +240,28 @@ import Testing
         #expect(alice.sent(on: link).contains { if case .verification = $0 { true } else { false } })
     }
 
+    /// Neither of the two holds the other up.
+    @Test func aConfiguredPeerIsDialledWhereItIsSeenToo() throws {
+        let place = ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)
+        var alice = CoreBench { $0.configuredPeers = [place] }
+        try alice.see(self.bob)
+        alice.call(.invite(self.bob.description, context: [], timeout: .seconds(3600)))
+        let error = EarshotError(.unavailable, "no answer")
+        func dials() -> (there: Int, seen: Int) { (alice.effects.count { $0 == .dialConfigured(place) }, alice.dials.count) }
+        var (ended, minutes) = ((there: 0, seen: 0), [(there: Int, seen: Int)]())
+        for _ in 1...3 {
+            for _ in 1...600 {
+                if dials().there > ended.there { alice.handle(.configuredDial(place, .ended(error))) }
+                ended.there = dials().there
+                if dials().seen > ended.seen { alice.handle(.dial(self.bob, .ended(error))) }
+                ended.seen = dials().seen
+                alice.advance(.milliseconds(100))
+            }
+            minutes.append(dials())
+        }
+        #expect(minutes[2].there - minutes[1].there >= 8 && minutes[2].seen - minutes[1].seen >= 8)
+    }
+
     /// Another key answers where the settings say: the row is that one's, and what was asked of the former fails for good.
     @Test func anotherKeyAnswersThere() throws {
         let place = ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)

@@ -164,6 +164,23 @@ import Testing
         #expect(bob.dials.count == count + 1)
     }
 
+    /// However often something that no caller waits for is sent meanwhile.
+    @Test func whatIsQueuedPutsNoDialOff() throws {
+        var bob = try self.lost(.lost, isLower: true)
+        let peer = try #require(bob.dials.first)
+        for _ in EarshotLimits.redialDelays {
+            bob.handle(.dial(peer, .ended(EarshotError(.unavailable, "no answer"))))
+            bob.advance(EarshotLimits.redialDelays[4])
+        }
+        bob.handle(.dial(peer, .ended(EarshotError(.unavailable, "no answer"))))
+        let count = bob.dials.count
+        for _ in 1...5 {
+            bob.send(to: peer, queue: true)
+            bob.advance(.seconds(1))
+        }
+        #expect(bob.dials.count == count + 1)
+    }
+
     /// A peer that only the settings let in leaves nothing behind, in memory or on disk.
     @Test(arguments: [false, true]) func aRowThatNoPersonDecidedAboutGoesWithItsSession(theyEnd: Bool) throws {
         var bob = CoreBench { $0.policy.fromUnknown = .accept }

@@ -26,7 +26,8 @@ extension NodeCore {
             return
         }
         guard !now, record.reach.attempts > 0 else { return self.dial(id) }
-        self.scheduleDial(id, after: record.reach.pause)
+        // What is asked for again and again, message by message, is not put off each time.
+        if !self.deadlines.contains(.redial(id)) { self.scheduleDial(id, after: record.reach.pause) }
     }
 
     /// Has a peer dialled then, and not before.
@@ -37,6 +38,10 @@ extension NodeCore {
     mutating func redialDue(_ id: PeerID) {
         if let record = self.records[id], self.isWantedForGroupsAlone(record), self.isDiallingManyMembers {
             return self.scheduleDial(id, after: self.groupDialDelay(id))
+        }
+        // To where the settings have it: it is dialled where it is seen once that is over.
+        if let record = self.records[id], record.connection == nil, !record.reach.isBusy, self.isDialling(record) {
+            return self.scheduleDial(id, after: EarshotLimits.redialDelays[1])
         }
         self.ensureConnection(id, now: true)
     }
