@@ -89,6 +89,20 @@ import Testing
         try self.expectTimeOut(id, after: limit, &bench)
     }
 
+    /// All of it has moved, and its sender reads it once more for its digest: longer than bytes that move may stand still.
+    @Test func resourceDoneTimeOfADigest() throws {
+        var bench = try TransferBench()
+        let size = EarshotLimits.resourceDoneRate
+        let sent = bench.send(size: size)
+        bench.say(.resourceAccept(ResourceAccept(id: sent, offset: 0, limit: size)))
+        bench.report(sent, .sent(to: size))
+        try self.expectTimeOut(sent, after: EarshotLimits.resourceStallTime + EarshotLimits.resourceDoneTime + .seconds(1), &bench)
+        bench = try TransferBench()
+        let received = self.begun(&bench)
+        bench.report(received, .written(to: 1000))
+        try self.expectTimeOut(received, after: EarshotLimits.resourceStallTime + EarshotLimits.resourceDoneTime, &bench)
+    }
+
     /// The receiver may have all of it already, and reads what it has: it has longer for more of it before it answers, too.
     @Test(
         arguments: [

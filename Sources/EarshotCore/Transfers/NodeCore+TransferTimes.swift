@@ -43,8 +43,9 @@ extension NodeCore {
             case .reach: EarshotLimits.resourceReachTime
             case .answer: EarshotLimits.resourceAnswerTime + reading
             case .decision: EarshotLimits.offerTime
-            case .movement: EarshotLimits.resourceStallTime
-            case .comparison, .done: EarshotLimits.resourceDoneTime + reading
+            // Where all of it has moved, its sender may have to read it once more for its digest.
+            case .movement(let beyond) where beyond < transfer.row.size: EarshotLimits.resourceStallTime
+            case .movement, .comparison, .done: EarshotLimits.resourceDoneTime + reading
             // What is over by the wall's clock ends with the next input, and not in the midst of this one.
             case .absence: max(.nanoseconds(1), (transfer.stored?.expiry ?? self.now.wall) - self.now.wall)
             }
@@ -62,7 +63,8 @@ extension NodeCore {
         case .comparison: self.timeOut(row, "\(row.peerName) has not said from where to go on", told: "no answer in time")
         case .movement(let beyond):
             guard row.transferred == beyond else { return self.limit(id, to: .movement(beyond: row.transferred)) }
-            let words = "nothing has moved for \(EarshotLimits.resourceStallTime.components.seconds) s"
+            let stall = "nothing has moved for \(EarshotLimits.resourceStallTime.components.seconds) s"
+            let words = beyond < row.size ? stall : "all of it has moved, and was not digested in time"
             self.timeOut(row, words, told: words)
         case .done: self.timeOut(row, "\(row.peerName) has not confirmed it in time; it may have arrived", told: "no confirmation in time")
         case .absence: self.timeOut(row, "\(row.peerName) did not come back in time", told: "it was away for too long")
