@@ -212,6 +212,24 @@ import Testing
         #expect(bench.refusals() == [.busy])
     }
 
+    /// The same of what is whole and on its way to its place.
+    @Test func offeredAgainWhenItIsAboutToArrive() throws {
+        var bench = try TransferBench {
+            $0.maximumResourceSize = 10
+            $0.putsInPlace = true
+        }
+        let id = bench.settled()
+        bench.lose()
+        try bench.connect()
+        _ = bench.sent()
+        _ = bench.offered(size: 11, id: id)
+        #expect(bench.refusals().isEmpty)
+        bench.report(id, .placed(.success("/there/x")))
+        bench.report(id, .contentRemoved(for: nil, nil))
+        bench.report(id, .stopped)
+        #expect(bench.sent() == [.resourceDone(id)])
+    }
+
     /// Transfers that are over leave their movers behind while the disk is busy: so many, and the next offer has to wait.
     @Test func incomingMovers() throws {
         var bench = try TransferBench()

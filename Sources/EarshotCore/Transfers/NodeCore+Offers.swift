@@ -59,8 +59,8 @@ extension NodeCore {
             return false
         }
         let known = self.transfers[offer.id]
-        // It is here, whatever would be said of such a one now.
-        if let known, known.isOffered(by: offer, in: conversation), known.row.state == .completed {
+        // It is here, or about to be, whatever would be said of such a one now.
+        if let known, known.isOffered(by: offer, in: conversation), known.row.state == .completed || known.placing != nil {
             return try self.offeredAgain(offer, known, on: link)
         }
         // One that goes on is none of those.
