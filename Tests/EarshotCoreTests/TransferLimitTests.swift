@@ -127,6 +127,31 @@ import Testing
         #expect(bench.bench.answers[call]?.resource?.error == .timedOut)
     }
 
+    /// What waits for its turn waits for as long as others take, also longer than for a peer that is away: that begins with its absence.
+    @Test func resourceResumeTimeOfOneThatHasWaited() throws {
+        var bench = try TransferBench()
+        let moving = (0..<EarshotLimits.outgoingTransfers).map { _ in bench.send() }
+        let id = bench.send()
+        bench.bench.wallAhead += EarshotLimits.resourceResumeTime
+        bench.lose()
+        for id in moving { bench.report(id, .stopped) }
+        bench.bench.advance(EarshotLimits.resourceResumeTime - .nanoseconds(1))
+        #expect(try bench.row(id).state == .offered)
+        bench.bench.advance(.nanoseconds(1))
+        #expect(try bench.row(id).error == .timedOut)
+    }
+
+    /// The same of one that a person accepts while its sender is away, and this machine's clock has been set meanwhile.
+    @Test func resourceResumeTimeOfOneThatIsAccepted() throws {
+        var bench = try TransferBench { $0.policy.acceptResources = .ask }
+        let id = bench.offered()
+        bench.lose()
+        bench.bench.wallAhead += EarshotLimits.resourceResumeTime
+        bench.bench.call(.resource(.respond(id, .accept)))
+        bench.bench.advance(EarshotLimits.resourceResumeTime - .nanoseconds(1))
+        #expect(try bench.row(id).state == .paused)
+    }
+
     @Test func resourceReachTime() throws {
         var bench = try TransferBench()
         bench.lose()

@@ -43,12 +43,16 @@ extension NodeCore {
             let reason = "the connection was lost; send it again, with --queue to have it go on by itself"
             return self.interruptTransfer(id, .unavailable, reason, isUntold: before.isOffered)
         }
+        let latest = self.now.wall + EarshotLimits.resourceResumeTime
         // An offer that waits for a person here goes on waiting, and one that is interrupted already has its time.
         guard before.link != nil else {
-            if before.row.direction == .outgoing, before.limit == nil { self.limit(id, to: .absence) }
+            guard before.row.direction == .outgoing, before.limit == nil else { return }
+            // It has waited for its turn, for as long as that took.
+            _ = self.transfers.change(id) { $0.isAbsent(until: latest) }
+            self.limit(id, to: .absence)
+            if let transfer = self.transfers[id], transfer.stored != stored { self.keepTransfer(transfer) }
             return
         }
-        let latest = self.now.wall + EarshotLimits.resourceResumeTime
         _ = self.transfers.change(id) { $0.interrupt(until: latest) }
         self.deadlines.cancel(.progress(id))
         self.limit(id, to: .absence)

@@ -160,9 +160,12 @@ extension NodeCore {
         let offerLink = self.transfers[id]?.offerLink
         let carrier = self.transfers[id].flatMap { self.carrier(of: $0.conversation) }
         let link = carrier?.link == offerLink ? offerLink : nil
+        let latest = self.now.wall + EarshotLimits.resourceResumeTime
         _ = self.transfers.change(id) { transfer in
             transfer.stored?.isTaken = true
-            if link == nil { transfer.row.state = .paused }
+            guard link == nil else { return }
+            transfer.row.state = .paused
+            transfer.isAbsent(until: latest)
         }
         guard let transfer = self.transfers[id] else { return }
         self.keepTransfer(transfer)

@@ -186,6 +186,11 @@ struct TransferRecord: Sendable {
         self.unrecordedSince = nil
         self.row.bytesPerSecond = 0
         if self.row.state == .transferring || self.isTaken { self.row.state = .paused }
+        self.isAbsent(until: latest)
+    }
+
+    /// Its peer is away from now on; a queued one may have longer.
+    mutating func isAbsent(until latest: WallTime) {
         guard let stored = self.stored else { return }
         self.stored?.expiry = stored.isQueued ? max(stored.expiry, latest) : latest
     }
