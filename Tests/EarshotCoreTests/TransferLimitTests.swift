@@ -152,6 +152,16 @@ import Testing
         #expect(try bench.row(id).state == .paused)
     }
 
+    /// Its sender is lost while its space is set aside: that it was accepted holds, and it goes on when its sender is back.
+    @Test func oneThatIsAcceptedAndInterrupted() throws {
+        var bench = try TransferBench { $0.policy.acceptResources = .ask }
+        let id = bench.offered()
+        bench.bench.call(.resource(.respond(id, .accept)))
+        let call = bench.bench.lastCall
+        bench.lose()
+        #expect(bench.bench.answers[call]?.resource?.state == .paused)
+    }
+
     @Test func resourceReachTime() throws {
         var bench = try TransferBench()
         bench.lose()

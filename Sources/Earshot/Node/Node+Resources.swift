@@ -27,7 +27,7 @@ extension Node {
     }
 
     /// Accepts or refuses an offer that waits for a person. An accepted one has its space when this returns, but for a directory that waits
-    /// for another one from the same peer.
+    /// for another one from the same peer, and for what is paused because its sender is away.
     /// - Throws: `not-found`; `conflict` where nothing waits for an answer; `busy` while too many others run; `no-space` and the like where
     ///   it cannot be taken, which its sender is told too.
     public func respond(to id: ResourceID, _ decision: Resource.Decision) async throws(EarshotError) -> Resource {

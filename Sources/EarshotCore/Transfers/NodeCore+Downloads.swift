@@ -26,7 +26,7 @@ extension NodeCore {
     }
 
     /// A caller that has accepted it hears how it stands.
-    private mutating func answerTaken(_ id: ResourceID) {
+    mutating func answerTaken(_ id: ResourceID) {
         guard let call = self.transfers.change(id, { $0.caller.take() }) ?? nil, let row = self.transfers[id]?.row else { return }
         self.answer(call, .resource(row))
     }

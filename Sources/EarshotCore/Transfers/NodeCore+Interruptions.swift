@@ -56,8 +56,9 @@ extension NodeCore {
         _ = self.transfers.change(id) { $0.interrupt(until: latest) }
         self.deadlines.cancel(.progress(id))
         self.limit(id, to: .absence)
-        if let caller = self.transfers.change(id, { $0.caller.take() }) ?? nil { self.answer(caller, .failure(.transferOver)) }
         guard let transfer = self.transfers[id] else { return }
+        // It was accepted, and goes on.
+        self.answerTaken(id)
         self.keepTransfer(transfer)
         if transfer.row.state == .paused { self.publish(.resourceProgress(transfer.row)) }
         if before.hasMover { self.emit(.transfer(id, .stop(isKept: true))) }
