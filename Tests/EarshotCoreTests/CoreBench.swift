@@ -142,7 +142,7 @@ struct CoreBench {
             if !self.doesDiskErrorStay { self.diskError = nil }
             if error == nil { for change in changes { self.write(change) } }
             self.handle(.kept([id], error))
-        case .deliver(_, let messages):
+        case .deliver(let link, let messages):
             guard let sender = messages.first?.senderID else { return }
             let outcomes = messages.map { message -> DeliveryOutcome in
                 if let refusal = self.refusal { return .refused(refusal) }
@@ -155,7 +155,7 @@ struct CoreBench {
                     readState: .unread, recipients: [], group: message.group)
                 return self.holdsMessages ? .held(stored) : .stored(stored)
             }
-            self.handle(.delivered([DeliveryReport(of: sender, messages.map(\.id), outcomes)]))
+            self.handle(.delivered([DeliveryReport(of: sender, on: link, messages.map(\.id), outcomes)]))
         case .bodies(let conversation, let ids):
             let error = self.diskError
             self.diskError = nil

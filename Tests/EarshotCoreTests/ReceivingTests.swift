@@ -55,6 +55,22 @@ import Testing
         #expect(self.receipts(&alice, link) == [.inboxFull] && alice.received.isEmpty)
     }
 
+    /// Its sender has sent it again on the next connection, and would take the refusal for what has become of it there.
+    @Test func aRefusalIsOfItsConnection() throws {
+        var (alice, link, session) = try self.bench()
+        alice.refusal = .storage
+        alice.isDiskHeld = true
+        alice.receive("x", self.id, in: session, on: link)
+        alice.lose(link)
+        let next = try alice.prove(self.bob)
+        alice.frame(.sessionResume(session), on: next)
+        alice.releaseDisk()
+        #expect(self.receipts(&alice, next).isEmpty)
+        alice.refusal = nil
+        alice.receive("x", self.id, in: session, on: next)
+        #expect(self.receipts(&alice, next) == [.delivered])
+    }
+
     /// One of another session is refused, and what follows it says so to the store, which lets none of them overtake it.
     @Test func nothingOvertakesARefusedOne() throws {
         var (alice, link, session) = try self.bench()

@@ -14,7 +14,7 @@ struct Mailbox: Sendable {
     /// What the disk is asked for, in its order.
     enum Work: Sendable {
         case keep(KeepID, [OutboxChange])
-        case deliver(PeerID, [InboxMessage])
+        case deliver(PeerID, LinkID, [InboxMessage])
         case bodies(Conversation, [MessageID])
         case receipts(PeerID)
     }

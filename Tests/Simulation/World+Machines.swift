@@ -140,7 +140,7 @@ extension World {
             self.clock.plan(.input(machine, run: self.machines[machine].run, .flush(conversation)), after: .microseconds(20))
         case .keep(let id, let changes): self.ask(.keep(id, changes), on: machine)
         case .deliver(let link, let messages):
-            if let peer = self.machines[machine].links[link] { self.ask(.deliver(peer, messages), on: machine) }
+            if let peer = self.machines[machine].links[link] { self.ask(.deliver(peer, link, messages), on: machine) }
         case .loadBodies(let conversation, let ids): self.ask(.bodies(conversation, ids), on: machine)
         case .loadReceipts(let peer): self.ask(.receipts(peer), on: machine)
         case .stream(let stream, let command): self.carryOut(command, stream, on: machine)

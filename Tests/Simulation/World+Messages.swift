@@ -110,14 +110,14 @@ extension World {
                 }
             }
             input = .kept(ids, error)
-        case .deliver(let peer, let messages):
+        case .deliver(let peer, let link, let messages):
             // What has come meanwhile, of others too, is written in the same commit.
-            var all = [(peer, messages)]
-            while case .deliver(let other, let more)? = own.mailbox.pending.first, all.count < 4 {
+            var all = [(peer, link, messages)]
+            while case .deliver(let other, let link, let more)? = own.mailbox.pending.first, all.count < 4 {
                 own.mailbox.pending.removeFirst()
-                all.append((other, more))
+                all.append((other, link, more))
             }
-            let reports = all.map { peer, messages in
+            let reports = all.map { peer, link, messages in
                 var outcomes: [DeliveryOutcome]?
                 if error == nil {
                     outcomes = own.mailbox.deliver(messages, at: self.clock.now(skew: own.skew).wall)
@@ -125,7 +125,7 @@ extension World {
                 } else {
                     own.mailbox.refuse(messages)
                 }
-                return DeliveryReport(of: peer, messages.map(\.id), outcomes)
+                return DeliveryReport(of: peer, on: link, messages.map(\.id), outcomes)
             }
             input = .delivered(reports)
         case .bodies(let conversation, let ids):

@@ -150,7 +150,7 @@ extension Node {
             var own = (outcomes?.prefix(ids.count)).map { Array($0) }
             outcomes?.removeFirst(ids.count)
             if self.isEphemeral { own = own.map { self.held($0, ids, from: sender) } }
-            reports.append(DeliveryReport(of: sender, ids, own))
+            reports.append(DeliveryReport(of: sender, on: delivery.connection.id, ids, own))
             delivery.connection.processed(delivery.weight)
         }
         self.handle(.delivered(reports))

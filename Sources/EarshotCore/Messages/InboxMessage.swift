@@ -70,12 +70,15 @@ package enum DeliveryOutcome: Sendable, Hashable {
 /// What became of messages that one peer has sent together, in their order.
 package struct DeliveryReport: Sendable, Hashable {
     package let peer: PeerID
+    /// The connection that they have come on.
+    package let link: LinkID
     package let messages: [MessageID]
     /// One for each message; `nil` where none of them could be written.
     package let outcomes: [DeliveryOutcome]?
 
-    package init(of peer: PeerID, _ messages: [MessageID], _ outcomes: [DeliveryOutcome]?) {
+    package init(of peer: PeerID, on link: LinkID, _ messages: [MessageID], _ outcomes: [DeliveryOutcome]?) {
         self.peer = peer
+        self.link = link
         self.messages = messages
         self.outcomes = outcomes
     }

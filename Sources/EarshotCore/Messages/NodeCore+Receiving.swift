@@ -131,6 +131,7 @@ extension NodeCore {
         for report in reports {
             var own: [MessageReceipt] = []
             own.reserveCapacity(report.messages.count)
+            let isOfThisConnection = self.records[report.peer]?.connection == report.link
             for (index, id) in report.messages.enumerated() {
                 let outcome: MessageReceipt.Outcome
                 switch report.outcomes?[index] {
@@ -145,6 +146,8 @@ extension NodeCore {
                 case .refused(.inboxFull)?: outcome = .inboxFull
                 case .refused(.storage)?, nil: outcome = .refused
                 }
+                // On another connection it has come again, and what becomes of it there may be something else.
+                guard isOfThisConnection || outcome == .delivered else { continue }
                 own.append(MessageReceipt(id: id, outcome: outcome))
             }
             if !own.isEmpty { receipts[report.peer, default: []] += own }
