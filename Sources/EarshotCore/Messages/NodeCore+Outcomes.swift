@@ -150,9 +150,11 @@ extension NodeCore {
     /// Takes up what was queued when the last run ended, and what became of the rest.
     mutating func loadOutbox(_ rows: [QueuedMessageRow]) {
         for row in rows {
+            // With the clock set back meanwhile, it waits for no longer than it was to wait in all.
+            let left = min(row.deadline - self.now.wall, row.deadline - row.sent)
             var message = OutgoingMessage(
                 id: row.id, contentType: row.contentType, size: row.size, body: nil, fingerprint: row.fingerprint, mode: .reliable,
-                isQueued: true, sent: row.sent, deadline: self.now.monotonic + (row.deadline - self.now.wall), recipients: row.recipients,
+                isQueued: true, sent: row.sent, deadline: self.now.monotonic + left, recipients: row.recipients,
                 group: row.group)
             for index in message.recipients.indices where !message.recipients[index].status.isFinal {
                 message.recipients[index].status = .queued
