@@ -115,6 +115,18 @@ import Testing
         #expect(try await store.deliver([self.message(1, in: nil)], receivedAt: Self.time) == [.duplicate], "its sender's id names it")
     }
 
+    /// That a message of a group was read is told its sender, though the session of the two has ended before.
+    @Test func whatWasReadInAGroupOutlastsTheSession() async throws {
+        let store = try Store(directory: nil)
+        let label = GroupLabel(id: try Self.group().id, name: "team")
+        let messages = [self.message(1, in: label), self.message(2, in: nil)]
+        _ = try await store.deliver(messages, receivedAt: Self.time)
+        for message in messages { _ = try await store.markRead(id: message.id, from: nil, receipt: true) }
+        try await store.apply([.removeSession(with: peerID(1))])
+        #expect(try await store.receipts(for: peerID(1)) == [messages[0].id])
+        #expect(await store.receipts == 1)
+    }
+
     /// Where one message of a conversation is refused, nothing overtakes it in that one, and nothing else waits for it.
     @Test func eachConversationHasItsOwnOrder() async throws {
         let directory = try StateDirectory()

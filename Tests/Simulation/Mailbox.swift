@@ -32,7 +32,7 @@ struct Mailbox: Sendable {
     /// In the order in which they were added.
     private(set) var outbox: OrderedDictionary<MessageID, Row> = [:]
     /// Every message that was ever stored, in that order, and whether it was read.
-    private(set) var inbox: OrderedDictionary<Key, (body: ByteBuffer, isRead: Bool)> = [:]
+    private(set) var inbox: OrderedDictionary<Key, (body: ByteBuffer, isRead: Bool, isOfGroup: Bool)> = [:]
     private(set) var receipts: OrderedDictionary<PeerID, OrderedSet<MessageID>> = [:]
     private var unread = 0
     /// Senders one of whose messages was refused, until they say that they know.
@@ -80,7 +80,7 @@ struct Mailbox: Sendable {
                 self.refusing[message.conversation] = .inboxFull
                 return .refused(.inboxFull)
             }
-            self.inbox[key] = (message.body, false)
+            self.inbox[key] = (message.body, false, message.group != nil)
             self.unread += 1
             return .stored(
                 Message(
@@ -108,6 +108,8 @@ struct Mailbox: Sendable {
         return told
     }
 
-    /// The session with a peer has ended: it is told nothing more.
-    mutating func endSession(with peer: PeerID) { self.receipts[peer] = nil }
+    /// The session with a peer has ended: it is told nothing more, but of what it has sent to groups.
+    mutating func endSession(with peer: PeerID) {
+        self.receipts[peer]?.removeAll { self.inbox[Key(sender: peer, id: $0)]?.isOfGroup != true }
+    }
 }

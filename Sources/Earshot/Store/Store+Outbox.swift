@@ -118,8 +118,12 @@ extension Store {
         self.receipts -= try self.database.run("DELETE FROM receipts WHERE place = (SELECT min(place) FROM receipts)")
     }
 
-    /// Forgets the receipts for a peer whose session ends. Within a transaction.
+    /// Forgets the receipts for a peer whose session ends, but for what it has sent to groups. Within a transaction.
     func dropReceipts(of peer: PeerID) throws(SQLiteError) {
-        self.receipts -= try self.database.run("DELETE FROM receipts WHERE sender = ?", [.blob(peer.bytes)])
+        self.receipts -= try self.database.run(
+            """
+            DELETE FROM receipts WHERE sender = ?1 AND NOT EXISTS
+                (SELECT 1 FROM messages WHERE id = receipts.id AND sender = ?1 AND group_id IS NOT NULL)
+            """, [.blob(peer.bytes)])
     }
 }
