@@ -41,7 +41,8 @@ package enum Effect: Sendable, Equatable {
     case stream(StreamID, StreamCommand)
     /// For the mover of a transfer, which moves its bytes outside the core.
     case transfer(ResourceID, TransferCommand)
-    /// Write these behind all that was asked for before; what comes before the disk has time for it may be written together.
+    /// Write these behind all that was asked for before, and report those that the disk refuses; what comes before the disk has time for it may
+    /// be written together.
     case keepTransfers([TransferChange])
     /// Sign each of these with this machine's key, and report them as signed.
     case sign(SignatureID, [[UInt8]])

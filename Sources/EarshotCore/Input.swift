@@ -43,6 +43,8 @@ package enum Input: Sendable, Equatable {
     case checked(SignatureID, [Bool])
     /// What was on disk of transfers when this run began, the oldest first.
     case transfers([LoadedTransfer], [EndedTransfer])
+    /// The disk has not taken what was to be kept of these.
+    case rowsRefused([ResourceID])
     /// This machine's peer is about to end: no stream begins any more, and those that there are end; so do transfers whose callers bring their
     /// bytes, and, once it stops, all others wait for the next start.
     case streamsOver

@@ -48,6 +48,8 @@ package struct NodeCore: Sendable {
     var dataPaths: DataPaths
     var streams = StreamTable()
     var transfers = TransferTable()
+    /// Of which transfers the disk has refused rows that are to be written again.
+    var refusedRows: OrderedSet<ResourceID> = []
 
     // Messages
     var outgoing = OutgoingMessages()
@@ -92,6 +94,8 @@ package struct NodeCore: Sendable {
         case streamAcceptor(CallID)
         /// The time of what a transfer waits for.
         case transfer(ResourceID)
+        /// Rows of transfers that the disk has refused are written again.
+        case transferRows
         /// How far a transfer over a data connection is, is looked at.
         case progress(ResourceID)
         /// The grace of a peer that is not seen any more.
@@ -202,6 +206,7 @@ package struct NodeCore: Sendable {
         case .signed(let id, let signatures): self.signed(id, signatures)
         case .checked(let id, let areValid): self.checked(id, areValid)
         case .transfers(let loaded, let ended): self.loadTransfers(loaded, ended)
+        case .rowsRefused(let ids): self.rowsRefused(ids)
         case .streamsOver: self.endAllStreams()
         case .settings(let settings): self.use(settings)
         case .start: self.start()
@@ -221,6 +226,7 @@ package struct NodeCore: Sendable {
         case .stream(let stream): self.streamExpired(stream)
         case .streamAcceptor(let call): self.acceptorExpired(call)
         case .transfer(let resource): self.transferExpired(resource)
+        case .transferRows: self.keepRefusedRows()
         case .progress(let resource): self.askProgress(resource)
         case .grace(let peer): self.graceEnded(peer)
         case .redial(let peer): self.redialDue(peer)
@@ -253,7 +259,7 @@ package struct NodeCore: Sendable {
     private mutating func keepAgain() {
         for deadline in self.deadlines.keys {
             switch deadline {
-            case .keep, .keepGroup, .again:
+            case .keep, .keepGroup, .again, .transferRows:
                 self.deadlines.cancel(deadline)
                 self.came(deadline)
             default: break

@@ -75,6 +75,29 @@ import Testing
         }
     }
 
+    /// What a person has cancelled, and the disk has refused, would go on with the next start.
+    @Test func whatTheDiskRefusesIsWrittenAgain() throws {
+        var bench = try TransferBench()
+        let (over, open) = (bench.send(), bench.send())
+        bench.bench.call(.resource(.remove(over)))
+        let row = try bench.row(over)
+        var before = bench.bench.keptTransfers.count
+        bench.bench.handle(.rowsRefused([over, open]))
+        bench.bench.advance(EarshotLimits.keepPause)
+        #expect(Array(bench.bench.keptTransfers.dropFirst(before)) == [.put(row, isNew: false), .removeTransfer(over)])
+        bench.report(over, .stopped)
+        // Not behind its removal; and that it is gone is written too.
+        bench.bench.isDiskHeld = true
+        bench.bench.handle(.rowsRefused([over]))
+        bench.bench.call(.resource(.remove(over)))
+        before = bench.bench.keptTransfers.count
+        bench.bench.advance(EarshotLimits.keepPause)
+        #expect(bench.bench.keptTransfers.count == before)
+        bench.bench.releaseDisk()
+        bench.bench.handle(.stop)
+        #expect(Array(bench.bench.keptTransfers.dropFirst(before)) == [.remove(over, nil)])
+    }
+
     /// A caller that waits for that is not left waiting by a daemon that stops.
     @Test func stoppedBeforeItsMover() throws {
         var bench = try TransferBench()

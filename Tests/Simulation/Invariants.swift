@@ -55,7 +55,7 @@ extension World {
         self.checkLimits(of: machine, core)
         switch input {
         case .deadline, .need, .dataPath, .outbox, .flush, .kept, .delivered, .bodies, .receipts, .taken, .read, .call(_, .send), .stream,
-            .callerGone, .transfer, .transfers, .call(_, .resource), .call(_, .group), .signed, .checked, .streamsOver:
+            .callerGone, .transfer, .transfers, .rowsRefused, .call(_, .resource), .call(_, .group), .signed, .checked, .streamsOver:
             break
         case .call, .link, .discovery, .dial, .configuredDial, .committed, .settings, .start, .stop, .stopped:
             self.machines[machine].blocked = core.keptPeers.filter { $0.trust == .blocked }.map(\.id)

@@ -122,3 +122,16 @@ extension TransferChange {
         }
     }
 }
+
+extension StoreOperation {
+    /// Of which resource it changes the row.
+    var resource: ResourceID? {
+        switch self {
+        case .putResource(let row): row.id
+        case .putTransfer(let stored): stored.id
+        case .removeResource(let id), .removeTransfer(let id): id
+        case .putEndedTransfer(let end): end.id
+        case .putPeer, .removePeer, .putSession, .removeSession, .putGroup, .removeGroup, .putGroupRecord, .removeGroupRecord: nil
+        }
+    }
+}

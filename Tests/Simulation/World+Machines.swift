@@ -109,6 +109,9 @@ extension World {
         self.trace?.note("\(machine) disk: commit \(commit?.number ?? 0) \(error.map { "failed: \($0)" } ?? "is there")")
         let run = self.machines[machine].run
         if let commit { self.clock.plan(.input(machine, run: run, .committed(commit, error)), after: .microseconds(30)) }
+        guard commit == nil, error != nil else { return }
+        let refused = OrderedSet(operations.compactMap(\.resource))
+        self.clock.plan(.input(machine, run: run, .rowsRefused(Array(refused))), after: .microseconds(30))
     }
 
     private mutating func ask(_ commit: CommitID?, _ operations: [StoreOperation], on machine: Int) {

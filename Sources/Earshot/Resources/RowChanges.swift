@@ -25,6 +25,7 @@ struct RowChanges {
 
     /// Rows that something is written of.
     var count: Int { self.entries.count }
+    var ids: [ResourceID] { Array(self.entries.keys) }
 
     mutating func apply(_ change: TransferChange) {
         switch change {

@@ -69,6 +69,11 @@ struct TransferTable: Sendable {
 
     func ended(_ id: ResourceID, of peer: PeerID) -> EndedTransfer? { self.ended[peer]?[id] }
 
+    /// Whosever it was.
+    func ended(_ id: ResourceID) -> EndedTransfer? {
+        self.ended.values.lazy.compactMap { $0[id] }.first  // order does not show: no two peers have one of the same id
+    }
+
     func endedCount(of peer: PeerID) -> Int { self.ended[peer]?.count ?? 0 }
 
     /// Of how many peers something is remembered.
