@@ -14,15 +14,15 @@ extension Node {
         }
         var batch = RowBatch()
         for change in changes { batch.rows.apply(change) }
-        var ids: [ResourceID] = []
         self.enqueue(
             .decide({
                 // The queue's order is theirs.
                 let batch = self.rowBatches.popFirst() ?? RowBatch()
                 if self.rowBatches.isEmpty { self.isRowBatchOpen = false }
-                ids = batch.rows.ids
+                self.rowsUnderWay.append(batch.rows.ids)
                 return StoreWork.Decision(changes: batch.rows.changes, charges: batch.charges)
             }) { result in
+                let ids = self.rowsUnderWay.popFirst() ?? []
                 if case .failure = result { self.handle(.rowsRefused(ids)) }
             })
         self.rowBatches.append(batch)

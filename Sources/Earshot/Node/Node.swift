@@ -80,6 +80,8 @@ public actor Node {
     /// What is to be written of them, each together; more may join the last one until other work that may be about the same rows is queued.
     var rowBatches: Deque<RowBatch> = []
     var isRowBatchOpen = false
+    /// Those whose turn has come, by what they write.
+    var rowsUnderWay: Deque<[ResourceID]> = []
     /// Data connections, and what leads to them.
     var dataHearers: [UInt64: DataHearer] = [:]
     /// The attempt of each transfer that has one.
