@@ -157,18 +157,6 @@ import Testing
         #expect(try bob.core.verification("peer").state == .waiting)
     }
 
-    /// A stranger's row goes with its connection, but while its digits are shown: a person looks at them, and says what they are.
-    @Test func digitsOutlastTheConnection() throws {
-        var pair = try Pair()
-        let digits = try pair.compare().0
-        pair.alice.lose(pair.links.alice)
-        #expect(try pair.alice.core.verification("bob").digits == digits)
-        #expect(pair.alice.call(.setTrust(.trusted, "bob", until: nil))?.peer?.verified == .matched)
-        pair.bob.lose(pair.links.bob)
-        pair.bob.advance(EarshotLimits.comparisonShownTime)
-        #expect(pair.bob.core.peers.isEmpty)
-    }
-
     /// A caller that names no time, or none that is one, waits for so long.
     @Test(arguments: [nil, .zero] as [Duration?]) func comparisonTime(timeout: Duration?) throws {
         var pair = try Pair()

@@ -63,22 +63,6 @@ import Testing
         #expect(try alice.invites(on: alice.prove(peer, isInitiator: true)).count == 1)
     }
 
-    /// A stranger that discovery has lost sight of is dialled where it was last, for as long as it is invited.
-    @Test func aStrangerThatIsInvitedIsDialledAgain() throws {
-        let peer = peerID(1)
-        var alice = CoreBench()
-        let link = try alice.prove(peer, isInitiator: true)
-        let own = try #require(alice.call(.invite(peer.description, context: [], timeout: nil))?.invitation)
-        alice.lose(link)
-        alice.advance(EarshotLimits.higherPeerDialDelay)
-        #expect(alice.dials == [peer])
-        #expect(try alice.invites(on: alice.prove(peer, isInitiator: true)) == [own.id])
-        // And is forgotten once it is not.
-        alice.lose(LinkID(number: 2))
-        alice.call(.withdraw(own.id))
-        #expect(alice.core.peers.isEmpty)
-    }
-
     @Test func everyAddressHasItsTurn() throws {
         let all = (1...20).map { SightedAddress(address: PeerAddress(host: "10.0.0.\($0)", zone: nil, port: 7), isLoopback: false) }
         let limit = EarshotLimits.addressesPerDial

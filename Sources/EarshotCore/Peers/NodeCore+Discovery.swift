@@ -92,11 +92,8 @@ extension NodeCore {
     /// Publishes what has become of a peer since it was last published, and forgets one that is gone and that was never dealt with.
     mutating func publishPeer(_ id: PeerID) {
         guard let record = self.records[id] else { return }
-        // One that has asked may be answered, though it is away meanwhile; one that a person waits for may come back; and a person who compares
-        // its digits is to say what came of that.
-        let isAsking =
-            Direction.allCases.contains { $0.isPending(with: id, in: self.invitations) }
-            || [.waiting, .ready].contains(record.comparing.state)
+        // One that has asked may be answered, though it is away meanwhile; and one that a person waits for may come back.
+        let isAsking = Direction.incoming.isPending(with: id, in: self.invitations) || record.comparing.state == .waiting
         guard record.isNearby || record.isKept || isAsking else {
             // A member of a group is listed there; among peers it is a stranger, and listed while it is here.
             if record.groups.isEmpty { self.forgetPeer(record) } else { self.unlistPeer(record) }
