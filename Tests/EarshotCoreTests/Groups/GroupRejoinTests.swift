@@ -142,8 +142,11 @@ import Testing
         try bench.letIn(2, by: 0, to: id)
         try bench.beginJoining(1, by: 0, to: id)
         bench.disconnect(0, 1)
-        bench.peers[1].diskError = EarshotError(.storage, "the disk is full")
+        bench.peers[1].isDiskHeld = true
         bench.releaseSignatures(of: 0)
+        bench.peers[1].diskError = EarshotError(.storage, "the disk is full")
+        bench.peers[1].releaseDisk()
+        bench.settle()
         #expect(bench.left(id, at: 1) == [.left])
         #expect(bench.members(id, at: 2) == [0, 2])
     }
