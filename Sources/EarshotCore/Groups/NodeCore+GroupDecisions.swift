@@ -118,7 +118,8 @@ extension NodeCore {
             guard var held = self.groups[id], held.invitation == invitation, held.isLetIn else {
                 throw EarshotError(.conflict, "the group is joined already")
             }
-            held.stage = .joined
+            // Dissolved before this had its turn: a start is not to take it for one that goes on.
+            held.stage = held.records.terms.isDissolved ? .over : .joined
             return self.outcome(held)
         case .keep(let id):
             guard let held = self.groups[id], held.invitation == nil else {

@@ -118,6 +118,21 @@ import Testing
         for index in 0..<3 { #expect(bench.members(id, at: index) == [0, 1, 2]) }
     }
 
+    /// Killed before it has written more, it is not in the group at its next start.
+    @Test func whatIsDissolvedBeforeItIsJoinedIsOverOnDisk() throws {
+        var bench = try GroupBench(2)
+        try bench.connect(0, 1)
+        let id = try bench.create(0)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))
+        bench.peers[1].isDiskHeld = true
+        bench.peers[1].call(.setTrust(.trusted, peerID(9).description, until: nil))
+        bench.respond(1, try #require(bench.peers[1].pending.last), .accept)
+        bench.ask(0, .dissolve("team"))
+        bench.settle()
+        for _ in 0..<2 { bench.peers[1].writeNext() }
+        #expect(bench.peers[1].groupsOnDisk[id]?.isOver == true)
+    }
+
     /// It is heard each time, also on the same connection.
     @Test func whoGivesUpJoiningAgainLeavesAgain() throws {
         var bench = try GroupBench(2)
