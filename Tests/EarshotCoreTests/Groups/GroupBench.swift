@@ -128,6 +128,13 @@ struct GroupBench {
         #expect(self.members(group, at: other).contains(other), "\(one) has let \(other) in")
     }
 
+    /// The two are connected for as long as that takes.
+    mutating func letInAndPart(_ other: Int, by one: Int, to group: GroupID) throws {
+        try self.connect(one, other)
+        try self.letIn(other, by: one, to: group)
+        self.disconnect(one, other)
+    }
+
     /// One asks another, which accepts, and has not signed yet that it lets it in; the call of that one.
     @discardableResult
     mutating func beginJoining(_ other: Int, by one: Int, to group: GroupID) throws -> CallID {

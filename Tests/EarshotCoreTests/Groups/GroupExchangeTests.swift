@@ -10,10 +10,8 @@ import Testing
     /// It was let in, and the group dissolved, while the second was away.
     @Test func whoWasAwayHearsOfTheEndFromALaterMember() throws {
         var bench = try GroupBench(3)
-        try bench.connect(0, 1)
         let id = try bench.create(0)
-        try bench.letIn(1, by: 0, to: id)
-        bench.disconnect(0, 1)
+        try bench.letInAndPart(1, by: 0, to: id)
         try bench.connect(0, 2)
         try bench.letIn(2, by: 0, to: id)
         #expect(bench.ask(0, .dissolve("team")) == .done)
@@ -26,15 +24,8 @@ import Testing
     /// Each was let in by one that did not know of the other.
     @Test func membersThatDoNotKnowEachOtherMeetByAnInvitation() throws {
         var bench = try GroupBench(4)
-        try bench.connect(0, 3)
         let id = try bench.create(0)
-        try bench.letIn(3, by: 0, to: id)
-        bench.disconnect(0, 3)
-        for (inviter, other) in [(0, 2), (3, 1)] {
-            try bench.connect(inviter, other)
-            try bench.letIn(other, by: inviter, to: id)
-            bench.disconnect(inviter, other)
-        }
+        for (inviter, other) in [(0, 3), (0, 2), (3, 1)] { try bench.letInAndPart(other, by: inviter, to: id) }
         try bench.connect(1, 2)
         #expect(bench.members(id, at: 1) == [0, 1, 3] && bench.members(id, at: 2) == [0, 2, 3])
         let invitation = try #require(
@@ -46,10 +37,8 @@ import Testing
     /// It was taken out while it was away, and asks one that it does not know for a member.
     @Test func whoIsOutAndInvitesHearsOfIt() throws {
         var bench = try GroupBench(3)
-        try bench.connect(0, 1)
         let id = try bench.create(0)
-        try bench.letIn(1, by: 0, to: id)
-        bench.disconnect(0, 1)
+        try bench.letInAndPart(1, by: 0, to: id)
         try bench.connect(0, 2)
         try bench.letIn(2, by: 0, to: id)
         bench.ask(0, .remove("team", peer: bench.ids[1].description, withInvited: false))

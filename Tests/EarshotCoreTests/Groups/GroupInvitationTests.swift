@@ -63,13 +63,8 @@ import Testing
     /// The first has asked the second, and has found it to be a member already by a seat that the second has left: it is not answered yet.
     private func overUnanswered() throws -> GroupBench {
         var bench = try GroupBench(3)
-        try bench.connect(0, 2)
         let id = try bench.create(0)
-        try bench.letIn(2, by: 0, to: id)
-        bench.disconnect(0, 2)
-        try bench.connect(1, 2)
-        try bench.letIn(1, by: 2, to: id)
-        bench.disconnect(1, 2)
+        for (inviter, other) in [(0, 2), (2, 1)] { try bench.letInAndPart(other, by: inviter, to: id) }
         bench.ask(1, .leave("team"))
         try bench.connect(0, 1)
         bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))

@@ -101,10 +101,8 @@ import Testing
     /// The second is let in by the third, and leaves, of which the first hears nothing before it invites it.
     @Test func anAcceptanceOfASeatThatWasLeftEndsTheInvitation() throws {
         var bench = try GroupBench(3)
-        try bench.connect(0, 2)
         let id = try bench.create(0)
-        try bench.letIn(2, by: 0, to: id)
-        bench.disconnect(0, 2)
+        try bench.letInAndPart(2, by: 0, to: id)
         try bench.connect(1, 2)
         try bench.letIn(1, by: 2, to: id)
         bench.ask(1, .leave("team"))

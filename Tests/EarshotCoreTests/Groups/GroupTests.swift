@@ -48,13 +48,8 @@ import Testing
 
     @Test func aMemberThatNobodyKnowsShowsItsSeat() throws {
         var bench = try GroupBench(3)
-        try bench.connect(0, 1)
         let id = try bench.create(0)
-        try bench.letIn(1, by: 0, to: id)
-        bench.disconnect(0, 1)
-        try bench.connect(1, 2)
-        try bench.letIn(2, by: 1, to: id)
-        bench.disconnect(1, 2)
+        for (inviter, other) in [(0, 1), (1, 2)] { try bench.letInAndPart(other, by: inviter, to: id) }
         try bench.connect(0, 2)
         #expect(bench.members(id, at: 0) == [0, 1, 2])
         #expect(bench.attached(id, at: 0) == [0, 2] && bench.attached(id, at: 2) == [0, 2])
