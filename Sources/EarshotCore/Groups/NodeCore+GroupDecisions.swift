@@ -167,7 +167,10 @@ extension NodeCore {
             self.passOn([.leave(leave)], of: id, but: nil)
             self.groups.remove(id)
             self.groups.wasRemoved(id)
-            if let seat = held.records.seat(of: self.id), seat.number > leave.number { self.leaveUnheld(seat, of: id) }
+            // One has come to light while this was written: those that have heard of the group hear that it is left too.
+            if let seat = held.records.seat(of: self.id), seat.number > leave.number {
+                self.leaveUnheld(seat, id, to: self.records.values.filter { $0.groups.named[id] != nil }.map(\.id))
+            }
             self.untie(id, EarshotError(.notMember, "this machine has left the group"))
             self.forgetNames(of: id)
             self.publish(.groupLeft(id, .left))
@@ -184,13 +187,6 @@ extension NodeCore {
         case .keep(let id):
             if let outcome { self.groups.wasKept(id, outcome.kept) } else if error == nil { self.groups.wasRemoved(id) }
             if error != nil, !self.isStopping { self.set(.keepGroup(id), after: EarshotLimits.keepPause) }
-        }
-    }
-
-    /// A seat of this machine's has come to light while it was leaving by an older one: those that have heard of the group hear that too.
-    private mutating func leaveUnheld(_ seat: GroupSeat, of id: GroupID) {
-        for record in self.records.values where record.groups.named[id] != nil {
-            if let link = record.connection { self.leaveUnheld(seat, id, link) }
         }
     }
 

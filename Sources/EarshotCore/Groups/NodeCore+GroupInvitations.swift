@@ -303,9 +303,7 @@ extension NodeCore {
         // again.
         guard let seat = held.records.seat(of: self.id) else { return }
         let inviter = self.invitations[invitation]?.invitation.peerID
-        for peer in OrderedSet([inviter].compactMap(\.self) + knowing) {
-            if let link = self.records[peer]?.connection { self.leaveUnheld(seat, id, link) }
-        }
+        self.leaveUnheld(seat, id, to: OrderedSet([inviter].compactMap(\.self) + knowing))
     }
 
     // MARK: Letting in

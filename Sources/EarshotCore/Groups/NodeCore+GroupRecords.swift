@@ -291,4 +291,9 @@ extension NodeCore {
         guard let input = try? leave.signedBytes(in: group) else { return }
         self.emit(.sign(self.groups.signatures.begin(.leaveUnheld(leave, of: group, link)), [input]))
     }
+
+    /// Says so to each of these that is connected.
+    mutating func leaveUnheld(_ seat: GroupSeat, _ group: GroupID, to peers: some Sequence<PeerID>) {
+        for peer in peers { if let link = self.records[peer]?.connection { self.leaveUnheld(seat, group, link) } }
+    }
 }
