@@ -54,9 +54,24 @@ enum Interrupts {
 
     private static let state = Mutex(State())
 
-    /// Takes over SIGINT, SIGTERM and SIGHUP; called once, at the start.
+    /// What is taken over: SIGINT, SIGTERM, and SIGHUP unless the command was started with that ignored, as by nohup(1).
+    static let numbers = Self.numbers(isIgnored: Self.isIgnored)
+
+    static func numbers(isIgnored: (CInt) -> Bool) -> [CInt] {
+        [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
+    }
+
+    /// Whether this process ignores the signal.
+    static func isIgnored(_ number: CInt) -> Bool {
+        var action = sigaction()
+        guard sigaction(number, nil, &action) == 0 else { return false }
+        // SIG_IGN is an address that no function has, and functions cannot be compared.
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+    }
+
+    /// Takes them over; called once, at the start.
     static func install() {
-        for number in [SIGINT, SIGTERM, SIGHUP] {
+        for number in Self.numbers {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import EarshotCLI
@@ -31,5 +32,17 @@ import Testing
         #expect(self.action(&state, after: same) == "hurry")
         #expect(self.action(&state, after: 2 * same - 1) == "ignore")
         #expect(self.action(&state, after: 2 * same) == "give up")
+    }
+
+    /// nohup(1) starts a command with SIGHUP ignored, so that it outlives the terminal.
+    @Test func aHangupThatIsIgnoredStaysSo() {
+        #expect(Interrupts.numbers(isIgnored: { _ in false }) == [SIGINT, SIGTERM, SIGHUP])
+        #expect(Interrupts.numbers(isIgnored: { $0 == SIGHUP }) == [SIGINT, SIGTERM])
+        // One that nothing else here uses.
+        #expect(!Interrupts.isIgnored(SIGUSR2))
+        signal(SIGUSR2, SIG_IGN)
+        #expect(Interrupts.isIgnored(SIGUSR2))
+        signal(SIGUSR2, SIG_DFL)
+        #expect(!Interrupts.isIgnored(SIGUSR2))
     }
 }

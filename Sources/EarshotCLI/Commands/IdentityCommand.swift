@@ -13,7 +13,7 @@ struct IdentityCommand: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     mutating func run() throws {
-        for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, SIG_DFL) }
+        for number in Interrupts.numbers { signal(number, SIG_DFL) }
         let words = ["earshotd", "identity"] + self.arguments + (self.options.json ? ["--json"] : [])
         var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         // The one that was installed with this program, else whichever is found.
