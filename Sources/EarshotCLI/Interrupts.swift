@@ -105,9 +105,10 @@ enum Interrupts {
         _exit(128 + number)
     }
 
-    /// Does `operation`; a signal meanwhile does `takeBack` first and then ends the process.
+    /// Does `operation`; a signal meanwhile does `takeBack` first and then ends the process. Where that throws, it is said that what was
+    /// begun may go on.
     static func takingBack<Result: Sendable>(
-        _ takeBack: @escaping @Sendable () async -> Void, _ operation: @escaping @Sendable () async throws -> Result
+        _ takeBack: @escaping @Sendable () async throws -> Void, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         let (signals, listener) = AsyncStream.makeStream(of: CInt.self)
         Self.state.withLock { $0.listener = listener }
@@ -116,7 +117,7 @@ enum Interrupts {
             group.addTask { try await operation() }
             group.addTask {
                 for await number in signals {
-                    await takeBack()
+                    do { try await takeBack() } catch { Self.giveUp(number) }
                     ProgressLine.leave()
                     _exit(128 + number)
                 }

@@ -58,10 +58,30 @@ struct FileUpload: Sendable {
     ) async throws -> [Result] {
         try await Interrupts.takingBack {
             guard !self.queue else { return }
-            for row in await rows.runningOnceKnown() { try? await self.client.removeResource(row.id) }
+            try await Self.cancel(rows.runningOnceKnown(), self.client)
         } _: {
             try await operation()
         }
+    }
+
+    /// Cancels these, as many as can be.
+    /// - Throws: the last error that leaves one as it is, such as that of a daemon that is away: it goes on with it when it is back.
+    static func cancel(_ rows: [ControlAPI.Resource], _ client: ControlClient) async throws(ControlError) {
+        var failure: ControlError?
+        for row in rows {
+            do throws(ControlError) {
+                try await client.removeResource(row.id)
+            } catch {
+                switch error {
+                // It is gone already.
+                case .problem(let problem) where problem.code == "not-found": break
+                // Its end was seen before the answer came, which is not waited for then.
+                case .cancelled: break
+                case .unreachable, .silent, .lost, .problem, .malformed, .source: failure = error
+                }
+            }
+        }
+        if let failure { throw failure }
     }
 
     /// The daemon is another user and is given the bytes, one recipient after the other; a signal ends the connection, and with it the
