@@ -63,7 +63,10 @@ package final class TemporaryFile: Sendable {
     /// The errnos of a hard link that cannot be, where a copy can.
     package static let linkFailures: Set<CInt> = [EXDEV, EPERM, EMLINK, EOPNOTSUPP, ENOSYS]
 
-    deinit {
+    deinit { self.drop() }
+
+    /// Removes what was written, unless it was published; it cannot be published afterwards, where it needs a name until then.
+    package func drop() {
         // Gone already once it was published under its own name.
         if case .name(let name) = self.source { _ = unlinkat(self.directory.descriptor, name.description, 0) }
     }

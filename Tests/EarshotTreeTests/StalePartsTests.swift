@@ -59,6 +59,17 @@ import Testing
         #expect(try self.names() == ["whole"])
     }
 
+    /// What an interrupted command does, whose process ends at once.
+    @Test func aFileThatIsDroppedIsGone() throws {
+        let file = try TemporaryFile(in: try self.scratch.directory(), named: true)
+        try file.file.write([1], at: 0)
+        #expect(try self.names().count == 1)
+        file.drop()
+        #expect(try self.names() == [])
+        #expect(throws: FileError.self) { _ = try file.publish(as: try SafeName("whole"), onConflict: .rename) }
+        #expect(try self.names() == [])
+    }
+
     @Test func whatOnlyLooksLikeOneStays() throws {
         let names = [
             ".earshot-.part", ".earshot-notes.part", ".earshot-0123456789ab", "earshot-0123456789ab.part", ".earshot-0123456789aB.part",

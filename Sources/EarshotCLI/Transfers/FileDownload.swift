@@ -11,26 +11,33 @@ struct FileDownload: Sendable {
     /// Into the directory under its own name or a numbered one; it leaves the spool when it is safely on disk.
     func save(in directory: SafeDirectory) async throws -> SafeName {
         let name = try self.name()
-        guard self.resource.kind != .directory else {
-            let published = try await self.saveTree(in: directory, as: name)
-            try await self.leaveSpool()
-            return published
-        }
-        let file = try TemporaryFile(in: directory)
-        var written: UInt64 = 0
-        try await self.forEach { piece in
-            let offset = written
-            try piece.withUnsafeReadableBytes { (bytes) throws(FileError) in try file.file.write(bytes, at: offset) }
-            written += UInt64(piece.readableBytes)
-            ProgressLine.draw(name: self.resource.name, transferred: written, size: self.resource.size, rate: 0)
-        }
-        ProgressLine.leave()
-        try self.check(written)
-        guard let published = try file.publish(as: name, onConflict: .rename) else {
-            throw CommandFailure(.cannotCreate, "cannot create \(directory.subject(name).escapedForDisplay)")
-        }
+        let isTree = self.resource.kind == .directory
+        let published = try await isTree ? self.saveTree(in: directory, as: name) : self.saveFile(in: directory, as: name)
         try await self.leaveSpool()
         return published
+    }
+
+    /// Under its own name or a numbered one; a signal meanwhile leaves nothing behind.
+    private func saveFile(in directory: SafeDirectory, as name: SafeName) async throws -> SafeName {
+        let file = try TemporaryFile(in: directory)
+        return try await Interrupts.takingBack {
+            // It has a name already, where the file system knows no unnamed files.
+            file.drop()
+        } _: {
+            var written: UInt64 = 0
+            try await self.forEach { piece in
+                let offset = written
+                try piece.withUnsafeReadableBytes { (bytes) throws(FileError) in try file.file.write(bytes, at: offset) }
+                written += UInt64(piece.readableBytes)
+                ProgressLine.draw(name: self.resource.name, transferred: written, size: self.resource.size, rate: 0)
+            }
+            ProgressLine.leave()
+            try self.check(written)
+            guard let published = try file.publish(as: name, onConflict: .rename) else {
+                throw CommandFailure(.cannotCreate, "cannot create \(directory.subject(name).escapedForDisplay)")
+            }
+            return published
+        }
     }
 
     /// To standard output; it leaves the spool when all of it was taken.
