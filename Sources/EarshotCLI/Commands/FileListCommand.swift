@@ -35,24 +35,16 @@ struct FileListCommand: AsyncParsableCommand {
         }
     }
 
-    /// A line for each beginning and end, and one that is drawn over for all that moves in between.
     private static func draw(_ events: ControlEvents, of group: String?) async throws {
-        var moving: [String: ControlAPI.Resource] = [:]
+        var files = WatchedFiles(of: group)
         for try await event in events {
-            let isReadable = event.unreadable.isEmpty
-            let event = event.value
-            guard let resource = event.resource else {
-                if event.type == .gap || !isReadable { try Standard.write(Render.event(event)) }
-                continue
+            for step in files.steps(after: event.value, isReadable: event.unreadable.isEmpty) {
+                switch step {
+                case .clear: ProgressLine.leave()
+                case .print(let line): try Standard.write(line)
+                case .draw(let name, let resources): ProgressLine.draw(name: name, resources)
+                }
             }
-            guard group == nil || group == resource.group?.id else { continue }
-            moving[resource.id] = resource.state == .transferring ? resource : nil
-            if event.type != .resourceProgress || resource.state != .transferring { try Standard.write(Render.event(event)) }
-            guard let one = moving.values.first else {
-                ProgressLine.leave()
-                continue
-            }
-            ProgressLine.draw(name: moving.count == 1 ? one.name : Words.count(moving.count, "file"), Array(moving.values))
         }
     }
 }
