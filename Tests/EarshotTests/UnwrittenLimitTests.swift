@@ -50,4 +50,67 @@ import Testing
         #expect(bench.counter.reads == before + 1, "one that has gone out is enough")
         for promise in held.dropFirst() { promise.succeed() }
     }
+
+    /// With so much waiting that nothing is read, a peer that is gone could not be heard, and would be taken for one that is only slow.
+    @Test func deadWithAsMuchAsTheLimit() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        try self.fill(bench, beyond: 0)
+        bench.advance(EarshotLimits.deadAfter - .seconds(1))
+        #expect(bench.end == nil)
+        bench.advance(.seconds(6))
+        #expect(bench.end == .dead)
+        for promise in bench.counter.held ?? [] { promise.succeed() }
+    }
+
+    /// A slow one takes something now and then.
+    @Test func whatTheSocketTakesIsASignOfLife() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        try self.fill(bench, beyond: 16)
+        var held = (bench.counter.held ?? [])[...]
+        for _ in 0..<8 {
+            bench.advance(.seconds(9))
+            held.popFirst()?.succeed()
+        }
+        #expect(bench.end == nil)
+        bench.advance(EarshotLimits.deadAfter + .seconds(5))
+        #expect(bench.end == .dead, "and takes nothing more")
+        for promise in (bench.counter.held ?? []).dropFirst(8) { promise.succeed() }
+    }
+
+    /// Small frames of more than 256 KiB go out in several writes, in order.
+    @Test func piecesOfALongWrite() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        _ = try bench.received()
+        guard case .proven(let connection)? = bench.events.value.first else {
+            Issue.record("the node was not told")
+            return
+        }
+        let frames = (0..<16_000).map { _ in Frame.sessionResume(.random()) }
+        connection.send(frames)
+        var writes = 0
+        var sent: [Frame] = []
+        while let buffer = try bench.channel.readOutbound(as: ByteBuffer.self) {
+            writes += 1
+            bench.decoder.feed(buffer)
+            while let frame = try bench.decoder.next() { sent.append(frame) }
+        }
+        #expect(writes == 2)
+        #expect(sent == frames)
+    }
+
+    /// Has answers wait for the socket, as many as have nothing more read, and so many more.
+    private func fill(_ bench: HandlerBench, beyond: Int) throws {
+        bench.channel.isWritable = false
+        bench.counter.held = []
+        // As above: 13 bytes of a pong, and its share.
+        let most = EarshotLimits.unwrittenBytes / (13 + 256) + 1
+        for number in 0..<most + beyond {
+            try bench.send([.ping(UInt64(number))])
+            bench.channel.embeddedEventLoop.run()
+        }
+        bench.channel.read()
+    }
 }

@@ -16,8 +16,15 @@ extension ConnectionHandler {
         }
     }
 
+    /// The socket has taken something of what waits: while that is so much that nothing is read, nothing else shows that the other side is
+    /// there.
+    func wasTaken(context: ChannelHandlerContext) {
+        if self.wantsRead { self.signsOfLife?.heard(at: context.eventLoop.now) }
+        self.resumeReading(context: context)
+    }
+
     private func checkLife(context: ChannelHandlerContext) {
-        guard let (verdict, next) = self.signsOfLife?.check(at: context.eventLoop.now, isBehind: !self.mayRead) else { return }
+        guard let (verdict, next) = self.signsOfLife?.check(at: context.eventLoop.now, isBehind: self.isStalled) else { return }
         if verdict != .dead { self.lookForLife(in: next, context: context) }
         switch verdict {
         case .alive: break

@@ -57,7 +57,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.logger = logger
         self.localID = PeerID(subjectPublicKeyInfo: settings.hello.publicKey)
         self.security = security
-        self.writer.hasRoom = { [weak self] context in self?.resumeReading(context: context) }
+        self.writer.hasRoom = { [weak self] context in self?.wasTaken(context: context) }
     }
 
     // MARK: Beginning

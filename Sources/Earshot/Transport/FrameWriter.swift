@@ -14,13 +14,20 @@ final class FrameWriter {
     /// About what a write that waits takes in memory beyond its bytes.
     private static let overhead = 256
 
+    /// Small frames are written together up to so many bytes: each write that is done shows that a slow connection moves.
+    private static let longestWrite = 256 * 1024
+
     /// One write for small frames together; a large body is written as the buffer that it is, not copied. Nothing is flushed.
     func write(
         _ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil
     ) throws(WireError) {
-        var buffer = context.channel.allocator.buffer(capacity: min(max(frames.count, 1) * 256, 256 * 1024))
+        var buffer = context.channel.allocator.buffer(capacity: min(max(frames.count, 1) * 256, Self.longestWrite))
         if withPreamble { buffer.writeBytes(WireLimits.preamble) }
         for frame in frames {
+            if buffer.readableBytes >= Self.longestWrite {
+                self.write(buffer, context: context, promise: nil)
+                buffer = context.channel.allocator.buffer(capacity: Self.longestWrite)
+            }
             if let body = try FrameEncoder.encodeHead(frame, into: &buffer) {
                 guard body.readableBytes > EarshotLimits.copiedBody else {
                     buffer.writeImmutableBuffer(body)
