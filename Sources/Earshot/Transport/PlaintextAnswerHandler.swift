@@ -16,6 +16,7 @@ package final class PlaintextAnswerHandler: ChannelInboundHandler, RemovableChan
     package typealias InboundIn = ByteBuffer
 
     private var isPlaintext = false
+    private var isOver = false
     private var preamble = PreambleDecoder()
     private var hasPreamble = false
     private var decoder = FrameDecoder()
@@ -23,6 +24,8 @@ package final class PlaintextAnswerHandler: ChannelInboundHandler, RemovableChan
     package init() {}
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // What comes behind the answer is let go: to close takes a moment, in which it must not pile up.
+        guard !self.isOver else { return }
         var buffer = self.unwrapInboundIn(data)
         guard self.isPlaintext || buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == WireLimits.preamble.first else {
             context.fireChannelRead(data)
@@ -38,8 +41,10 @@ package final class PlaintextAnswerHandler: ChannelInboundHandler, RemovableChan
             guard case .refusal(let refusal) = frame else {
                 throw .outOfOrder(frame.type, why: "a listener answers TLS with TLS or with a refusal")
             }
+            self.isOver = true
             context.fireUserInboundEventTriggered(PlaintextRefusal(refusal: refusal))
         } catch {
+            self.isOver = true
             context.fireErrorCaught(error)
         }
     }
