@@ -111,6 +111,19 @@ import X509
         #expect(try Identity.load(from: other.path).id == new.id)
     }
 
+    /// Whoever owns the directory has nothing else changed by whoever makes a new identity there, root for example.
+    @Test func rotationFollowsNoLink() throws {
+        let (directory, elsewhere) = (try StateDirectory(), try StateDirectory())
+        let (link, target) = (directory.path + "/" + Identity.fileName, elsewhere.path + "/other")
+        try write("somebody's", to: target, mode: 0o644)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+        let error = #expect(throws: EarshotError.self) { try Identity.replace(in: directory.path, now: Date()) }
+        #expect(error?.message.contains("nothing was changed") == true)
+        #expect(try elsewhere.mode("other") == 0o644)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
+        #expect(try directory.names("") == [Identity.fileName])
+    }
+
     /// Typed twice within a second, and by several at once: each old key is kept, each under a name of its own.
     @Test func rotationsOfOneSecondLoseNoKey() async throws {
         let directory = try StateDirectory()

@@ -56,7 +56,12 @@ extension Identity {
             number += 1
             old = first + "-\(number).pem"
         }
-        guard chmod(old, 0o600) == 0 else { throw Self.cannotKeep(old) }
+        // Not through a link that stands in its place: root may do this in another user's directory, and would change any file for it.
+        guard fchmodat(AT_FDCWD, old, 0o600, AT_SYMLINK_NOFOLLOW) == 0 else {
+            let failure = Self.cannotKeep(old)
+            unlink(old)
+            throw failure
+        }
         return old
     }
 
