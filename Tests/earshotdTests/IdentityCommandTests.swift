@@ -41,6 +41,8 @@ import Testing
         #expect(first != second)
         let old = try FileManager.default.contentsOfDirectory(atPath: place).filter { $0.hasPrefix("identity-") }
         #expect(old.count == 2)
+        // No daemon has run there: what only that makes is not there, and would be root's where root types this for a service.
+        #expect(!FileManager.default.fileExists(atPath: "\(place)/\(StateLock.fileName)"))
         try run("export", "-o", "\(place)/backup")
         let attributes = try FileManager.default.attributesOfItem(atPath: "\(place)/backup")
         #expect(attributes[.posixPermissions] as? Int == 0o600)

@@ -6,13 +6,16 @@ internal import Glibc
 ///
 /// The file holds the process's id, for the message to a second daemon; the lock decides, not the text.
 package final class StateLock: Sendable {
+    /// Where it is, in the state directory.
+    package static let fileName = "lock"
+
     private let file: OpenFile
 
     /// Takes the lock, making the directory (0700) where it is missing; throws `conflict` with the holder's process id.
     package init(directory: String) throws(EarshotError) {
         do {
             let opened = try SafeDirectory(path: directory, create: 0o700)
-            guard let name = try? SafeName("lock") else { throw FileError("lock", directory, code: EINVAL) }
+            guard let name = try? SafeName(Self.fileName) else { throw FileError("lock", directory, code: EINVAL) }
             let file = try opened.open(name, flags: OpenFile.readWrite | OpenFile.create, mode: 0o600)
             self.file = file
             guard earshot_lock_file(file.descriptor) == 0 else {

@@ -40,6 +40,8 @@ struct IdentityNewCommand: ParsableCommand {
 
     /// Whether a daemon holds the state directory.
     private static func isInUse(_ directory: String) -> Bool {
+        // Not made in passing: root's own file would keep the service's user from its directory.
+        guard FileStatus(path: directory + "/" + StateLock.fileName) != nil else { return false }
         do throws(EarshotError) {
             _ = try StateLock(directory: directory)
             return false
