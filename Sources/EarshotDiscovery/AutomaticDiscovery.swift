@@ -88,7 +88,10 @@ extension AutomaticDiscovery {
                     if runs.isCurrent(generation) { _ = self.output.emit(.status(status)) }
                 case .stopped(let generation):
                     // The next begins when the last one has said goodbye.
-                    if runs.ended(generation) { self.launch(chooser.backend, plan: plan, runs: &runs, group: &group) }
+                    guard runs.ended(generation) else { continue }
+                    // One that hangs could not say that it has lost its view. The embedded responder sees the same before the loss counts.
+                    if chooser.backend == .embedded { _ = self.output.emit(.reset(.avahi)) }
+                    self.launch(chooser.backend, plan: plan, runs: &runs, group: &group)
                 case .timer:
                     timer = nil
                     switch chooser.timerFired(now: now) {

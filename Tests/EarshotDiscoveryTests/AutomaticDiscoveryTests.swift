@@ -104,6 +104,7 @@ private final class FakeBackend: Sendable {
             self.clock.advance(to: .seconds(10))
             let fallback = try #require(await embeddedRuns.next())
             #expect(fallback.plan == whole)
+            #expect(await events.next() == .reset(.avahi))
             let probe = try #require(await avahiRuns.next())
             #expect(probe.plan == .probe)
             _ = probe.report(.event(.status(missing)))
@@ -125,7 +126,7 @@ private final class FakeBackend: Sendable {
         #expect(!self.embedded.isRunning)
     }
 
-    /// One that hangs counts as not answering from its last answer on.
+    /// One that hangs counts as not answering from its last answer on. It cannot say itself that its view is lost.
     @Test func anAvahiThatHangsIsLeftTenSecondsAfterItsLastAnswer() async throws {
         let discovery = self.discovery(avahiIsConceivable: true)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -139,6 +140,8 @@ private final class FakeBackend: Sendable {
             _ = first.report(.reachable(true))
             _ = first.report(.event(.status(running)))
             #expect(await events.next() == .status(running))
+            _ = first.report(.event(.found(.avahi, self.bob)))
+            #expect(await events.next() == .found(.avahi, self.bob))
             self.clock.advance(to: .seconds(100))
             _ = first.report(.unanswered(for: .seconds(6)))
             let hung = DiscoveryStatus(backend: .avahi, state: .unavailable, error: "hangs")
@@ -151,8 +154,11 @@ private final class FakeBackend: Sendable {
             #expect(await events.next() == .status(still))
             #expect(!self.embedded.isRunning)
             self.clock.advance(to: .seconds(104))
-            _ = try #require(await embeddedRuns.next())
+            let fallback = try #require(await embeddedRuns.next())
             _ = try #require(await avahiRuns.next())
+            _ = fallback.report(.event(.found(.embedded, self.bob)))
+            #expect(await events.next() == .reset(.avahi))
+            #expect(await events.next() == .found(.embedded, self.bob))
             group.cancelAll()
         }
     }
