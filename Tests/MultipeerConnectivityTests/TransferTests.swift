@@ -123,6 +123,34 @@ import Testing
         #expect(throws: MCError(.notConnected)) { try self.output("x", from: programs[0], to: programs[1]) }
     }
 
+    /// It has written nothing, and hears of it all the same.
+    @Test func aStreamWhosePeerLeavesWhileItsWriterIsAtRest() async throws {
+        let programs = await mesh(2)
+        nonisolated(unsafe) let output = try self.output("rest", from: programs[0], to: programs[1])
+        await programs[1].until(.stream("rest", programs[0].peer))
+        programs[1].stop()
+        let events = await withCheckedContinuation { (continuation: CheckedContinuation<[Stream.Event], Never>) in
+            Thread {
+                let writer = Reader()
+                output.delegate = writer
+                output.schedule(in: .current, forMode: .default)
+                output.open()
+                while writer.events.last != .errorOccurred, RunLoop.current.run(mode: .default, before: .distantFuture) {}
+                continuation.resume(returning: writer.events)
+            }.start()
+        }
+        #expect(events.first == .openCompleted && events.last == .errorOccurred)
+        #expect(output.streamStatus == .error)
+    }
+
+    /// Nothing is sent any more: the next bytes are not waited for.
+    @Test func aSenderThatIsCancelledWaitsForNoBytes() async {
+        let buffer = StreamBuffer {}
+        let sender = Task { try await buffer.next() }
+        sender.cancel()
+        await #expect(throws: CancellationError.self) { try await sender.value }
+    }
+
     // MARK: Resources
 
     private func file(_ data: Data) throws -> URL {

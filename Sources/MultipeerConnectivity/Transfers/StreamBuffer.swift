@@ -119,7 +119,8 @@ final class StreamBuffer: Sendable {
     // MARK: What a task does
 
     /// Bytes that the program has written; `nil` at the end.
-    /// - Throws: where the program has let go of the stream before its end.
+    /// - Throws: where the program has let go of the stream before its end; `CancellationError` where the task is cancelled, since nothing is sent
+    ///   any more.
     func next() async throws -> ByteBuffer? {
         while true {
             let step = self.change { state -> Result<ByteBuffer?, MCError>? in
@@ -134,13 +135,19 @@ final class StreamBuffer: Sendable {
                 self.changed()
                 return try step.get()
             }
-            await withCheckedContinuation { continuation in
-                let isLate = self.change { state -> Bool in
-                    guard state.bytes.readableBytes == 0, !state.isFinished, state.end == nil else { return true }
-                    state.reader = continuation
-                    return false
+            try Task.checkCancellation()
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isLate = self.change { state -> Bool in
+                        let isEmpty = state.bytes.readableBytes == 0 && !state.isFinished && state.end == nil
+                        guard isEmpty, !Task.isCancelled else { return true }
+                        state.reader = continuation
+                        return false
+                    }
+                    if isLate { continuation.resume() }
                 }
-                if isLate { continuation.resume() }
+            } onCancel: {
+                self.change { $0.reader.take() }?.resume()
             }
         }
     }
