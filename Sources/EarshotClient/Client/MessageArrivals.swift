@@ -4,7 +4,7 @@ package import EarshotCoding
 package final class MessageArrivals: Sendable {
     package typealias Arrival = MessageArrival<ControlAPI.Message>
 
-    /// Arrivals that may wait; more are dropped, the oldest first.
+    /// Arrivals that may wait; more are dropped, the oldest first, but never the last look at what is stored.
     private static let limit = 64
 
     /// The peer and the group of which messages are wanted, by their ids: a name may come to mean another one, or two, while a reader waits.
@@ -27,15 +27,22 @@ package final class MessageArrivals: Sendable {
                 for try await event in events {
                     if let message = event.value.message, message.mode == .unreliable {
                         let isWanted = (peer == nil || peer == message.sender.id) && (group == nil || group == message.group?.id)
-                        if isWanted { continuation.yield(.unreliable(message)) }
+                        if isWanted { MessageArrivals.tell(.unreliable(message), to: continuation) }
                     } else if event.value.type == .messageReceived || event.value.type == .gap || !event.unreadable.isEmpty {
-                        continuation.yield(.stored)
+                        MessageArrivals.tell(.stored, to: continuation)
                     }
                 }
             } catch {
                 continuation.finish(throwing: error)
             }
         }
+    }
+
+    /// Tells the reader of an arrival. Where there is no room for it, something unreliable gives way: a reader that has not looked yet at what is
+    /// stored would not hear of it again.
+    static func tell(_ arrival: Arrival, to continuation: AsyncThrowingStream<Arrival, any Error>.Continuation) {
+        guard case .dropped(.stored) = continuation.yield(arrival) else { return }
+        continuation.yield(.stored)
     }
 
     /// Nothing more is waited for.
