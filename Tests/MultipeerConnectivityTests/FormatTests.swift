@@ -68,6 +68,24 @@ import Testing
         #expect(told(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: "x"))) == ["!"])
     }
 
+    /// Avahi has come back, and sees what the embedded responder saw before it: of that nothing is left with the node.
+    @Test func whatOneBackendSawIsLostThoughAnotherSeesIt() {
+        var relay = Relay(serviceType: "my-type")
+        func sighting(_ name: String) -> Sighting {
+            Sighting(
+                key: Sighting.Key(instanceName: name, interfaceIndex: 1, overIPv6: false), interfaceName: "lo", isLoopback: true,
+                addresses: [], port: 1, txt: [])
+        }
+        func told(_ event: DiscoveryEvent) -> [DiscoveryEvent] { relay.told(event) }
+        let (given, own) = (sighting("bob"), sighting("bob._my-type"))
+        #expect(told(.found(.embedded, given)) == [.found(.embedded, own)])
+        #expect(told(.found(.avahi, given)) == [.found(.avahi, own)])
+        #expect(told(.reset(.embedded)) == [.lost(.embedded, own.key)])
+        #expect(told(.reset(.embedded)) == [])
+        #expect(told(.lost(.avahi, given.key)) == [.lost(.avahi, own.key)])
+        #expect(told(.reset(.avahi)) == [])
+    }
+
     @Test func partsOfLongData() throws {
         let long = Data(repeating: 7, count: (2 << 20) + 5)
         let drafts = OutgoingData(long).drafts(to: PeerID(subjectPublicKeyInfo: [1]))

@@ -94,9 +94,15 @@ private final class Shared<Value: ~Copyable & Sendable>: Sendable {
 }
 
 /// A browser's sightings as the node is to hear them: an instance may have the same name under several types.
-private struct Relay {
+struct Relay {
+    /// Two backends see the same instance where one takes over from the other: the node counts both.
+    private struct Seen: Hashable {
+        let backend: DiscoveryStatus.Backend
+        let key: Sighting.Key
+    }
+
     let serviceType: String
-    private var keys: [Sighting.Key: DiscoveryStatus.Backend] = [:]
+    private var seen: Set<Seen> = []
 
     init(serviceType: String) { self.serviceType = serviceType }
 
@@ -104,7 +110,7 @@ private struct Relay {
         switch event {
         case .found(let backend, let sighting):
             let key = self.own(sighting.key)
-            self.keys[key] = backend
+            self.seen.insert(Seen(backend: backend, key: key))
             return [
                 .found(
                     backend,
@@ -114,13 +120,13 @@ private struct Relay {
             ]
         case .lost(let backend, let key):
             let key = self.own(key)
-            self.keys[key] = nil
+            self.seen.remove(Seen(backend: backend, key: key))
             return [.lost(backend, key)]
         case .reset(let backend):
             // One by one: another browser of the node may have seen something by the same means.
-            let gone = self.keys.filter { $0.value == backend }.keys
-            for key in gone { self.keys[key] = nil }
-            return gone.map { .lost(backend, $0) }
+            let gone = self.seen.filter { $0.backend == backend }
+            self.seen.subtract(gone)
+            return gone.map { .lost(backend, $0.key) }
         case .status, .advertised: return []
         }
     }
