@@ -213,7 +213,7 @@ let package = Package(
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             resources: [.copy("Vectors")], swiftSettings: settings),
-        .testTarget(name: "EarshotSafetyTests", dependencies: ["EarshotSafety"], swiftSettings: settings),
+        .testTarget(name: "EarshotSafetyTests", dependencies: ["EarshotSafety", "CLinux"], swiftSettings: settings),
         .testTarget(
             name: "EarshotTreeTests", dependencies: ["EarshotTree", "EarshotSafety"], resources: [.copy("Vectors")], swiftSettings: settings
         ),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -21,7 +22,26 @@ int earshot_open_beneath(int directory, const char *path, int flags, mode_t mode
 }
 
 int earshot_rename_no_replace(int from_directory, const char *from, int to_directory, const char *to) {
-    return renameat2(from_directory, from, to_directory, to, RENAME_NOREPLACE);
+    if (renameat2(from_directory, from, to_directory, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+    return earshot_rename_in_steps(from_directory, from, to_directory, to);
+}
+
+int earshot_rename_in_steps(int from_directory, const char *from, int to_directory, const char *to) {
+    struct stat status;
+    if (fstatat(from_directory, from, &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+    if (!S_ISDIR(status.st_mode)) {
+        // A hard link cannot replace anything.
+        if (linkat(from_directory, from, to_directory, to, 0) != 0) return -1;
+        return unlinkat(from_directory, from, 0);
+    }
+    // A new directory cannot either, and rename(2) puts a directory in the place of none but an empty one.
+    if (mkdirat(to_directory, to, 0700) != 0) return -1;
+    if (renameat(from_directory, from, to_directory, to) == 0) return 0;
+    int code = errno;
+    unlinkat(to_directory, to, AT_REMOVEDIR);
+    errno = code;
+    return -1;
 }
 
 int earshot_open_unnamed(int directory, mode_t mode) {

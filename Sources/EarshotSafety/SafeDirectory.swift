@@ -198,11 +198,7 @@ package final class SafeDirectory: Sendable {
 
     /// Whether the entry was moved; errno when not. Never replaces anything.
     static func renameWithoutReplacing(_ from: SafeDirectory, _ name: SafeName, _ to: SafeDirectory, _ newName: SafeName) -> Bool {
-        if earshot_rename_no_replace(from.descriptor, name.description, to.descriptor, newName.description) == 0 { return true }
-        guard errno == EINVAL || errno == ENOSYS else { return false }
-        // The file system cannot promise it in one call: a hard link cannot replace anything either.
-        guard linkat(from.descriptor, name.description, to.descriptor, newName.description, 0) == 0 else { return false }
-        return unlinkat(from.descriptor, name.description, 0) == 0
+        earshot_rename_no_replace(from.descriptor, name.description, to.descriptor, newName.description) == 0
     }
 }
 

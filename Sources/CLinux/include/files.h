@@ -8,8 +8,12 @@
 /// Returns a descriptor, or -1 with errno; ENOSYS before Linux 5.6 and where a sandbox hides the call.
 int earshot_open_beneath(int directory, const char *path, int flags, mode_t mode);
 
-/// renameat2(2) with RENAME_NOREPLACE: fails with EEXIST rather than replace anything.
+/// renameat2(2) with RENAME_NOREPLACE: fails with EEXIST rather than replace anything. In steps where the file system knows no such
+/// flag, as NFS and ZFS before 2.2 do not.
 int earshot_rename_no_replace(int from_directory, const char *from, int to_directory, const char *to);
+
+/// The same by calls that every file system has: a process that is killed in between leaves a second name of a file, or an empty directory.
+int earshot_rename_in_steps(int from_directory, const char *from, int to_directory, const char *to);
 
 /// O_TMPFILE: a file without a name in `directory`, which linkat can give one. EOPNOTSUPP where the file system cannot.
 int earshot_open_unnamed(int directory, mode_t mode);
