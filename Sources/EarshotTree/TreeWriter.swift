@@ -5,8 +5,9 @@ internal import Glibc
 /// Makes a directory out of the bytes of a tree, as they come, in pieces of any length.
 ///
 /// The root is made by the caller, empty, where no other process writes. Entries are made below its descriptor, without following a link,
-/// and only what is not there yet is made. While it is being written everything can be read and written by its owner; `finish` gives
-/// directories their times, and `TreePermissions` takes from the owner what the sender's had not. Used by one thread at a time.
+/// and none in the place of another: two names may be one to a file system that does not tell capital letters, or ways to write an accent.
+/// While it is being written everything can be read and written by its owner; `finish` gives directories their times, and
+/// `TreePermissions` takes from the owner what the sender's had not. Used by one thread at a time.
 package final class TreeWriter {
     /// What is due.
     private enum State {
@@ -192,7 +193,7 @@ package final class TreeWriter {
                 entry = begun
             } else {
                 entry = manifest[position.index]
-                if let file = try self.make(entry, position.index, manifest) {
+                if let file = try self.make(entry, position.index, manifest, isThere: position.isBegun) {
                     position.isBegun = true
                     position.file = file
                     position.entry = entry
@@ -217,24 +218,28 @@ package final class TreeWriter {
         guard futimens(file.descriptor, &times) == 0 else { throw FileError("set the time of", file.subject) }
     }
 
-    /// Makes one entry; a file is returned, open. One that an interrupted writer made already is taken for it.
-    private func make(_ entry: TreeEntry, _ index: Int, _ manifest: TreeManifest) throws(FileError) -> OpenFile? {
+    /// Makes one entry; a file is returned, open. The one that an interrupted writer made last is there already; what is there of any other
+    /// name is another entry.
+    private func make(_ entry: TreeEntry, _ index: Int, _ manifest: TreeManifest, isThere: Bool) throws(FileError) -> OpenFile? {
         let directory = try self.root.open(entry.parent, of: manifest)
         switch entry.content {
         case .directory:
-            guard entry.name.withCString({ mkdirat(directory, $0, 0o700) }) == 0 || errno == EEXIST else {
+            guard entry.name.withCString({ mkdirat(directory, $0, 0o700) }) == 0 || isThere && errno == EEXIST else {
                 throw FileError("make the directory", self.root.subject(index, of: manifest))
             }
             return nil
         case .link(let target):
             let result = target.withCString { target in entry.name.withCString { symlinkat(target, directory, $0) } }
-            guard result == 0 || errno == EEXIST else { throw FileError("make the link", self.root.subject(index, of: manifest)) }
+            guard result == 0 || isThere && errno == EEXIST else {
+                throw FileError("make the link", self.root.subject(index, of: manifest))
+            }
             var times = entry.times
             // Some file systems keep no times of links: nothing depends on them.
             _ = entry.name.withCString { utimensat(directory, $0, &times, AT_SYMLINK_NOFOLLOW) }
             return nil
         case .file, .sparse:
-            let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+            let making: CInt = isThere ? O_CREAT : O_CREAT | O_EXCL
+            let flags = O_WRONLY | making | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
             let descriptor = entry.name.withCString { openat(directory, $0, flags, 0o600) }
             guard descriptor >= 0 else { throw FileError("create", self.root.subject(index, of: manifest)) }
             return OpenFile(descriptor: descriptor, subject: "a file of \(self.root.directory.path)")

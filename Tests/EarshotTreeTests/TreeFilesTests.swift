@@ -85,6 +85,24 @@ import Testing
         }
     }
 
+    /// Where the file system takes two names for one, as many do that do not tell capital letters, the second entry finds the first: that
+    /// is told, and not written over.
+    @Test(arguments: ["file", "directory", "link"]) func noEntryTakesThePlaceOfAnother(_ kind: String) throws {
+        let scratch = try TreeScratch()
+        for place in ["from", "to"] {
+            try scratch.make(place)
+            switch kind {
+            case "file": try scratch.put("\(place)/name", "what is \(place)")
+            case "directory": try scratch.make("\(place)/name")
+            default: scratch.link("\(place)/name", to: "what is \(place)")
+            }
+        }
+        let (source, target) = (try scratch.directory("from"), try scratch.directory("to"))
+        let before = try portrait(target)
+        #expect(throws: TreeError.self) { _ = try self.copy(source, to: target, piece: 1 << 20) }
+        #expect(try portrait(target) == before)
+    }
+
     /// A directory with the set-group-id bit shares what is put there with its group, however closed the sender kept it; another does not.
     @Test func aDirectoryOfAGroupIsSharedWithIt() throws {
         let scratch = try TreeScratch()
@@ -240,7 +258,8 @@ import Testing
         #expect(refusal { try self.write(bytes, to: TreeWriter(into: scratch.directory("to"), size: size + 1)) } == "malformed")
         let writer = try TreeWriter(into: scratch.directory("to"), size: size)
         #expect(refusal { try self.write(bytes + [1, 2, 3], to: writer) } == "malformed")
-        let short = try TreeWriter(into: scratch.directory("to"), size: size)
+        try scratch.make("short")
+        let short = try TreeWriter(into: scratch.directory("short"), size: size)
         try self.write(bytes + [1], to: short)
         #expect(refusal { try short.finish() } == "malformed")
     }
