@@ -1,4 +1,5 @@
 import Crypto
+import Dispatch
 @testable import Earshot
 import EarshotSafety
 import EarshotTree
@@ -94,6 +95,30 @@ import Testing
         try await spool.write(id, offset: 0, ByteBuffer(bytes: content))
         let digest = Array(SHA256.hash(data: content))
         #expect(try await spool.finish(id, algorithm: .sha256, digest: digest) == "sha256:" + digest.hexadecimal)
+    }
+
+    /// A copy onto a slow disk may take an hour: what else comes is looked at, checked and brought to disk meanwhile.
+    @Test func nothingWaitsForWhatIsPutInPlace() async throws {
+        let directory = try StateDirectory()
+        let spool = try self.spool(directory)
+        let end = DispatchSemaphore(value: 0)
+        let (begun, start) = AsyncStream.makeStream(of: Void.self)
+        async let wasBusy = spool.publisher.isBusy(start, until: end)
+        for await _ in begun { break }
+        let destination = Publisher.Destination(directory: directory.path, conflict: .rename, reserve: 0)
+        try await spool.settler.check(SafeName("name"), size: 10, spool: spool.directory, destination)
+        let content = "0123456789"
+        let digests: [(ResourceEnd.DigestAlgorithm, [UInt8])] = [
+            (.xxh3, try Self.xxh3(content)), (.sha256, Array(SHA256.hash(data: Data(content.utf8)))),
+        ]
+        for (algorithm, digest) in digests {
+            let id = ResourceID.random()
+            _ = try await spool.begin(id, size: 10)
+            try await spool.write(id, offset: 0, ByteBuffer(string: content))
+            _ = try await spool.finish(id, algorithm: algorithm, digest: digest)
+        }
+        end.signal()
+        #expect(await wasBusy, "all came while the copy was under way")
     }
 
     @Test func bytesOutOfPlaceOrBeyondTheSizeAreRefused() async throws {
@@ -259,5 +284,13 @@ extension Spool {
 
     func read(_ id: ResourceID, at offset: UInt64, count: Int) throws(EarshotError) -> ByteBuffer {
         try self.read(try self.open(id), at: offset, count: count)
+    }
+}
+
+extension Publisher {
+    /// Has its thread for itself until `end`, as a copy has that takes long; whether that came.
+    fileprivate func isBusy(_ begun: AsyncStream<Void>.Continuation, until end: DispatchSemaphore) -> Bool {
+        begun.yield()
+        return end.wait(timeout: .now() + .seconds(20)) == .success
     }
 }

@@ -117,7 +117,7 @@ extension Spool {
     ) async throws(EarshotError) {
         if let destination, let name = try? SafeName(row.name) {
             do throws(EarshotError) {
-                try await self.publisher.check(name, size: row.size, spool: self.directory, destination)
+                try await self.settler.check(name, size: row.size, spool: self.directory, destination)
             } catch {
                 // A directory that is away now may be back at the end; else the content stays in the spool.
                 if error.code != .storage { throw error }

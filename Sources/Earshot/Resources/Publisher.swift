@@ -1,9 +1,7 @@
 package import EarshotSafety
 
-internal import Crypto
 internal import EarshotTree
 internal import Glibc
-internal import NIOCore
 
 /// Puts received content, whole and checked, into the directory that a person chose for it, under the name that its sender gave.
 ///
@@ -75,23 +73,6 @@ package actor Publisher {
         }
     }
 
-    /// Says what stands in the way of a file before its first byte; what comes in between shows when it is published.
-    /// - Throws: `conflict` where the name is taken and nothing is to be replaced or renamed; `no-space`; `storage`.
-    package func check(_ name: SafeName, size: UInt64, spool: SafeDirectory, _ destination: Destination) throws(EarshotError) {
-        do {
-            let directory = try SafeDirectory(path: destination.directory)
-            if destination.conflict == .skip, try directory.has(name) { throw Self.taken(name) }
-            // On the spool's own file system the space is reserved there.
-            guard try directory.status().device != spool.status().device else { return }
-            let usable = try directory.space().usable(reserve: destination.reserve)
-            guard size <= usable else {
-                throw EarshotError(.noSpace, "\(size) bytes do not fit where received files go: \(usable) are free beyond the reserve")
-            }
-        } catch {
-            throw Self.error(error)
-        }
-    }
-
     /// Gives the content its name, durably; returns the path, or `nil` where the name is taken and nothing is to be replaced or renamed.
     ///
     /// Who may read the directory may read the file: its permissions are the directory's, without the right to execute.
@@ -156,27 +137,6 @@ package actor Publisher {
         let status = try directory.status()
         file.setGroup(status.group)
         try file.setMode(status.mode & 0o666 | 0o600)
-    }
-
-    /// Waits until a content is on disk.
-    package func sync(_ content: IncomingContent) throws(EarshotError) {
-        try content.sink.sync()
-    }
-
-    /// The SHA-256 of all of a content.
-    package func sha256(_ content: IncomingContent) throws(EarshotError) -> [UInt8] {
-        var hash = SHA256()
-        var offset: UInt64 = 0
-        while offset < content.size {
-            let at = offset
-            let chunk = try ByteBuffer.filled(count: Self.copySize) { space throws(EarshotError) in
-                try content.sink.read(into: space, at: at)
-            }
-            guard chunk.readableBytes > 0 else { break }
-            chunk.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-            offset += UInt64(chunk.readableBytes)
-        }
-        return Array(hash.finalize())
     }
 
     /// What the sender is told too: without the path.

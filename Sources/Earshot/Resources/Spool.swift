@@ -34,8 +34,10 @@ package actor Spool {
         }
     }
 
-    /// Puts content into a person's directory, and does what else takes long.
+    /// Puts content into a person's directory.
     package nonisolated let publisher: Publisher
+    /// Has content checked and on disk, beside the spool's thread.
+    nonisolated let settler: ContentSettler
 
     let partial: SafeDirectory
     let complete: SafeDirectory
@@ -70,6 +72,7 @@ package actor Spool {
             throw Self.error(error)
         }
         self.publisher = try Publisher(notes: notes)
+        self.settler = try ContentSettler()
         self.executor = try ThreadExecutor(name: "earshot-spool")
     }
 
@@ -199,7 +202,7 @@ package actor Spool {
             guard content.written == content.size else {
                 throw EarshotError(.digestMismatch, "only \(content.written) of \(content.size) bytes arrived; send it again")
             }
-            let own = algorithm == .xxh3 ? content.digest() : try await self.publisher.sha256(content)
+            let own = algorithm == .xxh3 ? content.digest() : try await self.settler.sha256(content)
             guard own == digest else {
                 throw EarshotError(.digestMismatch, "the received bytes differ from the sent ones; send it again")
             }
@@ -218,7 +221,7 @@ package actor Spool {
     /// was abandoned meanwhile, and perhaps begun anew; `no-space`, `storage`.
     func settle(_ id: ResourceID, _ content: IncomingContent, in place: SafeDirectory) async throws {
         let name = try Self.name(id)
-        try await self.publisher.sync(content)
+        try await self.settler.sync(content)
         guard self.transfers[id]?.content === content else { throw Self.unknown(id) }
         try self.partial.move(name, to: place, as: name)
         try place.sync()

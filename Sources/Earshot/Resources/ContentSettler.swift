@@ -1,0 +1,66 @@
+internal import Crypto
+internal import EarshotSafety
+internal import NIOCore
+
+/// Looks at where content is to go before it comes, and has it checked and on disk once it has come.
+///
+/// On a thread of its own beside the ``Publisher``'s, whose copies take as long as the largest content and the slowest disk: others are
+/// offered and become whole meanwhile, and their senders do not wait for longer than they do.
+actor ContentSettler {
+    /// How much is read at once, in bytes.
+    private static let readSize = 1024 * 1024
+
+    private let executor: ThreadExecutor
+
+    /// The thread.
+    nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    /// Starts the thread.
+    init() throws(EarshotError) {
+        self.executor = try ThreadExecutor(name: "earshot-settle")
+    }
+
+    deinit {
+        self.executor.stop()
+    }
+
+    /// Says what stands in the way of a file before its first byte; what comes in between shows when it is published.
+    /// - Throws: `conflict` where the name is taken and nothing is to be replaced or renamed; `no-space`; `storage`.
+    func check(
+        _ name: SafeName, size: UInt64, spool: SafeDirectory, _ destination: Publisher.Destination
+    ) throws(EarshotError) {
+        do {
+            let directory = try SafeDirectory(path: destination.directory)
+            if destination.conflict == .skip, try directory.has(name) { throw Publisher.taken(name) }
+            // On the spool's own file system the space is reserved there.
+            guard try directory.status().device != spool.status().device else { return }
+            let usable = try directory.space().usable(reserve: destination.reserve)
+            guard size <= usable else {
+                throw EarshotError(.noSpace, "\(size) bytes do not fit where received files go: \(usable) are free beyond the reserve")
+            }
+        } catch {
+            throw Publisher.error(error)
+        }
+    }
+
+    /// Waits until a content is on disk.
+    func sync(_ content: IncomingContent) throws(EarshotError) {
+        try content.sink.sync()
+    }
+
+    /// The SHA-256 of all of a content.
+    func sha256(_ content: IncomingContent) throws(EarshotError) -> [UInt8] {
+        var hash = SHA256()
+        var offset: UInt64 = 0
+        while offset < content.size {
+            let at = offset
+            let chunk = try ByteBuffer.filled(count: Self.readSize) { space throws(EarshotError) in
+                try content.sink.read(into: space, at: at)
+            }
+            guard chunk.readableBytes > 0 else { break }
+            chunk.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+            offset += UInt64(chunk.readableBytes)
+        }
+        return Array(hash.finalize())
+    }
+}
