@@ -221,6 +221,7 @@ import Testing
         ("[messages]\ninbox_limit = 0", 2, "a whole number from 1"),
         ("[messages]\ninbox_size = 256MB", 2, "a size such as 512K"),
         ("[messages]\ninbox_size = 99999999999G", 2, "a size below"),
+        ("[resources]\nquota = 20ß", 2, "'20ß' is not a size such as 512K"),
         ("[resources]\nreserve = 5", 2, "a percentage"),
         ("[resources]\nreserve = 100%", 2, "a percentage"),
         ("[resources]\nreserve = nan%", 2, "a percentage"),

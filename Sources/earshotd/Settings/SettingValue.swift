@@ -29,8 +29,9 @@ struct SettingValue: Sendable, Hashable {
 
     /// Bytes: a number with `K`, `M` or `G` (powers of 1024), or none.
     func size() throws(SettingsError) -> UInt64 {
-        let units: [Character: UInt64] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
-        let unit = self.text.last.flatMap { units[Character($0.uppercased())] }
+        let units: [String: UInt64] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
+        // Text, as what is one letter may be two in upper case.
+        let unit = self.text.last.flatMap { units[$0.uppercased()] }
         let digits = unit == nil ? self.text[...] : self.text.dropLast()
         guard let number = Self.digits(digits[...]), number > 0 else { throw self.error("a size such as 512K, 256M or 20G") }
         let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1)
