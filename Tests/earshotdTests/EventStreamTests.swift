@@ -136,6 +136,18 @@ import Testing
         }
     }
 
+    /// Who asks for the head alone reads nothing, and nothing of its connection is kept for reading.
+    @Test func aHeadIsNoReader() async throws {
+        try await APIServer.with { server in
+            try await APIConnection.with(server.path) { call in
+                try await call.ask("HEAD", "/v1/events")
+                let answer = try await call.answer()
+                #expect(answer.status == 200 && answer.fields["content-length"] == nil && answer.fields["connection"] == nil)
+                #expect(server.readers.counts.readers == 0)
+            }
+        }
+    }
+
     @Test func aWriteMayTakeAMinute() throws {
         let time = ManualTime()
         let readers = EventReaders { time.now }

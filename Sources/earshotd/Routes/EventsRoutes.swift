@@ -25,6 +25,12 @@ struct EventsRoutes: Sendable {
     private func events(_ request: Request, _ context: APIContext) async throws -> Response {
         let position = try Self.position(request)
         let format = EventFormat(accept: request.headers[.accept])
+        var headers: HTTPFields = [.contentType: format.contentType, .cacheControl: "no-store"]
+        // A HEAD reads nothing: it takes no reader's place, and its connection serves on.
+        guard !context.isHead else {
+            return Response(status: .ok, headers: headers, body: ResponseBody { writer in try await writer.finish(nil) })
+        }
+        headers[.connection] = "close"
         let channel = context.channel
         let readers = self.api.readers
         let reader = try readers.enter { channel.close(promise: nil) }
@@ -38,8 +44,7 @@ struct EventsRoutes: Sendable {
             readers.leave(reader)
             try await writer.finish(nil)
         }
-        return Response(
-            status: .ok, headers: [.contentType: format.contentType, .cacheControl: "no-store", .connection: "close"], body: body)
+        return Response(status: .ok, headers: headers, body: body)
     }
 
     /// The query's position; else what an `EventSource` sends when it reconnects.
