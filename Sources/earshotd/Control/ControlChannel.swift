@@ -41,7 +41,9 @@ struct ControlChannel: ServerChildChannel {
         self.policy = policy
         self.requests = requests
         self.configuration = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [ParserErrorHandler(requests: requests), IdleConnectionHandler(time: Self.idleTimeout)],
+            additionalChannelHandlers: [
+                HeadAnswerHandler(), ParserErrorHandler(requests: requests), IdleConnectionHandler(time: Self.idleTimeout),
+            ],
             httpDecoderConfiguration: Self.headLimits)
     }
 
