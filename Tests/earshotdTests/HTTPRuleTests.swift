@@ -161,6 +161,20 @@ import Testing
         }
     }
 
+    /// Whoever is told that an answer is the connection's last asks again for what it had asked behind that: here it is not done too.
+    @Test func nothingIsDoneBehindTheLastAnswer() async throws {
+        try await APIServer.with { server in
+            try await APIConnection.with(server.path) { call in
+                try await call.ask("POST", "/v1/nothing", body: Array("x".utf8))
+                try await call.ask("POST", "/v1/groups", ["Content-Type: application/json"], body: Array(#"{"name":"team"}"#.utf8))
+                let answer = try await call.answer()
+                #expect(answer.status == 404 && answer.fields["connection"] == "close")
+                #expect(try await call.hasEnded())
+            }
+            #expect(await server.node.groups().isEmpty)
+        }
+    }
+
     /// A client that goes while it is waited for, or before its request has ended, is its own affair.
     @Test func whoGoesInTheMiddleHarmsNobody() async throws {
         try await APIServer.with { alice in

@@ -63,6 +63,17 @@ import Testing
         #expect(machine.received(.head(Self.head())) == .forward)
     }
 
+    @Test func nothingIsTakenBehindTheLastAnswer() {
+        var machine = SingleMessageStateMachine()
+        _ = machine.received(.head(Self.status))
+        _ = machine.received(.end(nil))
+        machine.wroteHead(isLast: true)
+        machine.wroteEnd()
+        #expect(machine.received(.head(Self.head())) == .forward)
+        #expect(machine.received(.end(nil)) == .forward)
+        #expect(!machine.isAnswering && machine.isRouteAtWork)
+    }
+
     @Test func whatIsCollectedIsGivenUp() {
         var machine = SingleMessageStateMachine()
         #expect(machine.giveUp().isEmpty)

@@ -6,6 +6,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTPTypes
 internal import NIOPosix
+internal import Synchronization
 
 /// One connection to the control socket: who is there is asked once, then every request is answered on its behalf.
 struct ControlChannel: ServerChildChannel {
@@ -136,17 +137,22 @@ struct ControlChannel: ServerChildChannel {
         if !isAdmitted {
             logger.warning("a caller was refused", metadata: ["uid": "\(caller.userID)"])
         }
+        let lastAnswer = LastAnswer()
         let channel = HTTP1Channel(
             responder: { request, writer, channel in
+                // It comes behind the last one: its client has been told to ask again elsewhere.
+                guard !lastAnswer.isWritten else { return }
                 let context = APIContext(source: .init(channel: channel, caller: caller, isHead: request.method == .head, logger: logger))
-                try await self.respond(to: request, context, isAdmitted: isAdmitted, writer)
+                let isLast = try await self.respond(to: request, context, isAdmitted: isAdmitted, writer)
+                if isLast { lastAnswer.written() }
             }, configuration: self.configuration)
         await channel.handle(value: value.http, logger: logger)
     }
 
+    /// Answers; whether the connection ends with that.
     @concurrent private func respond(
         to request: Request, _ context: APIContext, isAdmitted: Bool, _ writer: consuming ResponseWriter
-    ) async throws {
+    ) async throws -> Bool {
         let response: Response
         do {
             guard isAdmitted else {
@@ -160,11 +166,11 @@ struct ControlChannel: ServerChildChannel {
             }
             response = try await self.responder.respond(to: Self.routed(request), context: context)
         } catch {
-            try await self.write(Self.problem(for: error, request, context), request, context, writer)
-            return
+            return try await self.write(Self.problem(for: error, request, context), request, context, writer)
         }
         self.requests.count(response.status.code)
         try await writer.write(response: response.head, body: request.method == .head ? .init() : response.body)
+        return false
     }
 
     /// HEAD is answered as GET is, less the body (RFC 9110 section 9.3.2).
@@ -186,7 +192,7 @@ struct ControlChannel: ServerChildChannel {
 
     @concurrent private func write(
         _ problem: APIProblem, _ request: Request, _ context: APIContext, _ writer: consuming ResponseWriter
-    ) async throws {
+    ) async throws -> Bool {
         var problem = problem
         let hasBody = request.headers[.transferEncoding] != nil || (request.headers[.contentLength] ?? "0") != "0"
         // Without a body there is nothing to be rid of, and the connection may serve on.
@@ -194,9 +200,19 @@ struct ControlChannel: ServerChildChannel {
         let (head, body) = ProblemResponse.make(problem)
         self.requests.count(head.status.code)
         try await writer.write(response: head, body: request.method == .head ? .init() : .init(byteBuffer: body))
-        guard problem.closesConnection else { return }
+        guard problem.closesConnection else { return false }
         // The rest of a body that is not wanted is read for a moment, so that the client sees the answer and not a reset.
         let channel = context.channel
         channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+        return true
     }
+}
+
+/// Whether a connection's last answer is written: no request behind it is served (RFC 9112 section 9.6).
+private final class LastAnswer: Sendable {
+    private let state = Mutex(false)
+
+    var isWritten: Bool { self.state.withLock { $0 } }
+
+    func written() { self.state.withLock { $0 = true } }
 }

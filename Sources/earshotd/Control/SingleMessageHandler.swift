@@ -163,7 +163,11 @@ final class SingleMessageHandler: ChannelDuplexHandler, RemovableChannelHandler 
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = self.unwrapOutboundIn(data) { self.machine.wroteEnd() }
+        switch self.unwrapOutboundIn(data) {
+        case .head(let head): self.machine.wroteHead(isLast: head.headerFields[.connection] == "close")
+        case .body: break
+        case .end: self.machine.wroteEnd()
+        }
         context.write(data, promise: promise)
     }
 }

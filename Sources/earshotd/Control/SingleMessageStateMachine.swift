@@ -66,6 +66,12 @@ struct SingleMessageStateMachine {
         }
     }
 
+    /// A response's head is written by a route, which says there whether it is the connection's last.
+    mutating func wroteHead(isLast: Bool) {
+        guard isLast, case .forwarding = self.state else { return }
+        self.state = .forwardingTheRest
+    }
+
     /// A response's end is written by a route.
     mutating func wroteEnd() {
         guard case .forwarding(let unanswered, let isReading) = self.state else { return }
