@@ -66,11 +66,13 @@ public final class EventLog: Sendable {
     package func append(
         _ kinds: some Collection<NodeEvent.Kind>, at time: Date, cost: (NodeEvent.Kind) -> Int, isLive: Bool = false
     ) {
+        // Once for all of them: there may be thousands.
+        let time = WallTime(time).date
         let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
             guard !isLive || state.readers > 0 else { return [] }
             for kind in kinds {
                 state.lastSequence += 1
-                let event = NodeEvent(sequence: state.lastSequence, time: time, kind: kind)
+                let event = NodeEvent(sequence: state.lastSequence, at: time, kind)
                 state.append(Entry(event: event, cost: cost(kind), isLive: isLive))
             }
             defer { state.waiters.removeAll() }

@@ -10,9 +10,12 @@ public struct NodeEvent: Sendable, Hashable, Codable {
     /// What happened.
     public let kind: Kind
 
-    package init(sequence: UInt64, time: Date, kind: Kind) {
+    package init(sequence: UInt64, time: Date, kind: Kind) { self.init(sequence: sequence, at: WallTime(time).date, kind) }
+
+    /// The same at a time that is to the millisecond already.
+    init(sequence: UInt64, at time: Date, _ kind: Kind) {
         self.sequence = sequence
-        self.time = WallTime(time).date
+        self.time = time
         self.kind = kind
     }
 

@@ -10,17 +10,21 @@ extension NodeCore {
         guard !drafts.isEmpty else { return self.answer(call, .sent([])) }
         self.batches.begin(call, count: drafts.count)
         var burst = SendingBurst(at: self.now, room: room)
-        var known: [(MessagePlace, MessageOutcome)] = []
+        var known: [KnownOutcome] = []
         for (index, draft) in drafts.enumerated() {
             let place = MessagePlace(call: call, index: index)
-            if let outcome = self.begin(draft, place, &burst) { known.append((place, outcome)) }
+            if let outcome = self.begin(draft, place, &burst) { known.append((index: index, outcome: outcome)) }
         }
         self.end(burst)
-        for (place, outcome) in known { self.settle(place, outcome) }
+        self.settle(call, known)
     }
 
     mutating func settle(_ place: MessagePlace, _ outcome: MessageOutcome) {
-        if let outcomes = self.batches.settle(place, outcome) { self.answer(place.call, .sent(outcomes)) }
+        self.settle(place.call, CollectionOfOne((index: place.index, outcome: outcome)))
+    }
+
+    private mutating func settle(_ call: CallID, _ known: some Collection<KnownOutcome>) {
+        if let outcomes = self.batches.settle(call, known) { self.answer(call, .sent(outcomes)) }
     }
 
     /// What is known at once of its outcome; `nil` where its place will be told.

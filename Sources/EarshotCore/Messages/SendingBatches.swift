@@ -1,6 +1,9 @@
 /// What becomes of one message of a call: refused before it was sent, or its recipients' outcomes.
 package typealias MessageOutcome = Result<SentMessage, EarshotError>
 
+/// The same, of the message that stands there in its call.
+typealias KnownOutcome = (index: Int, outcome: MessageOutcome)
+
 /// Calls that send messages, each of which is answered once what becomes of all of its messages is known.
 struct SendingBatches: Sendable {
     private struct Batch: Sendable {
@@ -8,12 +11,14 @@ struct SendingBatches: Sendable {
         /// Messages of which nothing is known yet.
         var open: Int
 
-        /// Whether that was the last.
-        mutating func settle(_ index: Int, _ outcome: MessageOutcome) -> Bool {
-            guard self.outcomes[index] == nil else { return false }
-            self.outcomes[index] = outcome
-            self.open -= 1
-            return self.open == 0
+        /// Whether the last was among them.
+        mutating func settle(_ known: some Collection<KnownOutcome>) -> Bool {
+            let before = self.open
+            for (index, outcome) in known where self.outcomes[index] == nil {
+                self.outcomes[index] = outcome
+                self.open -= 1
+            }
+            return self.open == 0 && before > 0
         }
     }
 
@@ -26,10 +31,10 @@ struct SendingBatches: Sendable {
         self.batches[call] = Batch(outcomes: Array(repeating: nil, count: count), open: count)
     }
 
-    /// What became of one message: the first word counts. Gives what is to be answered where it was the last.
-    mutating func settle(_ place: MessagePlace, _ outcome: MessageOutcome) -> [MessageOutcome]? {
-        guard self.batches[place.call]?.settle(place.index, outcome) == true else { return nil }
-        return self.batches.removeValue(forKey: place.call)?.outcomes.compactMap(\.self)
+    /// What became of messages of a call: the first word of each counts. Gives what is to be answered where the last was among them.
+    mutating func settle(_ call: CallID, _ known: some Collection<KnownOutcome>) -> [MessageOutcome]? {
+        guard self.batches[call]?.settle(known) == true else { return nil }
+        return self.batches.removeValue(forKey: call)?.outcomes.compactMap(\.self)
     }
 
     /// Nothing more becomes known: what is open has failed. In the order of the calls.

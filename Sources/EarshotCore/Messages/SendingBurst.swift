@@ -67,6 +67,8 @@ struct SendingBurst {
     var checkedType: String?
     /// How many bytes of unreliable messages each control connection takes now.
     private var room: OrderedDictionary<LinkID, Int>
+    /// Where the connection stands there that was looked for last: mostly it is the next message's, too.
+    private var lastRoom: (link: LinkID, index: Int)?
 
     init(at now: Now, room: OrderedDictionary<LinkID, Int> = [:]) {
         self.now = now
@@ -89,8 +91,9 @@ struct SendingBurst {
 
     /// Takes room for an unreliable message on a connection; `false` where there is too little.
     mutating func takeRoom(_ cost: Int, on link: LinkID) -> Bool {
-        guard let room = self.room[link], room >= cost else { return false }
-        self.room[link] = room - cost
+        if self.lastRoom?.link != link { self.lastRoom = self.room.index(forKey: link).map { (link, $0) } }
+        guard let index = self.lastRoom?.index, self.room.values[index] >= cost else { return false }
+        self.room.values[index] -= cost
         return true
     }
 }
