@@ -154,6 +154,23 @@ import Testing
         #expect(await next.heldBytes() == (missing == 0 ? self.room : 0))
     }
 
+    /// After a loss of power there are entries, and the end of the list of them is missing: it begins anew, and none of them is in its way.
+    @Test func entriesWithoutTheirWholeListComeAgain() async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path)
+        let id = try await self.begin(1, in: spool, quota: self.room)[0]
+        _ = try await spool.write(id, offset: 0, try #require(self.bytes.getSlice(at: 0, length: Int(self.size) - 10)))
+        #expect(truncate("\(directory.path)/spool/partial/\(id)/manifest", 100) == 0)
+        let next = try Spool(directory: directory.path)
+        #expect(await next.adopt([id: Spool.Left(size: self.size, peer: Self.peer)]) == [:])
+        try await next.sweep(keeping: [])
+        let allowance = Spool.Allowance(quota: self.room, reserve: 0)
+        #expect(try await next.resume(id, size: self.size, allowance) == nil)
+        _ = try await next.begin(id, kind: .directory, size: self.size, allowance)
+        _ = try await next.write(id, offset: 0, self.bytes)
+        try await self.finish(id, in: next)
+    }
+
     /// Nothing of the first is on the disk yet but its manifest; what it will take is promised to it.
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
     func togetherTheyFitTheDisk() async throws {

@@ -82,6 +82,8 @@ final class TreeSink: ResourceSink {
                 // It has given its room back since it was admitted, if it was.
                 if share != nil { try self.admit(whole) }
             } else {
+                // A machine that lost its power may have kept entries and not the whole list that they are of: all of it comes again.
+                guard try tree.entries().isEmpty else { throw FileError("go on in", tree.path, code: ENOTEMPTY) }
                 let writer = TreeWriter(into: tree, size: size, on: blocks)
                 _ = try bytes.withUnsafeBytes { try writer.write($0) }
                 self.init(outer, tree, manifest, share, blocks, State(writer: writer))
