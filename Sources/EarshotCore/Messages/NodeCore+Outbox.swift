@@ -78,7 +78,7 @@ extension NodeCore {
             // In their order, but as many together as there are.
             if receipt.outcome != .delivered || conversation != current { self.delivered(&delivered, in: current) }
             current = conversation
-            heard.append(conversation)
+            if heard.last != conversation { heard.append(conversation) }
             switch receipt.outcome {
             case .delivered: delivered.append(receipt.id)
             case .read:
@@ -112,7 +112,7 @@ extension NodeCore {
         for (id, isAwaited) in zip(ids, acknowledged) {
             if !isAwaited {
                 self.confirmedLate(id, conversation.peer)
-            } else if self.outgoing[id]?.isQueued == true {
+            } else if self.outgoing.update(id, { $0.isQueued }) == true {
                 self.settle(id, conversation.peer, .delivered, nil)
             } else {
                 decided.append(MessageStatus(id: id, recipient: recipient))

@@ -125,17 +125,18 @@ package struct Outbox: Sendable {
         if self.isStale { self.renew() }
         guard !self.isPaused, self.state == .open || (self.state == .refused && self.inFlight == 0) else { return batch }
         while let sequence = self.unsent.first, self.hasRoom {
-            guard var entry = self.held[sequence] else {
+            guard let position = self.held.index(forKey: sequence) else {
                 self.unsent.removeFirst()
                 continue
             }
+            var entry = self.held.values[position]  // order does not show: that one alone
             guard entry.body != nil else {
                 batch.missing = self.nextMissing()
                 break
             }
             self.unsent.removeFirst()
             entry.isInFlight = true
-            self.held[sequence] = entry
+            self.held.values[position].isInFlight = true  // order does not show: that one alone
             self.inFlight += 1
             self.bytes += entry.cost
             batch.entries.append(entry)

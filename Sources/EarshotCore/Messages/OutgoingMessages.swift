@@ -48,7 +48,7 @@ struct OutgoingMessages: Sendable {
     /// Takes a new one up; one that is final at once is kept to be asked for. Gives the queued ones that had to go for it.
     mutating func insert(_ message: OutgoingMessage) -> [MessageID] {
         self.messages[message.id] = message
-        guard !message.isFinal else { return self.finish(message) }
+        guard !message.isFinal else { return self.finish(message.id, cost: message.cost) }
         self.deadlines[message.id] = message.deadline
         if message.isQueued { self.queue.add(message.cost) }
         return []
@@ -73,18 +73,28 @@ struct OutgoingMessages: Sendable {
 
     /// Takes what became of a message at one recipient; `nil` where that changes nothing.
     mutating func decide(_ id: MessageID, _ recipient: Message.Recipient) -> Change? {
-        guard let isFinal = self.messages[id]?.decide(recipient) else { return nil }
-        guard isFinal, let decided = self.messages[id] else { return Change() }
+        var change = Change()
+        // Where it stands, and looked for once: it is done for each message.
+        let decided = self.update(id) { message -> (isFinal: Bool, isQueued: Bool, cost: Int)? in
+            guard let isFinal = message.decide(recipient) else { return nil }
+            if isFinal {
+                change.result = message.result
+                swap(&change.waiters, &message.waiters)
+            }
+            return (isFinal, message.isQueued, message.cost)
+        }
+        guard let (isFinal, isQueued, cost) = decided ?? nil else { return nil }
+        guard isFinal else { return change }
         self.deadlines[id] = nil
-        self.messages[id]?.waiters = []
-        if decided.isQueued { self.queue.remove(decided.cost) }
-        return Change(waiters: decided.waiters, result: decided.result, forgotten: self.finish(decided))
+        if isQueued { self.queue.remove(cost) }
+        change.forgotten = self.finish(id, cost: cost)
+        return change
     }
 
     /// Keeps one for callers that ask for its status; gives the queued ones that had to go for it.
-    private mutating func finish(_ message: OutgoingMessage) -> [MessageID] {
-        self.finished.append(message.id)
-        self.finishedBytes += message.cost
+    private mutating func finish(_ id: MessageID, cost: Int) -> [MessageID] {
+        self.finished.append(id)
+        self.finishedBytes += cost
         var forgotten: [MessageID] = []
         while self.finished.count > EarshotLimits.outgoingHistory || self.finishedBytes > EarshotLimits.outgoingHistoryBytes,
             self.finished.count > 1, let oldest = self.finished.popFirst()
