@@ -74,6 +74,21 @@ import Testing
         }
     }
 
+    /// Opens a stream on a thread with a run loop: what it gives to read, and what it tells, until that event.
+    private func told(by stream: Stream, until last: Stream.Event) async -> (Data, [Stream.Event]) {
+        nonisolated(unsafe) let stream = stream
+        return await withCheckedContinuation { continuation in
+            Thread {
+                let reader = Reader()
+                stream.delegate = reader
+                stream.schedule(in: .current, forMode: .default)
+                stream.open()
+                while reader.events.last != last, RunLoop.current.run(mode: .default, before: .distantFuture) {}
+                continuation.resume(returning: (reader.data, reader.events))
+            }.start()
+        }
+    }
+
     @Test func aStreamByRunLoops() async throws {
         let programs = await mesh(2)
         let sent = self.bytes(1_000_000)
@@ -87,16 +102,7 @@ import Testing
         }.start()
         await programs[1].until(.stream("loop", programs[0].peer))
         nonisolated(unsafe) let input = try #require(programs[1].streams.first)
-        let (got, events) = await withCheckedContinuation { (continuation: CheckedContinuation<(Data, [Stream.Event]), Never>) in
-            Thread {
-                let reader = Reader()
-                input.delegate = reader
-                input.schedule(in: .current, forMode: .default)
-                input.open()
-                while reader.events.last != .endEncountered, RunLoop.current.run(mode: .default, before: .distantFuture) {}
-                continuation.resume(returning: (reader.data, reader.events))
-            }.start()
-        }
+        let (got, events) = await self.told(by: input, until: .endEncountered)
         #expect(got == sent)
         #expect(events.first == .openCompleted && events.count { $0 == .openCompleted } == 1 && events.last == .endEncountered)
     }
@@ -129,16 +135,7 @@ import Testing
         nonisolated(unsafe) let output = try self.output("rest", from: programs[0], to: programs[1])
         await programs[1].until(.stream("rest", programs[0].peer))
         programs[1].stop()
-        let events = await withCheckedContinuation { (continuation: CheckedContinuation<[Stream.Event], Never>) in
-            Thread {
-                let writer = Reader()
-                output.delegate = writer
-                output.schedule(in: .current, forMode: .default)
-                output.open()
-                while writer.events.last != .errorOccurred, RunLoop.current.run(mode: .default, before: .distantFuture) {}
-                continuation.resume(returning: writer.events)
-            }.start()
-        }
+        let (_, events) = await self.told(by: output, until: .errorOccurred)
         #expect(events.first == .openCompleted && events.last == .errorOccurred)
         #expect(output.streamStatus == .error)
     }
