@@ -21,6 +21,8 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var queue: [Work] = []
     private var isStopped = false
+    /// Whether the thread waits to be woken.
+    private var isAsleep = false
     /// Once it runs.
     private var thread: pthread_t?
 
@@ -70,11 +72,15 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
     }
 
     private func add(_ work: Work) {
+        // Once the thread has the work, this may be released with it.
+        let retained = Unmanaged.passRetained(self)
+        defer { retained.release() }
         pthread_mutex_lock(self.mutex)
         self.queue.append(work)
-        // Before the lock is let go: once the thread has the work, this may be released with it.
-        pthread_cond_signal(self.condition)
+        let isAsleep = self.isAsleep
         pthread_mutex_unlock(self.mutex)
+        // Behind that: woken on this processor before the lock is let go, it would sleep again for it at once, and be woken once more.
+        if isAsleep { pthread_cond_signal(self.condition) }
     }
 
     /// Called where something says that it runs on the thread: ends the process where that is not so.
@@ -106,7 +112,9 @@ package final class ThreadExecutor: SerialExecutor, @unchecked Sendable {
         while true {
             pthread_mutex_lock(self.mutex)
             while self.queue.isEmpty, !self.isStopped {
+                self.isAsleep = true
                 pthread_cond_wait(self.condition, self.mutex)
+                self.isAsleep = false
             }
             swap(&jobs, &self.queue)
             pthread_mutex_unlock(self.mutex)
