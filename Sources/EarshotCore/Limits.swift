@@ -227,9 +227,13 @@ package enum EarshotLimits {
     package static let queuedMessageBytes = 4 * 1024 * 1024
     /// What a message costs beyond its body, for the bounds on bytes: about what its row and indices take, so that empty ones are not free.
     package static let messageOverhead = 256
-    /// Messages committed to the inbox in one transaction, and their bytes, from which on it takes no more: the next sender's wait for it.
-    package static let deliveryBatch = 4096
-    package static let deliveryBatchBytes = 4 * 1024 * 1024
+    /// Messages committed to the inbox in one transaction, and their bytes, from which on it takes no more: the next sender's wait for it, and
+    /// for the one before.
+    package static let deliveryBatch = 2048
+    package static let deliveryBatchBytes = 2 * 1024 * 1024
+    /// How many have to wait for their transaction to be asked for while that of others is under way. Fewer wait for its end, and for those that
+    /// come until then: each transaction takes the disk's time to sync.
+    package static let deliveriesToFollow = 256
     /// Conversations of which it is remembered that a message was refused, until their senders know; the oldest give way. More than
     /// talk at once.
     package static let refusedConversations = 10_000

@@ -40,6 +40,20 @@ import Testing
         #expect(self.senders(queue.next())?.count == 1 + missing)
     }
 
+    /// Many messages are asked for right behind others that are being committed; few are not, and nothing else is passed over for them.
+    @Test(arguments: [0, 1]) func deliveriesToFollow(missing: Int) throws {
+        var queue = StoreQueue()
+        queue.append(.deliver(try self.delivery(EarshotLimits.deliveriesToFollow - missing, of: 1)))
+        #expect(queue.hasDeliveriesToFollow == (missing == 0))
+        queue.append(.apply([]) { _ in })
+        #expect(!queue.hasDeliveriesToFollow, "a decision waits for what the disk has")
+        #expect(queue.next().map(self.transactions) == 1)
+        #expect(queue.hasDeliveriesToFollow == (missing == 0))
+        #expect(self.senders(queue.nextDeliveries()) == [peerID(1)])
+        #expect(!queue.hasDeliveriesToFollow)
+        #expect(queue.nextDeliveries().map(self.transactions) == nil)
+    }
+
     @Test(arguments: [0, 1]) func transactionsAtOnce(beyond: Int) {
         var queue = StoreQueue()
         for _ in 0..<EarshotLimits.transactionsAtOnce + beyond { queue.append(.apply([]) { _ in }) }

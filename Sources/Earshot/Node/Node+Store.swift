@@ -20,7 +20,7 @@ extension Node {
         }
         if work.maySettleRows { self.isRowBatchOpen = false }
         self.storeQueue.append(self.charged(work))
-        guard !self.isStoreBusy, !self.isStoreAsked else { return }
+        guard self.mayCommit, !self.isStoreAsked else { return }
         self.isStoreAsked = true
         // Not at once: the caller that queues it has not finished.
         self.eventLoop.execute {
@@ -31,15 +31,25 @@ extension Node {
         }
     }
 
+    /// Whether the disk has something of the queue.
+    var isStoreBusy: Bool { self.storeBatches > 0 }
+
+    /// Whether the disk can be given more. Messages that come by the hundred follow the ones that it has: what was committed is told, receipts
+    /// and all, in the time in which the next are committed. All else is decided by what is on disk.
+    private var mayCommit: Bool {
+        !self.isStoreBusy || self.isStoreDelivering && self.storeBatches == 1 && self.storeQueue.hasDeliveriesToFollow
+    }
+
     /// Has what waits committed, batch by batch: to the store's thread and back is all the way that one takes.
     func pumpStore() {
-        guard self.isRunning, !self.isStoreBusy else { return }
-        while let batch = self.storeQueue.next() {
-            self.isStoreBusy = true
+        guard self.isRunning else { return }
+        while self.mayCommit, let batch = self.isStoreBusy ? self.storeQueue.nextDeliveries() : self.storeQueue.next() {
+            self.storeBatches += 1
+            self.isStoreDelivering = batch.isOfMessages
             // It goes on with the work of all peers, so that none is charged for it.
-            guard !self.working(for: nil, { self.begin(batch) }) else { return }
-            self.isStoreBusy = false
+            if !self.working(for: nil, { self.begin(batch) }) { self.storeBatches -= 1 }
         }
+        guard !self.isStoreBusy else { return }
         self.storeDrained?.resume()
         self.storeDrained = nil
     }
@@ -47,7 +57,7 @@ extension Node {
     /// Whether the disk has something of it now.
     private func begin(_ batch: StoreQueue.Batch) -> Bool {
         let done = {
-            self.isStoreBusy = false
+            self.storeBatches -= 1
             self.pumpStore()
         }
         switch batch {

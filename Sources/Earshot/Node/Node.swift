@@ -102,8 +102,10 @@ public actor Node {
 
     // The store's queue
     var storeQueue = StoreQueue()
-    /// Whether the disk has something of it.
-    var isStoreBusy = false
+    /// How many batches of it the disk has: two of messages, or one.
+    var storeBatches = 0
+    /// Whether they are of messages.
+    var isStoreDelivering = false
     /// Whether the loop comes to it soon.
     var isStoreAsked = false
     /// The stop that waits until there is nothing left.

@@ -62,6 +62,8 @@ struct StoreQueue {
         case decide(() -> StoreWork.Decision, then: (Result<Void, EarshotError>) -> Void)
         case deliver([StoreWork.Delivery])
         case outbox([StoreWork.Keeping])
+
+        var isOfMessages: Bool { if case .deliver = self { true } else { false } }
     }
 
     private enum Lane: CaseIterable {
@@ -70,6 +72,8 @@ struct StoreQueue {
 
     private var decisions: Deque<StoreWork> = []
     private var deliveries: [PeerID: Deque<StoreWork.Delivery>] = [:]
+    /// How many messages they have.
+    private var messages = 0
     /// Whose messages come next.
     private var senders: Deque<PeerID> = []
     private var outbox: Deque<StoreWork.Keeping> = []
@@ -87,6 +91,7 @@ struct StoreQueue {
         case .apply, .decide: self.decisions.append(work)
         case .deliver(let delivery):
             let sender = delivery.connection.peer.id
+            self.messages += delivery.messages.count
             if self.deliveries[sender, default: []].isEmpty { self.senders.append(sender) }
             self.deliveries[sender, default: []].append(delivery)
         case .outbox(let keeping): self.outbox.append(keeping)
@@ -124,7 +129,13 @@ struct StoreQueue {
         return .decide(decision, then: then)
     }
 
-    private mutating func nextDeliveries() -> Batch? {
+    /// Whether so many messages wait, and nothing else, that they are worth a transaction right behind that of others.
+    var hasDeliveriesToFollow: Bool {
+        self.messages >= EarshotLimits.deliveriesToFollow && self.decisions.isEmpty && self.outbox.isEmpty
+    }
+
+    /// The messages that are to be committed next.
+    mutating func nextDeliveries() -> Batch? {
         var batch: [StoreWork.Delivery] = []
         var (count, bytes) = (0, 0)
         while count < EarshotLimits.deliveryBatch, bytes < EarshotLimits.deliveryBatchBytes, let sender = self.senders.popFirst(),
@@ -139,6 +150,7 @@ struct StoreQueue {
             count += delivery.messages.count
             bytes += delivery.weight
         }
+        self.messages -= count
         self.count -= batch.count
         return batch.isEmpty ? nil : .deliver(batch)
     }
