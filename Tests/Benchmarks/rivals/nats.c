@@ -1,6 +1,7 @@
 /* A client of NATS JetStream, which Debian has as a library only.
- *   benchmark-nats HOST PORT COUNT SIZE   publishes COUNT messages one after the other, each once the server has acknowledged the one before,
- *                                         and prints what each took in microseconds, a line each
+ *   benchmark-nats HOST PORT COUNT SIZE [KEYS]   publishes COUNT messages one after the other, each once the server has acknowledged the one
+ *                                                before, and prints what each took in microseconds, a line each; over TLS where KEYS is a
+ *                                                file of the key and the certificate that both sides have
  * The stream is in files. Whether the server syncs each before it answers is the server's setting. */
 #include "../clock.h"
 
@@ -17,7 +18,7 @@ static void check(natsStatus status, const char *what) {
 }
 
 int main(int count, char **words) {
-    if (count != 5) {
+    if (count != 5 && count != 6) {
         fprintf(stderr, "usage: see the source\n");
         return 64;
     }
@@ -32,6 +33,12 @@ int main(int count, char **words) {
     check(natsOptions_SetURL(options, url), url);
     /* Out at once, and not with the next tick of the client's own flusher. */
     check(natsOptions_SetSendAsap(options, true), "options");
+    if (count == 6) {
+        check(natsOptions_SetSecure(options, true), "TLS");
+        check(natsOptions_LoadCATrustedCertificates(options, words[5]), words[5]);
+        check(natsOptions_LoadCertificatesChain(options, words[5], words[5]), words[5]);
+        check(natsOptions_SetExpectedHostname(options, "benchmark"), "TLS");
+    }
     check(natsConnection_Connect(&connection, options), url);
     check(natsConnection_JetStream(&jetstream, connection, NULL), "JetStream");
 
