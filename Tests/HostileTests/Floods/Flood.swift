@@ -23,6 +23,9 @@ final class Flood {
 
     var sent: Int { self.peers.reduce(0) { $0 + $1.sent } }
     var connections: Int { self.peers.reduce(0) { $0 + $1.connections } }
+    var count: Int { self.peers.count }
+    /// How many peers have not come so far as to flood with what was loaded last.
+    var late: Int { self.peers.count { !$0.hasBegun } }
 
     /// Every `share`th peer reads nothing of what it is sent.
     func deafen(every share: Int) {

@@ -59,12 +59,15 @@ final class FloodField {
     func run(_ kind: FloodKind, for time: Duration) throws -> FloodResult {
         let template = try Self.template(kind)
         let (sent, connections) = (self.flood.sent, self.flood.connections)
+        var late = 0
         var result = try self.watch.result(of: kind.description) {
             try self.flood.run(template, for: time) { self.watch.isBeyondAll || !self.daemon.isAlive }
+            late = self.flood.late
             // What lies in the kernel goes with the connections, so that the next kind is judged by itself.
             if case .alone = kind { self.flood.stop(abruptly: true) }
         }
         (result.sent, result.connections) = (self.flood.sent - sent, self.flood.connections - connections)
+        (result.late, result.peers) = (late, self.flood.count)
         return result
     }
 

@@ -53,8 +53,14 @@ final class FloodPeer {
     private(set) var sent = 0
     private(set) var connections = 0
     private var waitsUntil: ContinuousClock.Instant?
+    /// How often in a row it was closed before it flooded.
+    private var failures = 0
     private var stage = Stage.closed {
-        didSet { if case .flooding = self.stage { self.hasBegun = true } }
+        didSet {
+            guard case .flooding = self.stage else { return }
+            self.hasBegun = true
+            self.failures = 0
+        }
     }
     /// Whether it has come so far as to flood with what was loaded last.
     private(set) var hasBegun = false
@@ -115,6 +121,13 @@ final class FloodPeer {
         }
         if self.descriptor >= 0 { Glibc.close(self.descriptor) }
         self.descriptor = -1
+        switch self.stage {
+        case .closed, .flooding: break
+        case .greeting, .joining:
+            // A hundred that come back at once would only keep each other out: the victim has places for 32 that have not proven themselves.
+            self.waitsUntil = .now + .milliseconds(.random(in: 1...20)) * (1 << min(self.failures, 5))
+            self.failures += 1
+        }
         self.stage = .closed
     }
 

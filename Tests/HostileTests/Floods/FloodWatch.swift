@@ -32,6 +32,10 @@ struct FloodResult: Sendable {
     /// Bytes that the peers have sent, and connections that they made.
     var sent = 0
     var connections = 0
+    /// Of so many peers, those that never came so far as to flood: the victim has few places for those that have not proven themselves, and
+    /// the others come back at once when it closes them.
+    var late = 0
+    var peers = 0
 
     private static func late(_ times: [Double]) -> Double { times.isEmpty ? 0 : times[min(times.count - 1, times.count * 99 / 100)] }
     /// 99 of 100 messages are acknowledged in that time.
@@ -46,6 +50,7 @@ struct FloodResult: Sendable {
         if withTimes, self.message > FloodBounds.milliseconds { faults.append("a friend's messages \(Self.rounded(self.message)) ms") }
         if withTimes, self.call > FloodBounds.milliseconds { faults.append("/v1/status \(Self.rounded(self.call)) ms") }
         if self.failures > 0 { faults.append("\(self.failures) without an answer") }
+        if self.late > self.peers / 2 { faults.append("no flood: \(self.late) of \(self.peers) peers did not get so far") }
         return faults
     }
 
@@ -54,7 +59,7 @@ struct FloodResult: Sendable {
     var line: String {
         "\(self.name): 99 % of \(self.messages.count) messages in \(Self.rounded(self.message)) ms, of \(self.calls.count) calls in"
             + " \(Self.rounded(self.call)) ms, memory +\(self.growth >> 10) KiB, cleared in \(Self.rounded(self.clearing)) ms,"
-            + " \(self.sent >> 10) KiB by \(self.connections) connections"
+            + " \(self.sent >> 10) KiB by \(self.connections) connections, \(self.late) late"
     }
 }
 
