@@ -78,6 +78,11 @@ package enum EarshotLimits {
     package static let turnWork = 1024
     /// The same for a peer that is in no session with us.
     package static let strangersTurnWork = 128
+    /// How long a turn may take, as far as the last ones have shown: where a unit of work takes longer than those few microseconds, a turn has
+    /// fewer of them.
+    package static let turnTime: Duration = .milliseconds(2)
+    /// The fewest units of a turn that takes too long: what an ordinary frame is, so that each turn gets on.
+    package static let shortestTurnWork = 16
     /// How many turns of one connection may be with the node. It decodes on the node's own loop, where a second one would be dealt with no
     /// sooner and keep others waiting.
     package static let turnsAhead = 1

@@ -284,9 +284,10 @@ public actor Node {
         case .heartbeat(let answer): answer()
         case .discoveryEnded: self.discoveryEnded()
         case .connection(.proven(let connection)): self.connectionProven(connection)
-        case .connection(.received(let connection, let frames, let weight)): self.received(frames, weight: weight, on: connection)
+        case .connection(.received(let connection, let frames, let weight)):
+            self.inTurn { self.received(frames, weight: weight, on: connection) }
         case .connection(.receivedUnreliable(let connection, let messages, let weight)):
-            self.handle(.link(connection.id, .liveMessages(messages)))
+            self.inTurn { self.handle(.link(connection.id, .liveMessages(messages))) }
             connection.turnEnded(weight, isMember: self.isMember(connection))
         case .connection(.closed(let connection, let end)): self.connectionClosed(connection, end)
         case .core(let input): self.handle(input)
@@ -295,6 +296,13 @@ public actor Node {
         case .dataDialFailed(let transfer, let attempt, let error): self.dataDialFailed(transfer, attempt, error)
         case .streamsOver: self.endAllStreams()
         }
+    }
+
+    /// Goes on with what a connection's turn has decoded: its time is that turn's.
+    private func inTurn(_ work: () -> Void) {
+        let began = ContinuousClock.now
+        work()
+        self.transport.turns.pace.note(work: 0, took: .now - began)
     }
 
     private func timerFired(_ timer: NodeTimer) {

@@ -10,6 +10,12 @@ extension ConnectionHandler {
         self.settings.emit(.received(connection, frames, weight: weight))
     }
 
+    /// How much work fills a turn of the connection: less where that would take too long.
+    func turnSize(of connection: Connection) -> Int {
+        let most = connection.turns.size
+        return self.settings.turns?.pace.size(upTo: most) ?? most
+    }
+
     /// Whether frames may be handed to the node now; where not, what is left is decoded once they may.
     func mayHandOn(_ connection: Connection, context: ChannelHandlerContext) -> Bool {
         guard !self.isStalled else { return false }

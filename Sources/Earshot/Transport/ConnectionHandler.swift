@@ -131,15 +131,20 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         var replies: [Frame] = []
         defer { self.answer(&replies, context: context) }
         var work = 0
+        let began = self.isProven ? self.settings.turns.map { _ in ContinuousClock.now } : nil
+        defer { if let began { self.settings.turns?.pace.note(work: work, took: .now - began) } }
         if case .proven(let connection) = self.state { self.takeBulk(connection, context: context) }
+        var size: Int?
         while true {
             if case .proven(let connection) = self.state {
-                guard work < connection.turns.size else {
+                let most = size ?? self.turnSize(of: connection)
+                size = most
+                guard work < most else {
                     self.letOthersIn(context: context)
                     break
                 }
                 guard self.mayHandOn(connection, context: context) else { break }
-                let unreliable = self.takeUnreliable(upTo: (connection.turns.size - work) * EarshotLimits.unreliableMessagesPerWork)
+                let unreliable = self.takeUnreliable(upTo: (most - work) * EarshotLimits.unreliableMessagesPerWork)
                 if !unreliable.isEmpty {
                     self.emit(frames)
                     self.emit(unreliable)
@@ -183,6 +188,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         }
         self.emit(frames)
     }
+
+    private var isProven: Bool { if case .proven = self.state { true } else { false } }
 
     package func read(context: ChannelHandlerContext) {
         if self.mayRead {

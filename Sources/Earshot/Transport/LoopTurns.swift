@@ -27,6 +27,8 @@ package final class LoopTurns: Sendable {
 
     private let loop: any EventLoop
     private let state = Mutex(State())
+    /// How much the turns of its connections have of their work.
+    let pace = TurnPace()
     /// Where the byte is written; the loop has the other end.
     private let bell: CInt
 

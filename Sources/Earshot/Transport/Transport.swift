@@ -30,7 +30,7 @@ package final class Transport: Sendable {
     private let handshakeTurns: [ObjectIdentifier: HandshakeTurns]
     let group: MultiThreadedEventLoopGroup
     /// Which control connections take with the node.
-    private let turns: LoopTurns
+    let turns: LoopTurns
     /// The event loops of data connections: bulk never holds up a control connection.
     let dataGroup: MultiThreadedEventLoopGroup
     let logger: Logger
