@@ -11,6 +11,9 @@ package enum EarshotLimits {
     package static let unprovenConnectionsPerAddress = 4
     /// How long a connection that we close is still held open for what was written to get out, and for the other side to close too.
     package static let closingTime: Duration = .seconds(1)
+    /// What is read on a connection behind its last word, only to be dropped, in bytes: what was on its way. A peer that sends on must not have
+    /// the loop read for it, at the cost of all others, for as long as it takes it to close.
+    package static let closingRead = 512 * 1024
     /// Strangers that are remembered to have spoken TLS, while the daemon runs; the oldest gives way.
     package static let rememberedTLSStrangers = 4096
     /// Silence after which a connection is asked for a sign of life.
@@ -101,6 +104,10 @@ package enum EarshotLimits {
     /// Answers that may wait to be written on one connection before it is no longer read, in bytes with a share for each write:
     /// a peer that asks and asks and never reads must not fill the memory.
     package static let unwrittenBytes = 4 * 1024 * 1024
+    /// What may wait so on all connections together, in bytes, from which on each is read only with less than `crowdedUnwrittenBytes`: a
+    /// hundred such peers must not fill it either.
+    package static let allUnwrittenBytes = 8 * 1024 * 1024
+    package static let crowdedUnwrittenBytes = 32 * 1024
 
     // Certificates
     /// Certificates that a peer may show at all; TLS keeps them as long as the connection lasts, in several times their size.

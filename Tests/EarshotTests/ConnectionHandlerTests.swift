@@ -121,6 +121,21 @@ import Testing
         #expect(!bench.channel.isActive)
     }
 
+    /// What was on its way when the last word was said is read, and dropped; a peer that sends on is not read.
+    @Test func closingRead() throws {
+        let bench = try HandlerBench(isPlaintext: true)
+        bench.advance(EarshotLimits.handshakeTime)
+        func isRead() -> Bool {
+            let before = bench.counter.reads
+            bench.channel.read()
+            return bench.counter.reads == before + 1
+        }
+        try bench.channel.writeInbound(ByteBuffer(repeating: 0, count: EarshotLimits.closingRead - 1))
+        #expect(isRead())
+        try bench.channel.writeInbound(ByteBuffer(repeating: 0, count: 1))
+        #expect(!isRead())
+    }
+
     @Test func anythingHeardIsASignOfLife() throws {
         let bench = try HandlerBench()
         try bench.prove()
@@ -221,18 +236,22 @@ import Testing
         #expect(try bench.received().count == 1)
     }
 
-    /// What the kernel had when the peer ended the connection is bounded; so is a piece of a large frame of one in no session where all
-    /// together hold much.
-    @Test(arguments: [false, true]) func undecodedBytes(isCrowded: Bool) throws {
+    /// What the kernel had when the peer ended the connection is bounded, to less where all together hold much; so is a piece of a large frame
+    /// of one in no session.
+    @Test(arguments: [false, true], [false, true]) func undecodedBytes(isCrowded: Bool, isMember: Bool) throws {
         let bench = try HandlerBench()
         try bench.prove()
+        try bench.send([.sessionEnd(.random())])
+        bench.endTurn(isMember: isMember)
         let limit = isCrowded ? EarshotLimits.crowdedUnprocessedBytes : EarshotLimits.undecodedBytes
         let other = bench.accounts.account(of: peerID(9))
         if isCrowded { other.charge(EarshotLimits.allUnprocessedBytes) }
         // One turn, and a little that waits for the next one.
-        let first = EarshotLimits.strangersTurnWork / Frame.sessionEnd(.random()).work
+        let first = (isMember ? EarshotLimits.turnWork : EarshotLimits.strangersTurnWork) / Frame.sessionEnd(.random()).work
         try bench.send((0..<first).map { _ in .sessionEnd(.random()) })
         bench.channel.embeddedEventLoop.run()
+        // Asked for, and put off until then.
+        bench.channel.read()
         var waiting = ByteBuffer()
         while waiting.readableBytes < limit { try FrameEncoder.encode(.sessionEnd(.random()), into: &waiting) }
         try bench.channel.writeInbound(waiting.readSlice(length: limit))
@@ -241,6 +260,17 @@ import Testing
         #expect(bench.isClosing)
         #expect(bench.accounts.bytes == (isCrowded ? EarshotLimits.allUnprocessedBytes : 0) + first * 256, "and nothing of it is held")
         if isCrowded { other.giveBack(EarshotLimits.allUnprocessedBytes) }
+    }
+
+    /// A turn that is waited for holds the handler, but nothing of what the peer has left.
+    @Test func whatWasLeftGoesWithTheConnection() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        try bench.send((0..<EarshotLimits.strangersTurnWork).map { _ in .sessionEnd(.random()) })
+        let handler = try bench.channel.pipeline.syncOperations.handler(type: ConnectionHandler.self)
+        #expect(handler.decoder.bufferedBytes > 0)
+        bench.channel.pipeline.fireChannelInactive()
+        #expect(handler.decoder.bufferedBytes == 0)
     }
 
     @Test func aPingFloodDoesNotPileUpAnswers() throws {

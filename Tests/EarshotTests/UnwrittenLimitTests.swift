@@ -20,17 +20,33 @@ import Testing
         for promise in bench.counter.held ?? [] { promise.succeed() }
     }
 
-    /// So much may wait for the socket before nothing more is read; each write of answers counts with its share.
-    @Test func unwrittenBytes() throws {
+    /// They take about as much memory as is counted for them.
+    @Test func answersOfATurnHaveNoMoreRoomThanTheyNeed() throws {
         let bench = try HandlerBench()
         try bench.prove()
+        while try bench.channel.readOutbound(as: ByteBuffer.self) != nil {}
+        try bench.send((0..<EarshotLimits.strangersTurnWork).map { .ping(UInt64($0)) })
+        let pongs = try #require(try bench.channel.readOutbound(as: ByteBuffer.self))
+        #expect(pongs.readableBytes == EarshotLimits.strangersTurnWork * 13)
+        #expect(pongs.storageCapacity <= 2 * pongs.readableBytes)
+    }
+
+    /// So much may wait for the socket before nothing more is read, less where much waits on all connections together; each write of answers
+    /// counts with its share.
+    @Test(arguments: [false, true]) func unwrittenBytes(isCrowded: Bool) throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        let others = EarshotLimits.allUnwrittenBytes - (isCrowded ? 0 : EarshotLimits.unwrittenBytes)
+        bench.accounts.noteUnwritten(others)
+        defer { bench.accounts.noteUnwritten(-others) }
+        let limit = isCrowded ? EarshotLimits.crowdedUnwrittenBytes : EarshotLimits.unwrittenBytes
         bench.channel.isWritable = false
         bench.counter.held = []
         var pong = ByteBuffer()
         try FrameEncoder.encode(.pong(0), into: &pong)
         // What a write that waits takes in memory beyond its bytes, as `FrameWriter` has it.
         let weight = pong.readableBytes + 256
-        let most = (EarshotLimits.unwrittenBytes - 1) / weight
+        let most = (limit - 1) / weight
         func isRead() -> Bool {
             let before = bench.counter.reads
             bench.channel.read()

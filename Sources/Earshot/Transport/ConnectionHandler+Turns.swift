@@ -74,21 +74,27 @@ extension ConnectionHandler {
     }
 
     /// Keeps account of what waits to be decoded. It is a piece of a frame, and what came with the last read; more only where the peer has
-    /// ended the connection behind it, and then the peer waits for no answer to what no turn came for. Of peers in no session with us it
-    /// is bounded together: a piece of a large message costs each of them nothing.
+    /// ended the connection behind it, and then the peer waits for no answer to what no turn came for. That is bounded together, and so are
+    /// pieces of frames of peers in no session with us: a piece of a large message costs each of them nothing.
     func boundUndecoded(context: ChannelHandlerContext) {
         let isShort: Bool
         switch self.state {
-        case .proven(let connection): isShort = !connection.turns.isMember && self.settings.accounts.isCrowded
+        // What comes although reading waits was left by a peer that has gone.
+        case .proven(let connection): isShort = self.settings.accounts.isCrowded && (!connection.turns.isMember || self.wantsRead)
         case .examining: isShort = true
         case .waiting, .handshaking, .attaching, .closed: return
         }
         self.noteUndecoded(self.decoder.bufferedBytes)
         let limit = isShort ? EarshotLimits.crowdedUnprocessedBytes : EarshotLimits.undecodedBytes
         guard self.undecoded > limit else { return }
+        self.dropUndecoded()
+        self.finish(.lost, context: context)
+    }
+
+    /// Nothing of it will be decoded any more. At once: a turn that is waited for holds the handler, and with it all that the peer has left.
+    func dropUndecoded() {
         self.decoder = FrameDecoder()
         self.noteUndecoded(0)
-        self.finish(.lost, context: context)
     }
 
     func noteUndecoded(_ bytes: Int) {
@@ -97,7 +103,8 @@ extension ConnectionHandler {
     }
 
     var mayRead: Bool {
-        !self.isStalled && !self.isExamining && self.writer.unwritten < EarshotLimits.unwrittenBytes
+        !self.isStalled && !self.isExamining && self.dropped < EarshotLimits.closingRead
+            && self.writer.unwritten < self.settings.accounts.unwrittenLimit
     }
 
     /// Something that held the reading up is less.

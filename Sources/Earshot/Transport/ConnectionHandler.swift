@@ -39,12 +39,14 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var preamble = PreambleDecoder()
     private var hasPreamble = false
     var decoder = FrameDecoder()
-    let writer = FrameWriter()
+    let writer: FrameWriter
     var signsOfLife: SignsOfLife?
     var heartbeatTask: Scheduled<Void>?
     var deadline: Scheduled<Void>?
     private var end: LinkEnd?
     var isClosing = false
+    /// Bytes that came behind the last word.
+    var dropped = 0
     /// What has arrived and is not decoded, as the accounts know it.
     var undecoded = 0
     /// Whether a turn is waited for.
@@ -57,6 +59,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.logger = logger
         self.localID = PeerID(subjectPublicKeyInfo: settings.hello.publicKey)
         self.security = security
+        self.writer = FrameWriter(settings.accounts)
         self.writer.hasRoom = { [weak self] context in self?.wasTaken(context: context) }
     }
 
@@ -108,8 +111,11 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // What comes after the last word is not answered any more, and must not pile up.
-        guard !self.isClosing else { return }
         var buffer = self.unwrapInboundIn(data)
+        guard !self.isClosing else {
+            self.dropped += buffer.readableBytes
+            return
+        }
         self.signsOfLife?.heard(at: context.eventLoop.now)
         do throws(WireError) {
             if !self.hasPreamble {
@@ -365,7 +371,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package func channelInactive(context: ChannelHandlerContext) {
         self.heartbeatTask?.cancel()
         self.deadline?.cancel()
-        self.noteUndecoded(0)
+        self.dropUndecoded()
         switch self.state {
         case .proven(let connection):
             self.state = .closed

@@ -7,23 +7,34 @@ import NIOCore
 /// asks and never reads does not fill the memory. Bodies are bounded elsewhere.
 final class FrameWriter {
     /// Bytes that wait, with a share for each write.
-    private(set) var unwritten = 0
+    private(set) var unwritten = 0 {
+        didSet { self.accounts.noteUnwritten(self.unwritten - oldValue) }
+    }
     /// Some of what waited has gone out.
     var hasRoom: (ChannelHandlerContext) -> Void = { _ in }
+    private let accounts: PeerAccounts
 
     /// About what a write that waits takes in memory beyond its bytes.
     private static let overhead = 256
 
+    /// What a write has room for from the start, in bytes.
+    private static let shortestWrite = 256
+
     /// Small frames are written together up to so many bytes: each write that is done shows that a slow connection moves.
     private static let longestWrite = 256 * 1024
+
+    /// A connection's, whose peers' accounts these are.
+    init(_ accounts: PeerAccounts) { self.accounts = accounts }
 
     /// One write for small frames together; a large body is written as the buffer that it is, not copied. Nothing is flushed.
     func write(
         _ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil
     ) throws(WireError) {
-        var buffer = context.channel.allocator.buffer(capacity: min(max(frames.count, 1) * 256, Self.longestWrite))
+        var buffer = context.channel.allocator.buffer(capacity: Self.shortestWrite)
         if withPreamble { buffer.writeBytes(WireLimits.preamble) }
-        for frame in frames {
+        for (number, frame) in frames.enumerated() {
+            // As much as all of them take if they are like the first one. Far too much would stay, and be counted by nobody, until the socket takes it.
+            if number == 1 { buffer.reserveCapacity(minimumWritableBytes: min(buffer.readableBytes * frames.count, Self.longestWrite)) }
             if buffer.readableBytes >= Self.longestWrite {
                 self.write(buffer, context: context, promise: nil)
                 buffer = context.channel.allocator.buffer(capacity: Self.longestWrite)
@@ -35,7 +46,7 @@ final class FrameWriter {
                 }
                 context.write(NIOAny(buffer), promise: nil)
                 context.write(NIOAny(body), promise: nil)
-                buffer = context.channel.allocator.buffer(capacity: 256)
+                buffer = context.channel.allocator.buffer(capacity: Self.shortestWrite)
             }
         }
         self.write(buffer, context: context, promise: promise)
@@ -56,6 +67,6 @@ final class FrameWriter {
             this.unwritten -= weight
             this.hasRoom(context)
         }
-        context.write(NIOAny(buffer), promise: written)
+        context.write(NIOAny(buffer.compacted), promise: written)
     }
 }

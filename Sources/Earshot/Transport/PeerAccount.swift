@@ -71,6 +71,8 @@ package final class PeerAccounts: Sendable {
 
     /// What all of them owe together, in bytes.
     private let total = Atomic(0)
+    /// What waits to be written to all of them, in bytes.
+    private let unwritten = Atomic(0)
     /// Whether it has been much since it was last nearly nothing.
     private let wasMuch = Atomic(false)
     private let entries = Mutex<[PeerID: Entry]>([:])
@@ -130,6 +132,18 @@ package final class PeerAccounts: Sendable {
 
     /// Whether all together hold as much as they may.
     var isCrowded: Bool { self.bytes >= EarshotLimits.allUnprocessedBytes }
+
+    /// Takes down answers that wait to be written, or do not any more.
+    func noteUnwritten(_ change: Int) {
+        let total = self.unwritten.add(change, ordering: .relaxed).newValue
+        if total >= EarshotLimits.muchUnprocessedBytes { self.wasMuch.store(true, ordering: .relaxed) }
+    }
+
+    /// How much may wait to be written to one peer for it to be read, in bytes.
+    var unwrittenLimit: Int {
+        let isCrowded = self.unwritten.load(ordering: .relaxed) >= EarshotLimits.allUnwrittenBytes
+        return isCrowded ? EarshotLimits.crowdedUnwrittenBytes : EarshotLimits.unwrittenBytes
+    }
 }
 
 /// What a peer is charged for work that its frame has caused (a transaction, a timer, a task), given back with the last reference to this:
