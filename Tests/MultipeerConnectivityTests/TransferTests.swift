@@ -122,7 +122,7 @@ import Testing
                 continuation.resume(returning: stream.streamError as? MCError)
             }.start()
         }
-        #expect(error?.code == .cancelled && stream.streamStatus == .error)
+        #expect(error?.code == .cancelled && stream.streamStatus == .error, "\(String(describing: error)) \(stream.streamStatus.rawValue)")
         #expect(throws: MCError(.invalidParameter)) { try self.output("", from: programs[0], to: programs[1]) }
         programs[1].stop()
         await programs[0].until(.state(programs[1].peer, .notConnected))

@@ -73,10 +73,10 @@ extension ConnectionHandler {
         }
     }
 
-    /// The peer that has just proven itself, where this side dialled without knowing whom, and has a connection with it: by a proof of its
-    /// own it would supersede that one.
+    /// The peer that has just proven itself, where this side dialled it for a control connection, and has one with it: by a proof of its own it
+    /// would supersede that one. It did not know whom it dialled, or both dialled at once, and the peer was faster.
     func connectedPeer(_ outcome: Handshake.Outcome) -> PeerID? {
-        guard self.settings.role == .initiator, self.settings.expectedPeer == nil, case .proven(let peer, _) = outcome,
+        guard self.settings.role == .initiator, case .control = self.settings.purpose, case .proven(let peer, _) = outcome,
             self.settings.connectedPeers.contains(peer.id)
         else { return nil }
         return peer.id

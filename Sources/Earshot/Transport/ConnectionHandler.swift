@@ -344,6 +344,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     func close(context: ChannelHandlerContext) {
         guard !self.isClosing else { return }
         self.isClosing = true
+        if case .proven(let connection) = self.state { self.settings.connectedPeers.remove(connection) }
         let channel = context.channel
         switch self.security {
         case .tls:

@@ -6,7 +6,7 @@ import NIOPosix
 extension Transport {
     /// Dials until one address has proven to be the peer, or any peer where none is expected; the node hears of that first.
     ///
-    /// - Returns: where none is expected, the peer that answered and with which a connection stands already; no other is made then.
+    /// - Returns: the peer that answered, where a connection with it stands already; no other is made then.
     /// - Throws: why the last address failed; a peer's own refusal before anything else.
     @discardableResult
     func dial(_ addresses: [PeerAddress], expecting peer: PeerID?) async throws(EarshotError) -> PeerID? {
