@@ -31,7 +31,8 @@ package enum EarshotLimits {
     package static let idleConnectionTime: Duration = .seconds(60)
     /// Proven connections that nothing needs (fresh keys cost a stranger nothing); the oldest gives way.
     package static let idleConnections = 128
-    /// Pauses between attempts to reach a peer again: short enough to be back within 10 s of the path's return.
+    /// Pauses between attempts to reach a peer again: short enough to be back within 10 s of the path's return. A peer of the settings is dialled
+    /// after half of one at the least, by this machine's id.
     package static let redialDelays: [Duration] = [.zero, .seconds(1), .seconds(2), .seconds(4), .seconds(5)]
     /// How long it is until something that was noted of a peer or of a queued message, and that the disk did not take, is written again.
     package static let keepPause: Duration = .seconds(5)

@@ -34,6 +34,16 @@ import Testing
         Sighting.Key(instanceName: "bob", interfaceIndex: interface, overIPv6: false)
     }
 
+    /// Each machine's by its id, from half of the longest on.
+    @Test func pausesBeforePeersOfTheSettings() {
+        var reach = Reachability()
+        #expect(reach.pause(of: self.bob) == .zero)
+        for _ in EarshotLimits.redialDelays { reach.dialFailed(EarshotError(.unavailable, "no answer")) }
+        let pauses = (0...255).map { byte in PeerID(bytes: [UInt8](repeating: byte, count: 32)).map { reach.pause(of: $0) } }
+        #expect(pauses.first == .seconds(5) && pauses.last == .seconds(5) - .seconds(5) * 255 / 512)
+        #expect(Set(pauses).count == 256)
+    }
+
     @Test func manySightingsAreOneRow() throws {
         var alice = CoreBench()
         alice.handle(try self.seen(self.bob, at: ["10.9.8.7"]))
@@ -192,7 +202,8 @@ import Testing
         let delays = EarshotLimits.redialDelays
         for attempt in 1...delays.count {
             alice.handle(.configuredDial(Self.place, .ended(EarshotError(.unavailable, "try \(attempt)"))))
-            let pause = delays[min(attempt, delays.count - 1)]
+            let longest = delays[min(attempt, delays.count - 1)]
+            let pause = longest - longest * Int(alice.core.id.bytes[attempt]) / 512
             alice.advance(pause - .nanoseconds(1))
             #expect(dials() == attempt, "not before \(pause)")
             alice.advance(.nanoseconds(1))

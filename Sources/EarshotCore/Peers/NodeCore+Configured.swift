@@ -66,7 +66,8 @@ extension NodeCore {
         let before = dial.reach.lastError
         self.configuredDials[peer]?.reach.dialFailed(explained)
         if let id { self.beginComparison(id) }
-        if let pause = self.configuredDials[peer]?.reach.pause { self.set(.redialConfigured(peer), after: pause) }
+        // Many behind one address have few places between them at a host that all of them wait for.
+        if let pause = self.configuredDials[peer]?.reach.pause(of: self.id) { self.set(.redialConfigured(peer), after: pause) }
         // Once, until something else is the matter.
         if before?.message != explained.message {
             self.log(

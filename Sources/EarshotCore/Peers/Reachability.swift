@@ -43,6 +43,12 @@ struct Reachability: Sendable {
         return delays[min(self.attempts, delays.count - 1)]
     }
 
+    /// The same for the machine of that id, up to half as long: machines that lose a host in one moment dial it again in different ones.
+    func pause(of id: PeerID) -> Duration {
+        let bytes = id.bytes
+        return self.pause - self.pause * Int(bytes[self.attempts % bytes.count]) / 512
+    }
+
     mutating func plan(_ seen: [SightedAddress]) -> DialPlan {
         self.plans &+= 1
         return DialPlan(seen: seen, lastGood: self.lastGoodAddress, needsSighting: !self.configured.isEmpty, turn: self.plans &- 1)
