@@ -39,15 +39,18 @@ enum BenchmarkNode {
         }
     }
 
-    /// Waits for a peer to be within reach, and has a session with it.
+    /// Waits for a peer to be within reach, and has a session with it. One that takes only so many invitations a second is asked again.
     static func agree(_ node: Node) async throws -> Peer {
         for await event in node.events.subscribe(since: 0) {
             switch event.kind {
             case .peerFound(let peer) where peer.proven, .peerChanged(let peer) where peer.proven:
-                let sent = try await node.invite(peer.id.description, context: [], timeout: nil)
-                let decided = try await node.decided(sent.id)
-                guard decided.state == .accepted else { throw EarshotError(.declined, "the invitation is \(decided.state)") }
-                return peer
+                while true {
+                    let sent = try await node.invite(peer.id.description, context: [], timeout: nil)
+                    let decided = try await node.decided(sent.id)
+                    if decided.state == .accepted { return peer }
+                    guard decided.error == .busy else { throw EarshotError(.declined, "the invitation is \(decided.state)") }
+                    try await Task.sleep(for: .seconds(1))
+                }
             default: continue
             }
         }

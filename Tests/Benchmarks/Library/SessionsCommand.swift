@@ -31,7 +31,8 @@ struct SessionsCommand: AsyncParsableCommand {
                     say("ready")
                 }
             }
-            try await group.waitForAll()
+            // The first that fails ends the others, which stay for ever.
+            for try await _ in group {}
         }
     }
 }
