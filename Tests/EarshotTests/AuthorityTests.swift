@@ -1,5 +1,6 @@
 import EarshotWire
 import Foundation
+import Logging
 import NIOSSL
 import SwiftASN1
 import Testing
@@ -78,6 +79,19 @@ import Testing
             let error = #expect(throws: EarshotError.self) { try CertificateAuthorities(paths: [path]) }
             #expect(error?.code == .invalidParameter)
         }
+    }
+
+    @Test func aNodeWithoutItsAuthorityLeavesNothing() async throws {
+        let directory = try StateDirectory()
+        let state = "\(directory.path)/state"
+        var configuration = Node.Configuration(
+            displayName: try DisplayName("x"), serviceType: try ServiceType("earshot"), stateDirectory: state)
+        configuration.authorities = ["\(directory.path)/nothing"]
+        let error = await #expect(throws: EarshotError.self) {
+            _ = try await Node(configuration: configuration, discovery: nil, logger: Logger(label: "x"))
+        }
+        #expect(error?.code == .invalidParameter)
+        #expect(!FileManager.default.fileExists(atPath: state))
     }
 
     private func trust(of alice: TestNode, at bob: TestNode) async throws -> Peer { try await bob.node.peer(alice.node.id.description) }

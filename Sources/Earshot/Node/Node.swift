@@ -122,6 +122,8 @@ public actor Node {
     public init(configuration: Configuration, discovery: (any PeerDiscovery)?, logger: Logger) async throws(EarshotError) {
         try DiscoveryInfo.validate(configuration.discoveryInfo)
         if let directory = configuration.receiveDirectory { try Publisher.check(directory) }
+        // Before anything is made that a program which tries again would make again.
+        let authorities = try CertificateAuthorities(paths: configuration.authorities)
         self.configuration = configuration
         self.currentDiscovery = CurrentDiscovery(discovery)
         self.logger = logger
@@ -151,8 +153,8 @@ public actor Node {
         self.input = NodeInputs(turns)
         do {
             self.transport = try Transport(
-                identity: identity, authorities: try CertificateAuthorities(paths: configuration.authorities), configuration: configuration,
-                group: self.group, turns: turns, dataGroup: self.dataGroup, logger: logger, input: self.input)
+                identity: identity, authorities: authorities, configuration: configuration, group: self.group, turns: turns,
+                dataGroup: self.dataGroup, logger: logger, input: self.input)
         } catch let error as EarshotError {
             throw error
         } catch {
