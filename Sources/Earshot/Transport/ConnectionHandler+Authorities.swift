@@ -11,9 +11,9 @@ extension ConnectionHandler {
         if case .examining = self.state { true } else { false }
     }
 
-    var voucher: CertificateValidation? {
+    var validation: CertificateValidation? {
         switch self.security {
-        case .tls(let voucher, _): voucher
+        case .tls(let validation, _): validation
         case .plaintext: nil
         }
     }
@@ -21,9 +21,9 @@ extension ConnectionHandler {
     /// Asks them, where there is anything to ask, and has the rest of the handshake wait for the answer.
     /// - Returns: whether the peer can go on at once, with no authority to speak for it.
     func askAuthorities(about peer: ProvenPeer, context: ChannelHandlerContext) -> Bool {
-        guard let voucher = self.voucher else { return true }
+        guard let validation = self.validation else { return true }
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        let question = voucher.ask(for: peer.publicKey) { [loop = context.eventLoop] validUntil in
+        let question = validation.ask(for: peer.publicKey) { [loop = context.eventLoop] validUntil in
             loop.execute {
                 let (this, context) = loopBound.value
                 this.answered(validUntil, context: context)

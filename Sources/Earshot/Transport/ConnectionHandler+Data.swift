@@ -16,7 +16,7 @@ extension ConnectionHandler {
     /// entitles to nothing here.
     func proven(forData peer: ProvenPeer, context: ChannelHandlerContext) {
         // Neither the node nor a person is asked about it: its token says what it may.
-        self.voucher?.withdraw()
+        self.validation?.withdraw()
         guard case .data(let ticket, let attached) = self.settings.purpose else {
             self.state = .attaching(peer)
             return

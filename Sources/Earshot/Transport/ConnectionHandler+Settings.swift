@@ -5,8 +5,8 @@ extension ConnectionHandler {
     /// What carries the frames.
     package enum Security {
         /// TLS, further forward in the pipeline; once it stands, `peerKey` reads the key of the other side's certificate.
-        /// `voucher` has what the other side has shown there.
-        case tls(voucher: CertificateValidation = CertificateValidation(), peerKey: (ChannelHandlerContext) -> [UInt8]?)
+        /// `validation` has what the other side has shown there.
+        case tls(validation: CertificateValidation = CertificateValidation(), peerKey: (ChannelHandlerContext) -> [UInt8]?)
         case plaintext
     }
 

@@ -330,7 +330,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     func fail(_ error: EarshotError, context: ChannelHandlerContext) {
         guard case .proven = self.state else {
             if case .closed = self.state { return }
-            self.voucher?.withdraw()
+            self.validation?.withdraw()
             self.state = .closed
             self.deadline?.cancel()
             self.settings.settled(.failure(error))
@@ -378,7 +378,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             self.state = .closed
             self.settings.emit(.closed(connection, self.end ?? .lost))
         case .waiting, .handshaking, .attaching, .examining:
-            self.voucher?.withdraw()
+            self.validation?.withdraw()
             self.state = .closed
             self.settings.settled(.failure(EarshotError(.notConnected, "the connection closed before the peer had proven who it is")))
         case .closed: break

@@ -78,12 +78,13 @@ extension Transport {
                     let pipeline = channel.pipeline.syncOperations
                     switch transport {
                     case .tls:
-                        let voucher = CertificateValidation(examiner)
-                        let tls = try contexts.clientHandler(voucher)
+                        let validation = CertificateValidation(examiner)
+                        let tls = try contexts.clientHandler(validation)
                         try pipeline.addHandlers(
                             PlaintextAnswerHandler(), self.handshakeGate(on: channel.eventLoop), tls,
                             ConnectionHandler(
-                                settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }))
+                                settings: settings, logger: logger,
+                                security: .tls(validation: validation) { [weak tls] _ in Self.key(of: tls) }))
                     case .plaintext:
                         try pipeline.addHandler(ConnectionHandler(settings: settings, logger: logger, security: .plaintext))
                     }

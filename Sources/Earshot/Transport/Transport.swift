@@ -179,12 +179,12 @@ package final class Transport: Sendable {
             let pipeline = context.pipeline.syncOperations
             switch transport {
             case .tls:
-                let voucher = CertificateValidation(examiner)
-                let tls = contexts.serverHandler(voucher)
+                let validation = CertificateValidation(examiner)
+                let tls = contexts.serverHandler(validation)
                 try pipeline.addHandlers([self.handshakeGate(on: context.eventLoop), tls], position: .last)
                 try pipeline.addHandler(
                     ConnectionHandler(
-                        settings: settings, logger: logger, security: .tls(voucher: voucher) { [weak tls] _ in Self.key(of: tls) }),
+                        settings: settings, logger: logger, security: .tls(validation: validation) { [weak tls] _ in Self.key(of: tls) }),
                     position: .last)
             case .plaintext:
                 try pipeline.addHandler(ConnectionHandler(settings: settings, logger: logger, security: .plaintext), position: .last)

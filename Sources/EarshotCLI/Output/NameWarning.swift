@@ -1,8 +1,8 @@
 import EarshotClient
 import EarshotSafety
 
-/// Says, on standard error, that a name has come back with another key, of an impostor or of a peer with a new key, or that two known
-/// peers share one.
+/// Says, on standard error, that a name has come back with another key, of another peer or of the same one with a new key, or that two
+/// known peers share one.
 struct NameWarning: Sendable {
     let client: ControlClient
 
