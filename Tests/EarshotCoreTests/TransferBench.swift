@@ -50,13 +50,19 @@ struct TransferBench {
         return id
     }
 
-    /// One that is here whole, and not recorded yet.
-    mutating func settled() -> ResourceID {
+    /// All of it has arrived, and the disk does not have it yet.
+    mutating func whole() -> ResourceID {
         let id = self.offered()
         self.report(id, .held(nil))
         self.report(id, .began)
         self.report(id, .written(to: 10))
         self.say(.resourceEnd(ResourceEnd(id: id, algorithm: .xxh3, digest: [1])))
+        return id
+    }
+
+    /// One that is here whole, and not recorded yet.
+    mutating func settled() -> ResourceID {
+        let id = self.whole()
         self.report(id, .settled("xxh3:01"))
         return id
     }

@@ -24,6 +24,43 @@ import Testing
         // It is there as it was.
         #expect(bench.bench.call(.resource(.dropContent(id))) == nil)
         #expect(bench.orders(id).last == .removeContent(for: bench.bench.lastCall))
+        bench.report(id, .contentRemoved(for: bench.bench.lastCall, nil))
+        #expect(bench.bench.call(.resource(.remove(id))) == .done)
+    }
+
+    /// Each caller is answered once the spool has let go of it, and a spool that refuses is asked again.
+    @Test func droppedTwice() throws {
+        var bench = try TransferBench()
+        let id = bench.settled()
+        bench.report(id, .stopped)
+        let before = bench.bench.transferOperations.count
+        let callers = (0..<2).map { _ in
+            #expect(bench.bench.call(.resource(.dropContent(id))) == nil)
+            return bench.bench.lastCall
+        }
+        #expect(bench.orders(id).suffix(2) == callers.map { .removeContent(for: $0) })
+        #expect(bench.bench.transferOperations.count == before + 1, "its row says so already")
+        bench.report(id, .contentRemoved(for: callers[0], self.refused))
+        #expect(bench.bench.answers[callers[0]]?.error == .storage)
+        #expect(bench.bench.answers[callers[1]] == nil)
+        // So does one who has the row removed.
+        #expect(bench.bench.call(.resource(.remove(id))) == nil)
+        let remover = bench.bench.lastCall
+        #expect(bench.orders(id).last == .removeContent(for: remover))
+        for caller in [callers[1], remover] {
+            bench.report(id, .contentRemoved(for: caller, nil))
+            #expect(bench.bench.answers[caller] == .done)
+        }
+    }
+
+    /// Once it is gone, the next caller is answered at once.
+    @Test func droppedBefore() throws {
+        var bench = try TransferBench()
+        let id = bench.settled()
+        bench.report(id, .stopped)
+        #expect(bench.bench.call(.resource(.dropContent(id))) == nil)
+        bench.report(id, .contentRemoved(for: bench.bench.lastCall, nil))
+        #expect(bench.bench.call(.resource(.dropContent(id))) == .done)
         #expect(bench.bench.call(.resource(.remove(id))) == .done)
     }
 
@@ -144,5 +181,49 @@ import Testing
         bench.bench.call(.resource(.remove(id)))
         bench.bench.handle(.committed(try #require(bench.bench.commits.last), nil))
         #expect(bench.orders(id).last == .removeContent(for: bench.bench.lastCall))
+    }
+
+    /// Cancelled before the disk has it whole, and removed: that is taken away first, and then its row goes, with what could not be taken away.
+    @Test(arguments: [false, true]) func removedWhileItSettles(isStuck: Bool) throws {
+        var bench = try TransferBench()
+        let id = bench.whole()
+        #expect(bench.bench.call(.resource(.remove(id)))?.resource?.state == .cancelled)
+        #expect(bench.bench.call(.resource(.dropContent(id)))?.error == .conflict, "the disk may have it")
+        #expect(bench.bench.call(.resource(.remove(id))) == nil)
+        let remover = bench.bench.lastCall
+        bench.report(id, .settled("xxh3:01"))
+        #expect(bench.orders(id).last == .removeContent(for: nil))
+        bench.report(id, .stopped)
+        #expect(bench.bench.answers[remover] == nil)
+        bench.report(id, .contentRemoved(for: nil, isStuck ? self.refused : nil))
+        if isStuck {
+            #expect(bench.bench.answers[remover] == nil && bench.orders(id).contains(.removeContent(for: remover)))
+            bench.report(id, .contentRemoved(for: remover, nil))
+        }
+        #expect(bench.bench.answers[remover] == .done)
+    }
+
+    /// It has failed, and the disk has it as received: it does not begin anew before that is gone, which would go with it.
+    @Test func offeredAnewOverWhatIsLeft() throws {
+        var bench = try TransferBench()
+        bench.bench.isDiskHeld = true
+        let id = bench.settled()
+        bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .timedOut, explanation: "no"))))
+        bench.report(id, .stopped)
+        for error in [nil, self.refused] { bench.bench.handle(.committed(try #require(bench.bench.commits.last), error)) }
+        #expect(try bench.row(id).state == .failed)
+        #expect(bench.bench.call(.resource(.dropContent(id))) == nil)
+        _ = bench.sent()
+        for isLeft in [true, false] {
+            if !isLeft {
+                bench.bench.handle(.committed(try #require(bench.bench.commits.last), nil))
+                #expect(bench.bench.core.transfers[id]?.facets.contains(.finished) == false)
+                bench.report(id, .contentRemoved(for: bench.bench.lastCall, nil))
+                #expect(bench.bench.core.transfers[id]?.facets.contains(.finished) == true)
+            }
+            _ = bench.offered(id: id)
+            #expect(bench.refusals().count == (isLeft ? 1 : 0))
+            #expect(try bench.row(id).state.isFinal == isLeft)
+        }
     }
 }

@@ -83,8 +83,12 @@ struct DownloadJob: Sendable {
 
     /// What cannot be removed now is swept at the next start.
     private func removeContent() async {
-        try? await self.spool.remove(self.row.id)
-        self.report(.contentRemoved(for: nil, nil))
+        do throws(EarshotError) {
+            try await self.spool.remove(self.row.id)
+            self.report(.contentRemoved(for: nil, nil))
+        } catch {
+            self.report(.contentRemoved(for: nil, error))
+        }
     }
 
     /// Takes what comes over a data connection.

@@ -121,8 +121,12 @@ extension NodeCore {
 
     /// The content is whole and on disk; with the row on disk too, and the content where it belongs, the sender may be told.
     mutating func downloadSettled(_ id: ResourceID, _ digest: String) {
-        // Ended while the disk was busy.
-        guard let download = self.transfers[id], download.isOpen else { return self.emit(.transfer(id, .removeContent(for: nil))) }
+        guard let download = self.transfers[id] else { return self.emit(.transfer(id, .removeContent(for: nil))) }
+        guard download.isOpen else {
+            // Ended while the disk was busy.
+            _ = self.transfers.change(id) { $0.isBeingKept = true }
+            return self.removeContent(of: id, then: .undone)
+        }
         var row = download.row
         row.digest = digest
         row.inSpool = true

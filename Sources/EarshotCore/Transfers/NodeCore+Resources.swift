@@ -80,11 +80,12 @@ extension NodeCore {
     private mutating func dropContent(_ id: ResourceID, _ call: CallID) throws(EarshotError) {
         let transfer = try self.knownTransfer(id)
         guard transfer.row.direction == .incoming, !transfer.isOpen else { return self.answer(call, .done) }
-        // Cancelled while the disk was busy with what has arrived: that has it until this is taken back.
-        guard transfer.placing == nil, !transfer.isBeingKept else { throw .isPlacing(id) }
-        guard transfer.row.inSpool else { return self.answer(call, .done) }
+        guard transfer.placing == nil, !transfer.isWithDisk else { throw .isPlacing(id) }
+        guard transfer.hasContent else { return self.answer(call, .done) }
         guard !transfer.isBeingRemoved else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
+        // Another caller has begun that, or the spool has refused it: this one is answered when it has gone.
+        guard transfer.row.inSpool else { return self.emit(.transfer(id, .removeContent(for: call))) }
         var dropped = transfer.row
         dropped.inSpool = false
         // The row first: content without a row is swept at the next start, a row without content would be a lie.
@@ -105,7 +106,7 @@ extension NodeCore {
             _ = self.transfers.change(id) { $0.remover = call }
             return
         }
-        let commit = self.commit(.removed(transfer.row, call), self.removal(of: transfer))
+        let commit = self.commit(.removed(transfer.row, hasContent: transfer.hasContent, call), self.removal(of: transfer))
         _ = self.transfers.change(id) { $0.unwantedBy = commit }
     }
 
@@ -175,15 +176,18 @@ extension NodeCore {
                 self.answer(call, .failure(error))
                 return true
             }
-            _ = self.transfers.change(id) { $0.row.inSpool = false }
+            _ = self.transfers.change(id) { transfer in
+                transfer.row.inSpool = false
+                transfer.isContentLeft = true
+            }
             self.emit(.transfer(id, .removeContent(for: call)))
-        case .removed(let row, let call):
+        case .removed(let row, let hasContent, let call):
             self.removed(row, by: id, error)
             if let error {
                 self.answer(call, .failure(error))
                 return true
             }
-            guard row.inSpool else {
+            guard hasContent else {
                 self.answer(call, .done)
                 return true
             }
@@ -202,7 +206,9 @@ extension NodeCore {
     mutating func transferReported(_ id: ResourceID, _ report: TransferReport) {
         switch report {
         case .stopped: return self.moverStopped(id)
-        case .contentRemoved(let call?, let error): return self.answer(call, error.map { .failure($0) } ?? .done)
+        case .contentRemoved(let call?, let error):
+            if error == nil { _ = self.transfers.change(id) { $0.isContentLeft = false } }
+            return self.answer(call, error.map { .failure($0) } ?? .done)
         default: break
         }
         // The next start takes up what is left.
@@ -226,7 +232,12 @@ extension NodeCore {
         case .moved(let offset): if self.deadlines.contains(.progress(id)) { self.progressed(id, to: offset) }
         case .failed(let failure): self.transferFailed(id, failure)
         case .abandoned: self.abandonUpload(id)
-        case .contentRemoved: self.contentRemoved(id)
+        case .contentRemoved(_, let error):
+            if let error {
+                self.log(Notice(.error, "content of a file stays in the spool", ["id": id, "error": error]))
+                _ = self.transfers.change(id) { $0.isContentLeft = true }
+            }
+            self.contentRemoved(id)
         case .stopped: break
         }
     }

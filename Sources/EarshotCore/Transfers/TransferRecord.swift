@@ -68,6 +68,8 @@ struct TransferRecord: Sendable {
     /// Whole and kept, on its way into the directory of received files, and too late to cancel: its row as it will be there.
     var placing: Resource?
     var removal: Removal?
+    /// Its row on disk has no content any more, and the spool has not said yet that it has none either.
+    var isContentLeft = false
     /// The removal of its row, which is on its way to the disk. A resource that is offered anew meanwhile has another record, and stays.
     var unwantedBy: CommitID?
     /// Who waits for that to begin.
@@ -106,6 +108,12 @@ struct TransferRecord: Sendable {
 
     /// Whether its end is to be told to the other side when that returns.
     var isUntold: Bool { !self.isOpen && self.stored != nil }
+
+    /// Whether the spool has content of it that nothing works on.
+    var hasContent: Bool { self.row.inSpool || self.isContentLeft }
+
+    /// Whether the disk is busy with what has arrived. Where it is cancelled meanwhile, the disk has it until that is taken back.
+    var isWithDisk: Bool { self.isBeingKept || (self.isSettling && self.hasMover && self.row.state != .completed) }
 
     /// Whether its row is about to go.
     var isBeingRemoved: Bool { self.unwantedBy != nil || self.remover != nil }
@@ -262,10 +270,10 @@ extension TransferRecord: PeerTableRow {
         if self.isWaiting { facets.insert(.waiting) }
         if self.isTaken, self.isOpen, self.hasMover { facets.insert(.taking) }
         if self.hasMover { facets.insert(isIncoming ? .incomingMover : .outgoingMover) }
-        if self.row.inSpool || (self.isTaken && self.isOpen) { facets.insert(.kept) }
+        if self.hasContent || (self.isTaken && self.isOpen) { facets.insert(.kept) }
         if self.isUntold { facets.insert(.untold) }
         if !isIncoming, self.isOpen, self.stored?.isQueued == true, self.row.group == nil { facets.insert(.queued) }
-        if !self.isOpen, !self.row.inSpool, self.isAtRest { facets.insert(.finished) }
+        if !self.isOpen, !self.hasContent, self.isAtRest { facets.insert(.finished) }
         if !isIncoming, self.isOpen, !self.hasMover, self.link == nil, self.stored != nil {
             facets.formUnion(self.limit == nil ? .ready : [.ready, .readyInTime])
         }

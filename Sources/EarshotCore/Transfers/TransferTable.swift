@@ -108,8 +108,8 @@ enum TransferCommit: Sendable {
     case undone(ResourceID)
     /// Its content is to go.
     case dropped(ResourceID, CallID)
-    /// Its row is to go.
-    case removed(Resource, CallID)
+    /// Its row is to go, and with it the content in the spool, where there is any.
+    case removed(Resource, hasContent: Bool, CallID)
     /// The rows of a share are to go.
     case removedShare([Resource], CallID)
 }
