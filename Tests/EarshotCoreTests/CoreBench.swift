@@ -227,6 +227,9 @@ struct CoreBench {
         self.handle(.committed(id, error))
     }
 
+    /// The disk does the first thing for messages that it was held with.
+    mutating func workNext() { self.finish(self.heldWork.removeFirst()) }
+
     private mutating func writeHeld() {
         while !self.heldCommits.isEmpty { self.writeNext() }
         while !self.heldWork.isEmpty { self.finish(self.heldWork.removeFirst()) }

@@ -315,6 +315,29 @@ import Testing
         #expect(alice.messages(on: link).map(\.id) == [id] && alice.outboxOnDisk.count == 1)
     }
 
+    /// It has begun again by then, and is on its way to the disk once more.
+    @Test func theSameWhileItBeginsAgain() throws {
+        var (alice, _, _) = try self.bench()
+        let id = MessageID(high: 9, low: 9)
+        alice.isDiskHeld = true
+        alice.diskError = EarshotError(.noSpace, "full")
+        let calls = (0..<2).map { _ in
+            alice.send("x", to: self.bob, id: id, queue: true)
+            return alice.lastCall
+        }
+        alice.workNext()
+        #expect(throws: EarshotError.self) { try alice.outcome(of: calls[0])?.get() }
+        alice.send("x", to: self.bob, id: id, queue: true)
+        let third = alice.lastCall
+        alice.workNext()
+        #expect(alice.outcome(of: calls[1]) == nil, "nothing of it is on disk")
+        alice.diskError = EarshotError(.noSpace, "full")
+        alice.releaseDisk()
+        #expect(throws: EarshotError.self) { try alice.outcome(of: third)?.get() }
+        #expect(self.status(alice.outcome(of: calls[1])) != nil)
+        #expect(alice.outboxOnDisk.count == 1)
+    }
+
     // MARK: Unreliable ones
 
     /// One goes at once where there is room, and nowhere else.

@@ -177,7 +177,8 @@ extension NodeCore {
     /// What was on its way to the disk is there, or is not to be.
     mutating func lookAgain(_ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ error: EarshotError?) {
         if let error { return self.settle(place, .failure(error)) }
-        if let now = self.outgoing[id] { return self.settle(place, .success(now.result)) }
+        // Tried in vain meanwhile, it may have begun again, which is on its way there now.
+        if let now = self.outgoing[id], !now.isBeingAdded { return self.settle(place, .success(now.result)) }
         var burst = SendingBurst(at: self.now)
         let outcome = self.begin(draft, place, &burst)
         self.end(burst)
