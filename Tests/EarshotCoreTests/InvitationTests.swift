@@ -184,6 +184,16 @@ import Testing
         #expect(bob.core.sessions.map(\.id) == [session] && bob.sessionsOnDisk[self.alice]?.id == session)
     }
 
+    /// Who invites it again hears of that when the session is on disk, or cannot be put there.
+    @Test(arguments: [false, true]) func invitedAgainWhileTheDiskIsBusy(isFull: Bool) throws {
+        var (bob, own, _) = try self.accepted(SessionID(high: 6, low: 6))
+        let again = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        #expect(again.id == own.id && again.state == .pending)
+        if isFull { bob.diskError = EarshotError(.noSpace, "full") }
+        bob.releaseDisk()
+        #expect(try bob.invitation(own.id).state == (isFull ? .failed : .accepted))
+    }
+
     /// The peer has lost its end, and holds it on; here it is over, while the disk has not heard yet that it began.
     @Test func aSessionThatEndedWhileTheDiskIsBusyIsNotHeldOn() throws {
         let session = SessionID(high: 6, low: 6)

@@ -178,7 +178,8 @@ extension World {
                 self.fail(.committed, "\(machine) answers that \(invitation) is accepted, which is not on disk")
             }
         case (.invite, .invitation(let invitation)):
-            if invitation.direction == .incoming, disk.session(with: invitation.peerID)?.id != invitation.sessionID {
+            let isAccepted = invitation.direction == .incoming || invitation.state == .accepted
+            if isAccepted, disk.session(with: invitation.peerID)?.id != invitation.sessionID {
                 self.fail(.committed, "\(machine) answers that \(invitation) is accepted, which is not on disk")
             }
         case (.respond(_, .reject, _), .invitation), (.withdraw, .invitation), (.awaitInvitation, .invitation), (.verify, .verification),

@@ -16,6 +16,10 @@ extension NodeCore {
             guard let record = self.records[id] else { throw .unseen(id) }
             guard record.trust != .blocked else { throw .blocked(record.name) }
             if let session = record.sessionID {
+                // It is not on disk yet, and this one's end is that one's.
+                if let pending = self.invitations.pending(with: id, .outgoing), let entry = self.invitations[pending], entry.isDeciding {
+                    return self.answer(call, .invitation(entry.invitation))
+                }
                 let invitation = self.makeInvitation(.outgoing, id: self.fresh(), peer: id, context: context, timeout: .zero, session)
                 self.invitations.add(invitation)
                 return self.answer(call, .invitation(invitation))
