@@ -9,8 +9,8 @@ enum GroupDecision: Sendable, Hashable {
     case leave(GroupLeave, of: GroupID, CallID)
     /// This machine has been let in, by that invitation of those that it may have accepted.
     case join(GroupID, by: InvitationID)
-    /// Bring the disk to what memory has: what has come from others.
-    case keep(GroupID)
+    /// Bring the disk to what memory has: what has come from others, or that a person has left what was being joined, and waits for that.
+    case keep(GroupID, CallID?)
 }
 
 /// Who hears that records of this machine's making are on disk.
@@ -121,7 +121,7 @@ extension NodeCore {
             // Dissolved before this had its turn: a start is not to take it for one that goes on.
             held.stage = held.records.terms.isDissolved ? .over : .joined
             return self.outcome(held)
-        case .keep(let id):
+        case .keep(let id, _):
             guard let held = self.groups[id], held.invitation == nil else {
                 return (.kept, self.groups.gone.contains(id) ? [.removeGroup(id)] : [])
             }
@@ -184,9 +184,10 @@ extension NodeCore {
             }
             if let outcome { self.groups.wasKept(id, outcome.kept, joinedBy: invitation) }
             self.joined(id, error)
-        case .keep(let id):
+        case .keep(let id, let call):
             if let outcome { self.groups.wasKept(id, outcome.kept) } else if error == nil { self.groups.wasRemoved(id) }
             if error != nil, !self.isStopping { self.set(.keepGroup(id), after: EarshotLimits.keepPause) }
+            if let call { self.answer(call, error.map { .failure($0) } ?? .done) }
         }
     }
 
@@ -229,7 +230,7 @@ extension NodeCore {
 
     /// Has what memory holds of a group written.
     mutating func keepGroup(_ id: GroupID) {
-        let decision = Decision.group(.keep(id))
+        let decision = Decision.group(.keep(id, nil))
         guard !self.decisions.contains(decision) else { return }
         self.decide(decision)
     }

@@ -40,6 +40,28 @@ import Testing
         #expect(bench.peers[1].groupsOnDisk[id] == nil)
     }
 
+    /// Whoever leaves while the joining is being written hears that it is done when no start would find the group.
+    @Test func aLeaveWhileTheJoiningIsWritten() throws {
+        var bench = try GroupBench(2)
+        try bench.connect(0, 1)
+        let id = try bench.create(0)
+        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))
+        bench.peers[1].isDiskHeld = true
+        bench.respond(1, try #require(bench.peers[1].pending.last), .accept)
+        bench.ask(1, .leave("team"))
+        let leaving = bench.peers[1].lastCall
+        #expect(bench.group(id, at: 1) == nil && bench.peers[1].answers[leaving] == nil)
+        bench.peers[1].writeNext()
+        #expect(bench.peers[1].groupsOnDisk[id] != nil && bench.peers[1].answers[leaving] == nil)
+        bench.peers[1].diskError = EarshotError(.noSpace, "full")
+        bench.peers[1].writeNext()
+        #expect(bench.peers[1].answers[leaving]?.error == .noSpace)
+        bench.peers[1].releaseDisk()
+        bench.peers[1].advance(EarshotLimits.keepPause)
+        #expect(bench.peers[1].groupsOnDisk[id] == nil)
+        #expect(bench.members(id, at: 0) == [0])
+    }
+
     @Test func aLeaveEndsNoJoiningThatCameMeanwhile() throws {
         var (bench, id) = try GroupBench.group(of: 2)
         bench.peers[1].isDiskHeld = true
