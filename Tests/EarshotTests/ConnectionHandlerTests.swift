@@ -262,6 +262,27 @@ import Testing
         if isCrowded { other.giveBack(EarshotLimits.allUnprocessedBytes) }
     }
 
+    /// What came before reading had to wait is decoded turn by turn, however much all together hold: the peer has not gone.
+    @Test func whatWaitsForATurnIsNoneThatWasLeft() throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        try bench.send([.sessionEnd(.random())])
+        bench.endTurn(isMember: true)
+        let other = bench.accounts.account(of: peerID(9))
+        other.charge(EarshotLimits.allUnprocessedBytes)
+        var waiting = ByteBuffer()
+        let count = 2 * EarshotLimits.crowdedUnprocessedBytes
+        while waiting.readableBytes < count { try FrameEncoder.encode(.sessionEnd(.random()), into: &waiting) }
+        try bench.channel.writeInbound(waiting)
+        let before = bench.counter.reads
+        bench.channel.read()
+        bench.endTurn(isMember: true)
+        #expect(!bench.isClosing && bench.counter.reads == before, "it waits for its turn")
+        while !bench.handedOn.isEmpty { bench.endTurn(isMember: true) }
+        #expect(!bench.isClosing && bench.counter.reads == before + 1)
+        other.giveBack(EarshotLimits.allUnprocessedBytes)
+    }
+
     /// A turn that is waited for holds the handler, but nothing of what the peer has left.
     @Test func whatWasLeftGoesWithTheConnection() throws {
         let bench = try HandlerBench()

@@ -59,7 +59,8 @@ extension ConnectionHandler {
         guard case .proven = self.state, !self.isClosing else { return }
         do throws(WireError) {
             try self.decode(context: context)
-            self.boundUndecoded(context: context)
+            // Nothing has come: what was left is less than it was.
+            self.noteUndecoded(self.decoder.bufferedBytes)
         } catch {
             self.refuse(error, context: context)
         }
@@ -73,9 +74,9 @@ extension ConnectionHandler {
         Transport.readForMessages(context.channel)
     }
 
-    /// Keeps account of what waits to be decoded. It is a piece of a frame, and what came with the last read; more only where the peer has
-    /// ended the connection behind it, and then the peer waits for no answer to what no turn came for. That is bounded together, and so are
-    /// pieces of frames of peers in no session with us: a piece of a large message costs each of them nothing.
+    /// Keeps account of what waits to be decoded, when something has come. It is a piece of a frame, and what came with the last read; more only
+    /// where the peer has ended the connection behind it, and then the peer waits for no answer to what no turn came for. That is bounded
+    /// together, and so are pieces of frames of peers in no session with us: a piece of a large message costs each of them nothing.
     func boundUndecoded(context: ChannelHandlerContext) {
         let isShort: Bool
         switch self.state {
