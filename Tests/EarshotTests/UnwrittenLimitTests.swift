@@ -67,6 +67,38 @@ import Testing
         for promise in held.dropFirst() { promise.succeed() }
     }
 
+    /// Nor does what this side sends of its own accord keep the peer from being read: two that send much would wait for each other. It shows
+    /// that the other side is there when it goes out, a large body too.
+    @Test(arguments: [100, 100_000]) func ownMessagesAreNotCounted(size: Int) throws {
+        let bench = try HandlerBench()
+        try bench.prove()
+        guard case .proven(let connection)? = bench.events.value.first else {
+            Issue.record("the node was not told")
+            return
+        }
+        let session = SessionID.random()
+        try bench.send([.sessionResume(session)])
+        connection.send([.sessionResume(session)])
+        bench.channel.isWritable = false
+        bench.counter.held = []
+        let body = ByteBuffer(repeating: 1, count: size)
+        let count = 2 * EarshotLimits.unwrittenBytes / size
+        connection.send(
+            (0..<count).map { number in
+                .message(
+                    MessageFrame(
+                        session: session, id: .random(), mode: .reliable, sequence: UInt64(number), sentAtMilliseconds: 0,
+                        contentType: "a/b", body: body))
+            })
+        let held = try #require(bench.counter.held)
+        #expect(held.count >= 2 * EarshotLimits.unwrittenBytes / (256 * 1024))
+        #expect(bench.accounts.unwrittenLimit == EarshotLimits.unwrittenBytes)
+        let before = bench.counter.reads
+        bench.channel.read()
+        #expect(bench.counter.reads == before + 1)
+        for promise in held { promise.succeed() }
+    }
+
     /// With so much waiting that nothing is read, a peer that is gone could not be heard, and would be taken for one that is only slow.
     @Test func deadWithAsMuchAsTheLimit() throws {
         let bench = try HandlerBench()

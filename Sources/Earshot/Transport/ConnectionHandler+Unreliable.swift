@@ -28,7 +28,7 @@ extension ConnectionHandler {
             promise?.fail(ChannelError.ioOnClosedChannel)
             return
         }
-        self.writer.write(messages, context: context, promise: promise)
+        self.writer.write(messages, own: messages.readableBytes, context: context, promise: promise)
         context.flush()
     }
 }

@@ -3,10 +3,11 @@ import NIOCore
 
 /// Frames to writes on one connection, and how much of that waits for the socket.
 ///
-/// Small frames are mostly answers: while the socket is full they are counted until it takes them, so that a peer that asks and
-/// asks and never reads does not fill the memory. Bodies are bounded elsewhere.
+/// What a peer's frames have led to is counted while the socket is full, until that takes it, so that a peer that asks and asks and never
+/// reads does not fill the memory. What this side says of its own accord is bounded where it comes from, and must not keep a peer from being
+/// read: two that send each other much would each wait for the other to read.
 final class FrameWriter {
-    /// Bytes that wait, with a share for each write.
+    /// Bytes of that which wait, with a share for each write.
     private(set) var unwritten = 0 {
         didSet { self.accounts.noteUnwritten(self.unwritten - oldValue) }
     }
@@ -31,35 +32,55 @@ final class FrameWriter {
         _ frames: [Frame], withPreamble: Bool = false, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil
     ) throws(WireError) {
         var buffer = context.channel.allocator.buffer(capacity: Self.shortestWrite)
+        // How much of that is of this side's own accord.
+        var own = 0
         if withPreamble { buffer.writeBytes(WireLimits.preamble) }
         for (number, frame) in frames.enumerated() {
             // As much as all of them take if they are like the first one. Far too much would stay, and be counted by nobody, until the socket takes it.
             if number == 1 { buffer.reserveCapacity(minimumWritableBytes: min(buffer.readableBytes * frames.count, Self.longestWrite)) }
             if buffer.readableBytes >= Self.longestWrite {
-                self.write(buffer, context: context, promise: nil)
+                self.write(buffer, own: own, context: context)
                 buffer = context.channel.allocator.buffer(capacity: Self.longestWrite)
+                own = 0
             }
+            let before = buffer.readableBytes
             if let body = try FrameEncoder.encodeHead(frame, into: &buffer) {
                 guard body.readableBytes > EarshotLimits.copiedBody else {
                     buffer.writeImmutableBuffer(body)
+                    own += buffer.readableBytes - before
                     continue
                 }
-                context.write(NIOAny(buffer), promise: nil)
-                context.write(NIOAny(body), promise: nil)
+                own += buffer.readableBytes - before
+                self.write(buffer, own: own, context: context)
+                self.write(body: body, context: context)
                 buffer = context.channel.allocator.buffer(capacity: Self.shortestWrite)
+                own = 0
             }
         }
-        self.write(buffer, context: context, promise: promise)
+        self.write(buffer, own: own, context: context, promise: promise)
     }
 
-    /// One write of what is encoded already.
-    func write(_ buffer: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+    /// One write of what is encoded already, so many bytes of it of this side's own accord.
+    func write(_ buffer: ByteBuffer, own: Int, context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil) {
         guard !context.channel.isWritable, buffer.readableBytes > 0 else {
             context.write(NIOAny(buffer), promise: promise)
             return
         }
-        let weight = buffer.readableBytes + Self.overhead
         let written = promise ?? context.eventLoop.makePromise()
+        self.wait(for: written, counting: buffer.readableBytes - own, context: context)
+        context.write(NIOAny(buffer.compacted), promise: written)
+    }
+
+    private func write(body: ByteBuffer, context: ChannelHandlerContext) {
+        guard !context.channel.isWritable else { return context.write(NIOAny(body), promise: nil) }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        self.wait(for: written, counting: 0, context: context)
+        context.write(NIOAny(body), promise: written)
+    }
+
+    /// The socket is full, and takes this some time.
+    private func wait(for written: EventLoopPromise<Void>, counting bytes: Int, context: ChannelHandlerContext) {
+        let weight = bytes > 0 ? bytes + Self.overhead : 0
         self.unwritten += weight
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         written.futureResult.whenComplete { _ in
@@ -67,6 +88,5 @@ final class FrameWriter {
             this.unwritten -= weight
             this.hasRoom(context)
         }
-        context.write(NIOAny(buffer.compacted), promise: written)
     }
 }
