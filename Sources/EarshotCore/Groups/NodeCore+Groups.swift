@@ -250,11 +250,10 @@ extension NodeCore {
     private mutating func leaveGroup(_ group: GroupID, _ call: CallID) throws(EarshotError) {
         guard let held = self.groups[group] else { return }
         if let invitation = held.invitation {
-            // Where that it is let in is being written, a start would find it there until this is.
-            let isWritten = self.decisions.holds(.group(.join(group, by: invitation)))
             // Its inviter may let this machine in yet: it hears then that it has left.
             self.stopJoining(group, invitation, .cancelled, EarshotError(.cancelled, "a person here has left the group"))
-            return isWritten ? self.decide(.group(.keep(group, call))) : self.answer(call, .done)
+            // Where that it is let in is being written, by this invitation or an earlier one, a start would find it there until this is.
+            return self.decide(.group(.keep(group, call)))
         }
         guard let key = self.key, let number = held.records.highestSeat(of: self.id) else {
             throw EarshotError(.unavailable, "this machine has no key to sign with")
