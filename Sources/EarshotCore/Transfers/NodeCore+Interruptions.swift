@@ -98,6 +98,11 @@ extension NodeCore {
                 record.row.errorMessage = nil
                 self.emit(.keepTransfers([.put(record.row, isNew: false)]))
             }
+            if record.row.inSpool, record.row.direction == .incoming, !record.isOpen, record.row.state != .completed {
+                // The disk could not take back that it was received, and had its end written later: what is there is swept.
+                record.row.inSpool = false
+                self.emit(.keepTransfers([.put(record.row, isNew: false)]))
+            }
             self.transfers.put(record)
         }
     }
