@@ -109,6 +109,13 @@ package enum EarshotLimits {
     /// hundred such peers must not fill it either.
     package static let allUnwrittenBytes = 8 * 1024 * 1024
     package static let crowdedUnwrittenBytes = 32 * 1024
+    /// What may wait on one connection of this side's own accord, in bytes, while the socket takes nothing for `unreadTime`: the messages on
+    /// their way in four conversations, or those of one that were given up one after the other.
+    package static let unreadBytes = 4 * queuedMessageBytes
+    package static let unreadTime: Duration = .seconds(120)
+    /// The same while the socket takes something now and then, once it has been more than `unreadBytes` for `deadAfter`: a peer could keep it by
+    /// reading a little. Many groups with one peer have as much at once.
+    package static let mostUnreadBytes = 16 * queuedMessageBytes
 
     // Certificates
     /// Certificates that a peer may show at all; TLS keeps them as long as the connection lasts, in several times their size.

@@ -67,6 +67,78 @@ import Testing
         for promise in held.dropFirst() { promise.succeed() }
     }
 
+    /// A session that stands, and a socket that is full; and what sends so many bytes of messages of 64 KiB there.
+    private func full() throws -> (bench: HandlerBench, send: (Int) -> Void) {
+        let bench = try HandlerBench()
+        try bench.prove()
+        guard case .proven(let connection)? = bench.events.value.first else {
+            throw EarshotError(.notConnected, "the node was not told")
+        }
+        let session = SessionID.random()
+        try bench.send([.sessionResume(session)])
+        connection.send([.sessionResume(session)])
+        bench.channel.isWritable = false
+        bench.counter.held = []
+        let body = ByteBuffer(repeating: 1, count: 64 * 1024)
+        return (
+            bench,
+            { bytes in
+                for number in 0..<bytes / body.readableBytes {
+                    let message = MessageFrame(
+                        session: session, id: .random(), mode: .reliable, sequence: UInt64(number), sentAtMilliseconds: 0,
+                        contentType: "a/b",
+                        body: body)
+                    connection.send([.message(message)])
+                }
+            }
+        )
+    }
+
+    /// It says something now and then.
+    private func pass(_ seconds: Int64, _ bench: HandlerBench) throws {
+        for _ in 0..<seconds / 5 {
+            bench.advance(.seconds(5))
+            try bench.send([.ping(0)])
+        }
+    }
+
+    /// A peer that says something and reads nothing is given up, with more than that.
+    @Test func unreadBytes() throws {
+        let (bench, send) = try self.full()
+        // The heads count as well.
+        send(EarshotLimits.unreadBytes - 1024 * 1024)
+        try self.pass(EarshotLimits.unreadTime.components.seconds, bench)
+        #expect(bench.end == nil)
+        send(1024 * 1024)
+        #expect(bench.end == .dead)
+        for promise in bench.counter.held ?? [] { promise.succeed() }
+    }
+
+    /// Also where nothing more is sent.
+    @Test func unreadTime() throws {
+        let (bench, send) = try self.full()
+        send(EarshotLimits.unreadBytes)
+        try self.pass(EarshotLimits.unreadTime.components.seconds - 5, bench)
+        #expect(bench.end == nil)
+        try self.pass(10, bench)
+        #expect(bench.end == .dead)
+        for promise in bench.counter.held ?? [] { promise.succeed() }
+    }
+
+    /// One that reads a little has more, and a burst yet more.
+    @Test(arguments: [false, true]) func mostUnreadBytes(isMore: Bool) throws {
+        let (bench, send) = try self.full()
+        send(EarshotLimits.mostUnreadBytes + (isMore ? 1024 * 1024 : -1024 * 1024))
+        try self.pass(EarshotLimits.deadAfter.components.seconds - 5, bench)
+        #expect(bench.end == nil)
+        for _ in 0..<10 {
+            bench.counter.held?.removeFirst().succeed()
+            try self.pass(15, bench)
+        }
+        #expect(bench.end == (isMore ? .dead : nil))
+        for promise in bench.counter.held ?? [] { promise.succeed() }
+    }
+
     /// Nor does what this side sends of its own accord keep the peer from being read: two that send much would wait for each other. It shows
     /// that the other side is there when it goes out, a large body too.
     @Test(arguments: [100, 100_000]) func ownMessagesAreNotCounted(size: Int) throws {

@@ -24,19 +24,28 @@ extension ConnectionHandler {
     }
 
     private func checkLife(context: ChannelHandlerContext) {
+        guard !self.writer.isGivenUp(at: context.eventLoop.now) else { return self.giveUp(context: context) }
         guard let (verdict, next) = self.signsOfLife?.check(at: context.eventLoop.now, isBehind: self.isStalled) else { return }
         if verdict != .dead { self.lookForLife(in: next, context: context) }
         switch verdict {
         case .alive: break
         case .ask(let value): self.write([.ping(value)], context: context)
-        case .dead:
-            // The node hears of it at once: closing waits for a peer that does not answer.
-            if case .proven(let connection) = self.state {
-                self.state = .closed
-                self.settings.emit(.closed(connection, .dead))
-            }
-            self.heartbeatTask?.cancel()
-            self.close(context: context)
+        case .dead: self.giveUp(context: context)
         }
+    }
+
+    /// A peer that says something and reads nothing is not there either: what it is sent would wait here without an end.
+    func boundUnread(context: ChannelHandlerContext) {
+        if self.writer.isGivenUp(at: context.eventLoop.now) { self.giveUp(context: context) }
+    }
+
+    /// The node hears of it at once: closing waits for a peer that does not answer.
+    private func giveUp(context: ChannelHandlerContext) {
+        if case .proven(let connection) = self.state {
+            self.state = .closed
+            self.settings.emit(.closed(connection, .dead))
+        }
+        self.heartbeatTask?.cancel()
+        self.close(context: context)
     }
 }

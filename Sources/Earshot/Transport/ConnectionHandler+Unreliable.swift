@@ -30,5 +30,6 @@ extension ConnectionHandler {
         }
         self.writer.write(messages, own: messages.readableBytes, context: context, promise: promise)
         context.flush()
+        self.boundUnread(context: context)
     }
 }

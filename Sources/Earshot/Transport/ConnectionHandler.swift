@@ -255,6 +255,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         let allowed = self.allowed(frames)
         do {
             try self.writer.write(allowed, context: context, promise: promise)
+            self.boundUnread(context: context)
         } catch {
             self.logger.error("a frame of ours is outside the protocol's limits", metadata: ["error": "\(error)"])
             promise?.fail(error)

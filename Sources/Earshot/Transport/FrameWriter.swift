@@ -4,13 +4,20 @@ import NIOCore
 /// Frames to writes on one connection, and how much of that waits for the socket.
 ///
 /// What a peer's frames have led to is counted while the socket is full, until that takes it, so that a peer that asks and asks and never
-/// reads does not fill the memory. What this side says of its own accord is bounded where it comes from, and must not keep a peer from being
-/// read: two that send each other much would each wait for the other to read.
+/// reads does not fill the memory. What this side says of its own accord must not keep a peer from being read: two that send each other much
+/// would each wait for the other to read. It has bounds where it comes from, which a message leaves when its time is over, and is counted by
+/// itself.
 final class FrameWriter {
     /// Bytes of that which wait, with a share for each write.
     private(set) var unwritten = 0 {
         didSet { self.accounts.noteUnwritten(self.unwritten - oldValue) }
     }
+    /// Bytes of this side's own accord that wait.
+    private(set) var unread = 0
+    /// When the socket last took something, or there was nothing to take. Behind TLS what was flushed together counts once it is all gone.
+    private var lastTaken = NIODeadline.distantPast
+    /// Since when that is more than a peer can be expected to read at once.
+    private var muchUnreadSince: NIODeadline?
     /// Some of what waited has gone out.
     var hasRoom: (ChannelHandlerContext) -> Void = { _ in }
     private let accounts: PeerAccounts
@@ -26,6 +33,13 @@ final class FrameWriter {
 
     /// A connection's, whose peers' accounts these are.
     init(_ accounts: PeerAccounts) { self.accounts = accounts }
+
+    /// Whether so much waits that the other side is taken to have stopped reading for good.
+    func isGivenUp(at now: NIODeadline) -> Bool {
+        guard let since = self.muchUnreadSince else { return false }
+        if now - self.lastTaken >= TimeAmount(EarshotLimits.unreadTime) { return true }
+        return self.unread > EarshotLimits.mostUnreadBytes && now - since >= TimeAmount(EarshotLimits.deadAfter)
+    }
 
     /// One write for small frames together; a large body is written as the buffer that it is, not copied. Nothing is flushed.
     func write(
@@ -67,26 +81,40 @@ final class FrameWriter {
             return
         }
         let written = promise ?? context.eventLoop.makePromise()
-        self.wait(for: written, counting: buffer.readableBytes - own, context: context)
+        self.wait(for: written, counting: buffer.readableBytes - own, own: own, context: context)
         context.write(NIOAny(buffer.compacted), promise: written)
     }
 
     private func write(body: ByteBuffer, context: ChannelHandlerContext) {
         guard !context.channel.isWritable else { return context.write(NIOAny(body), promise: nil) }
         let written = context.eventLoop.makePromise(of: Void.self)
-        self.wait(for: written, counting: 0, context: context)
+        self.wait(for: written, counting: 0, own: body.readableBytes, context: context)
         context.write(NIOAny(body), promise: written)
     }
 
     /// The socket is full, and takes this some time.
-    private func wait(for written: EventLoopPromise<Void>, counting bytes: Int, context: ChannelHandlerContext) {
+    private func wait(for written: EventLoopPromise<Void>, counting bytes: Int, own: Int, context: ChannelHandlerContext) {
         let weight = bytes > 0 ? bytes + Self.overhead : 0
+        if self.unread == 0 { self.lastTaken = context.eventLoop.now }
         self.unwritten += weight
+        self.unread += own
+        self.noteUnread(at: context.eventLoop.now)
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         written.futureResult.whenComplete { _ in
             let (this, context) = loopBound.value
             this.unwritten -= weight
+            this.unread -= own
+            this.lastTaken = context.eventLoop.now
+            this.noteUnread(at: context.eventLoop.now)
             this.hasRoom(context)
+        }
+    }
+
+    private func noteUnread(at now: NIODeadline) {
+        if self.unread <= EarshotLimits.unreadBytes {
+            self.muchUnreadSince = nil
+        } else if self.muchUnreadSince == nil {
+            self.muchUnreadSince = now
         }
     }
 }
