@@ -132,7 +132,8 @@ import Testing
         try self.pass(EarshotLimits.deadAfter.components.seconds - 5, bench)
         #expect(bench.end == nil)
         for _ in 0..<10 {
-            bench.counter.held?.removeFirst().succeed()
+            try #require(bench.counter.held?.first).succeed()
+            bench.counter.held?.removeFirst()
             try self.pass(15, bench)
         }
         #expect(bench.end == (isMore ? .dead : nil))
