@@ -24,7 +24,7 @@ extension ConnectionHandler {
     }
 
     private func checkLife(context: ChannelHandlerContext) {
-        guard !self.writer.isGivenUp(at: context.eventLoop.now) else { return self.giveUp(context: context) }
+        guard !self.writer.isGivenUp(on: context.eventLoop) else { return self.giveUp(context: context) }
         guard let (verdict, next) = self.signsOfLife?.check(at: context.eventLoop.now, isBehind: self.isStalled) else { return }
         if verdict != .dead { self.lookForLife(in: next, context: context) }
         switch verdict {
@@ -36,7 +36,7 @@ extension ConnectionHandler {
 
     /// A peer that says something and reads nothing is not there either: what it is sent would wait here without an end.
     func boundUnread(context: ChannelHandlerContext) {
-        if self.writer.isGivenUp(at: context.eventLoop.now) { self.giveUp(context: context) }
+        if self.writer.isGivenUp(on: context.eventLoop) { self.giveUp(context: context) }
     }
 
     /// The node hears of it at once: closing waits for a peer that does not answer.

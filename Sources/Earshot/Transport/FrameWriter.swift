@@ -13,10 +13,10 @@ final class FrameWriter {
         didSet { self.accounts.noteUnwritten(self.unwritten - oldValue) }
     }
     /// Bytes of this side's own accord that wait.
-    private(set) var unread = 0
+    private var unread = 0
     /// When the socket last took something, or there was nothing to take. Behind TLS what was flushed together counts once it is all gone.
     private var lastTaken = NIODeadline.distantPast
-    /// Since when that is more than a peer can be expected to read at once.
+    /// Since when more than `EarshotLimits.unreadBytes` of its own accord wait.
     private var muchUnreadSince: NIODeadline?
     /// Some of what waited has gone out.
     var hasRoom: (ChannelHandlerContext) -> Void = { _ in }
@@ -35,8 +35,9 @@ final class FrameWriter {
     init(_ accounts: PeerAccounts) { self.accounts = accounts }
 
     /// Whether so much waits that the other side is taken to have stopped reading for good.
-    func isGivenUp(at now: NIODeadline) -> Bool {
+    func isGivenUp(on eventLoop: any EventLoop) -> Bool {
         guard let since = self.muchUnreadSince else { return false }
+        let now = eventLoop.now
         if now - self.lastTaken >= TimeAmount(EarshotLimits.unreadTime) { return true }
         return self.unread > EarshotLimits.mostUnreadBytes && now - since >= TimeAmount(EarshotLimits.deadAfter)
     }
@@ -95,17 +96,18 @@ final class FrameWriter {
     /// The socket is full, and takes this some time.
     private func wait(for written: EventLoopPromise<Void>, counting bytes: Int, own: Int, context: ChannelHandlerContext) {
         let weight = bytes > 0 ? bytes + Self.overhead : 0
-        if self.unread == 0 { self.lastTaken = context.eventLoop.now }
+        let began = context.eventLoop.now
+        if self.unread == 0 { self.lastTaken = began }
         self.unwritten += weight
         self.unread += own
-        self.noteUnread(at: context.eventLoop.now)
+        self.noteUnread(at: began)
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         written.futureResult.whenComplete { _ in
             let (this, context) = loopBound.value
             this.unwritten -= weight
             this.unread -= own
             this.lastTaken = context.eventLoop.now
-            this.noteUnread(at: context.eventLoop.now)
+            this.noteUnread(at: this.lastTaken)
             this.hasRoom(context)
         }
     }
