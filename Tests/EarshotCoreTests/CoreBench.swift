@@ -232,7 +232,7 @@ struct CoreBench {
 
     private mutating func writeHeld() {
         while !self.heldCommits.isEmpty { self.writeNext() }
-        while !self.heldWork.isEmpty { self.finish(self.heldWork.removeFirst()) }
+        while !self.heldWork.isEmpty { self.workNext() }
     }
 
     private mutating func write(_ operation: StoreOperation) {

@@ -67,8 +67,8 @@ import Testing
         for promise in held.dropFirst() { promise.succeed() }
     }
 
-    /// A session that stands, and a socket that is full; and what sends so many bytes of messages of 64 KiB there.
-    private func full() throws -> (bench: HandlerBench, send: (Int) -> Void) {
+    /// A session that stands, and a socket that is full; and what sends so many bytes of messages of that size there, together.
+    private func full(size: Int = 64 * 1024) throws -> (bench: HandlerBench, send: (Int) -> Void) {
         let bench = try HandlerBench()
         try bench.prove()
         guard case .proven(let connection)? = bench.events.value.first else {
@@ -79,19 +79,16 @@ import Testing
         connection.send([.sessionResume(session)])
         bench.channel.isWritable = false
         bench.counter.held = []
-        let body = ByteBuffer(repeating: 1, count: 64 * 1024)
-        return (
-            bench,
-            { bytes in
-                for number in 0..<bytes / body.readableBytes {
-                    let message = MessageFrame(
-                        session: session, id: .random(), mode: .reliable, sequence: UInt64(number), sentAtMilliseconds: 0,
-                        contentType: "a/b",
-                        body: body)
-                    connection.send([.message(message)])
-                }
+        let body = ByteBuffer(repeating: 1, count: size)
+        func send(_ bytes: Int) {
+            let messages = (0..<bytes / size).map { number in
+                MessageFrame(
+                    session: session, id: .random(), mode: .reliable, sequence: UInt64(number), sentAtMilliseconds: 0, contentType: "a/b",
+                    body: body)
             }
-        )
+            connection.send(messages.map { .message($0) })
+        }
+        return (bench, send)
     }
 
     /// It says something now and then.
@@ -143,26 +140,8 @@ import Testing
     /// Nor does what this side sends of its own accord keep the peer from being read: two that send much would wait for each other. It shows
     /// that the other side is there when it goes out, a large body too.
     @Test(arguments: [100, 100_000]) func ownMessagesAreNotCounted(size: Int) throws {
-        let bench = try HandlerBench()
-        try bench.prove()
-        guard case .proven(let connection)? = bench.events.value.first else {
-            Issue.record("the node was not told")
-            return
-        }
-        let session = SessionID.random()
-        try bench.send([.sessionResume(session)])
-        connection.send([.sessionResume(session)])
-        bench.channel.isWritable = false
-        bench.counter.held = []
-        let body = ByteBuffer(repeating: 1, count: size)
-        let count = 2 * EarshotLimits.unwrittenBytes / size
-        connection.send(
-            (0..<count).map { number in
-                .message(
-                    MessageFrame(
-                        session: session, id: .random(), mode: .reliable, sequence: UInt64(number), sentAtMilliseconds: 0,
-                        contentType: "a/b", body: body))
-            })
+        let (bench, send) = try self.full(size: size)
+        send(2 * EarshotLimits.unwrittenBytes)
         let held = try #require(bench.counter.held)
         #expect(held.count >= 2 * EarshotLimits.unwrittenBytes / (256 * 1024))
         #expect(bench.accounts.unwrittenLimit == EarshotLimits.unwrittenBytes)

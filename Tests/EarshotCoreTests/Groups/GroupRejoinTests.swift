@@ -40,13 +40,19 @@ import Testing
         #expect(bench.peers[1].groupsOnDisk[id] == nil)
     }
 
-    /// Whoever leaves while the joining is being written hears that it is done when no start would find the group.
-    @Test func aLeaveWhileTheJoiningIsWritten() throws {
+    /// The second of two is invited, and its disk writes nothing.
+    private func invited() throws -> (bench: GroupBench, id: GroupID) {
         var bench = try GroupBench(2)
         try bench.connect(0, 1)
         let id = try bench.create(0)
         bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))
         bench.peers[1].isDiskHeld = true
+        return (bench, id)
+    }
+
+    /// Whoever leaves while the joining is being written hears that it is done when no start would find the group.
+    @Test func aLeaveWhileTheJoiningIsWritten() throws {
+        var (bench, id) = try self.invited()
         bench.respond(1, try #require(bench.peers[1].pending.last), .accept)
         bench.ask(1, .leave("team"))
         let leaving = bench.peers[1].lastCall
@@ -140,11 +146,7 @@ import Testing
 
     /// Killed before it has written more, it is not in the group at its next start.
     @Test func whatIsDissolvedBeforeItIsJoinedIsOverOnDisk() throws {
-        var bench = try GroupBench(2)
-        try bench.connect(0, 1)
-        let id = try bench.create(0)
-        bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))
-        bench.peers[1].isDiskHeld = true
+        var (bench, id) = try self.invited()
         bench.peers[1].call(.setTrust(.trusted, peerID(9).description, until: nil))
         bench.respond(1, try #require(bench.peers[1].pending.last), .accept)
         bench.ask(0, .dissolve("team"))
