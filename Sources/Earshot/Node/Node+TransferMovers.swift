@@ -113,14 +113,7 @@ extension Node {
         // What its mover has saved is gone before the mover has stopped: it may be offered anew then.
         if call == nil, self.transferMovers[id]?.order(DownloadJob.Order.removeContent) == true { return }
         let report = self.reporter(of: id)
-        self.spawn { [spool] in
-            do throws(EarshotError) {
-                try await spool.remove(id)
-                report(.contentRemoved(for: call, nil))
-            } catch {
-                report(.contentRemoved(for: call, error))
-            }
-        }
+        self.spawn { [spool] in report(await spool.removal(of: id, for: call)) }
     }
 
     private func discard(_ id: ResourceID, _ source: StoredTransfer.Source) {

@@ -55,7 +55,7 @@ struct DownloadJob: Sendable {
         switch order {
         case .write(_, _, let weight, let connection): connection.processed(weight)
         case .receive(let data): data?.close()
-        case .removeContent: await self.removeContent()
+        case .removeContent: self.report(await self.spool.removal(of: self.row.id, for: nil))
         case .resume, .begin, .settle: break
         }
     }
@@ -77,17 +77,7 @@ struct DownloadJob: Sendable {
         case .receive(let data): try await self.receive(data, &receiver)
         case .settle(let digest):
             self.report(.settled(try await self.spool.finish(id, algorithm: digest.algorithm, digest: digest.bytes)))
-        case .removeContent: await self.removeContent()
-        }
-    }
-
-    /// What cannot be removed now is swept at the next start.
-    private func removeContent() async {
-        do throws(EarshotError) {
-            try await self.spool.remove(self.row.id)
-            self.report(.contentRemoved(for: nil, nil))
-        } catch {
-            self.report(.contentRemoved(for: nil, error))
+        case .removeContent: self.report(await self.spool.removal(of: id, for: nil))
         }
     }
 

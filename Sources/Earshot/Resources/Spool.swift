@@ -287,6 +287,16 @@ package actor Spool {
         }
     }
 
+    /// Drops it for the core, or for a caller's call, and gives what is reported. What cannot be removed now is swept at the next start.
+    func removal(of id: ResourceID, for call: CallID?) -> TransferReport {
+        do throws(EarshotError) {
+            try self.remove(id)
+            return .contentRemoved(for: call, nil)
+        } catch {
+            return .contentRemoved(for: call, error)
+        }
+    }
+
     /// Drops what an earlier run left and no transfer goes on with, and completed or outgoing content of none of these resources; returns
     /// the names of the files.
     ///

@@ -106,12 +106,10 @@ extension NodeCore {
         case .completed:
             self.send(.resourceDone(offer.id), on: link)
             return false
-        case .cancelled: throw EarshotError(known.row.error ?? .cancelled, known.row.errorMessage ?? "it was cancelled")
-        // What has failed here (its time was over, the disk was full) may be tried again, if its sender still wants to.
-        case .failed:
-            // Not over what is left of it, which is about to go, or which the spool did not let go of.
-            guard !known.hasContent else { throw EarshotError(known.row.error ?? .storage, known.row.errorMessage ?? "it has failed") }
-            return true
+        // What has failed here (its time was over, the disk was full) may be tried again, if its sender still wants to. Not over what is left of
+        // it, which is about to go, or which the spool did not let go of.
+        case .failed where !known.hasContent: return true
+        case .cancelled, .failed: throw EarshotError(known.row.error ?? .cancelled, known.row.errorMessage ?? "it was cancelled")
         case .offered, .transferring, .paused:
             // Its source is another one by now; what is here of it, in another size, is dropped when it is taken.
             _ = self.transfers.change(offer.id) { transfer in
