@@ -8,7 +8,14 @@ enum ClientPresence {
         on channel: any Channel, _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         let (open, closer) = AsyncStream<Never>.makeStream()
-        channel.closeFuture.whenComplete { _ in closer.finish() }
+        // And not the channel's future of its end, which would keep what each of a connection's requests has asked of it.
+        let handler = ChannelEndHandler { closer.finish() }
+        do {
+            try await channel.pipeline.addHandler(handler)
+        } catch {
+            throw CancellationError()
+        }
+        defer { channel.pipeline.removeHandler(handler, promise: nil) }
         return try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask { try await operation() }
             group.addTask {
@@ -24,4 +31,20 @@ enum ClientPresence {
             return result
         }
     }
+}
+
+/// Tells that a connection has ended, or that it was asked to tell that no more.
+private final class ChannelEndHandler: ChannelInboundHandler, RemovableChannelHandler, Sendable {
+    typealias InboundIn = NIOAny
+
+    private let onEnd: @Sendable () -> Void
+
+    init(_ onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.onEnd()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.onEnd() }
 }

@@ -4,7 +4,7 @@ internal import NIOCore
 ///
 /// Hummingbird's own `consumeWithCancellationOnInboundClose` is not used: it ends the process where the connection ends before the
 /// request's body does, or after the body has been read.
-final class InputEndHandler: ChannelInboundHandler, Sendable {
+final class InputEndHandler: ChannelInboundHandler, RemovableChannelHandler, Sendable {
     typealias InboundIn = NIOAny
 
     private let onEnd: @Sendable () -> Void

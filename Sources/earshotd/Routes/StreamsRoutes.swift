@@ -84,8 +84,16 @@ struct StreamsRoutes: Sendable {
         _ context: APIContext, _ accept: @escaping @Sendable () async throws -> StreamContent
     ) async throws -> Response {
         let channel = context.channel
-        try await channel.pipeline.addHandler(InputEndHandler { channel.close(promise: nil) }, position: .first)
-        let content = try await ClientPresence.required(on: channel, accept)
+        let end = InputEndHandler { channel.close(promise: nil) }
+        try await channel.pipeline.addHandler(end, position: .first)
+        let content: StreamContent
+        do {
+            content = try await ClientPresence.required(on: channel, accept)
+        } catch {
+            // The connection serves on, and whoever says nothing more on it still gets its answers.
+            try? await channel.pipeline.removeHandler(end)
+            throw error
+        }
         let taken: EventLoopFuture<Void>
         do {
             taken = try await AnswerEndHandler.add(to: channel)
