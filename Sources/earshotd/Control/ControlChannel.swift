@@ -4,6 +4,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
+internal import NIOHTTP1
 internal import NIOHTTPTypes
 internal import NIOPosix
 internal import Synchronization
@@ -67,6 +68,9 @@ struct ControlChannel: ServerChildChannel {
             HTTP1Channel(responder: { _, _, _ in }, configuration: self.configuration).setup(channel: channel, logger: logger)
         }.flatMapThrowing { [node, policy, requests] http in
             let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(
+                LastRequestHandler(), position: .after(pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)))
+            try pipeline.addHandler(OrderlyCloseHandler(), position: .first)
             let caller = try? Caller.of(channel)
             // A caller that is refused hears so from the routes' side.
             guard let caller, policy.admits(caller) else {
