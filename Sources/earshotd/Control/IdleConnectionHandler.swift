@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// Closes a client's connection that has had no request for a while.
+/// Closes a client's connection that has had no request for a while. An answer that its client takes its time to read is not over.
 ///
 /// Hummingbird's own timeout also ends a connection whose request's body pauses, and a stream pauses for as long as its writer or its
 /// reader likes.
@@ -33,15 +33,20 @@ final class IdleConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = self.unwrapOutboundIn(data) {
-            self.requests -= 1
-            if self.requests <= 0 { self.wait(context: context) }
+        guard case .end = self.unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
+        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let written = promise ?? context.eventLoop.makePromise()
+        written.futureResult.whenComplete { _ in
+            let (this, context) = loopBound.value
+            this.requests -= 1
+            if this.requests <= 0 { this.wait(context: context) }
         }
-        context.write(data, promise: promise)
+        context.write(data, promise: written)
     }
 
     private func wait(context: ChannelHandlerContext) {
         self.timeout?.cancel()
+        guard context.channel.isActive else { return }
         let channel = context.channel
         self.timeout = context.eventLoop.scheduleTask(in: self.time) { channel.close(promise: nil) }
     }
