@@ -175,6 +175,44 @@ import Testing
         #expect(!bench.channel.isActive)
     }
 
+    /// A client that sends and reads nothing: it holds its place no longer than an idle one.
+    @Test func whoReadsNothingIsGivenUp() throws {
+        let bench = try Bench()
+        let socket = FullSocket()
+        try bench.channel.pipeline.syncOperations.addHandler(socket, position: .first)
+        try bench.say(Self.request("GET /v1/status HTTP/1.1", body: ""))
+        #expect(bench.channel.isActive)
+        bench.channel.embeddedEventLoop.advanceTime(by: .seconds(59))
+        #expect(bench.channel.isActive)
+        bench.channel.embeddedEventLoop.advanceTime(by: .seconds(61))
+        #expect(!bench.channel.isActive)
+        // Nor does it hold up a stop.
+        let other = try Bench()
+        try other.channel.pipeline.syncOperations.addHandler(FullSocket(), position: .first)
+        try other.say(Self.request("GET /v1/status HTTP/1.1", body: ""))
+        #expect(other.channel.isActive)
+        other.channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        #expect(!other.channel.isActive)
+    }
+
+    private final class FullSocket: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+            self.promises.append(promise)
+        }
+
+        func flush(context: ChannelHandlerContext) {}
+
+        func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+            context.close(mode: mode, promise: promise)
+            for waiting in self.promises { waiting?.fail(ChannelError.ioOnClosedChannel) }
+            self.promises = []
+        }
+
+        private var promises: [EventLoopPromise<Void>?] = []
+    }
+
     // MARK: Its beginning
 
     private final class Hearer: ChannelInboundHandler {

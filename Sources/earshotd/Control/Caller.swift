@@ -58,13 +58,17 @@ struct CallerPolicy: Sendable {
         var entry = GroupEntry()
         var result: UnsafeMutablePointer<GroupEntry>?
         var buffer = [CChar](repeating: 0, count: 64 * 1024)
-        return buffer.withUnsafeMutableBufferPointer { buffer -> gid_t? in
-            guard let base = buffer.baseAddress, getgrnam_r(name, &entry, base, buffer.count, &result) == 0, result != nil else {
-                return nil
-            }
-            return entry.gr_gid
+        // One of a directory may have very many members, and has to fit with all their names.
+        while true {
+            let code = buffer.withUnsafeMutableBufferPointer { getgrnam_r(name, &entry, $0.baseAddress, $0.count, &result) }
+            if code == EINTR { continue }
+            guard code == ERANGE, buffer.count < Self.groupLimit else { return code == 0 && result != nil ? entry.gr_gid : nil }
+            buffer = [CChar](repeating: 0, count: buffer.count * 2)
         }
     }
+
+    /// The most bytes that a group's entry may take: some hundred thousand members.
+    private static let groupLimit = 8 * 1024 * 1024
 }
 
 /// The C struct, apart from our property of the same name.

@@ -61,7 +61,9 @@ final class MessageLaneHandler: ChannelDuplexHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case ChannelEvent.inputClosed: self.isInputClosed = true
-        case is ChannelShouldQuiesceEvent: self.isStopping = true
+        case is ChannelShouldQuiesceEvent:
+            guard !self.isLeaving else { return context.close(promise: nil) }
+            self.isStopping = true
         default: return context.fireUserInboundEventTriggered(event)
         }
         self.goOn(context: context)
@@ -77,9 +79,13 @@ final class MessageLaneHandler: ChannelDuplexHandler {
             let now = context.eventLoop.now
             if this.isAnswering { this.lastAnswer = now }
             guard this.lastAnswer + this.idleTime <= now else { return this.watchIdleness(context: context) }
-            guard !this.isLeaving else { return }
+            // The client reads none of its answers.
+            guard !this.isLeaving else { return context.close(promise: nil) }
             // A route waits for the rest of a body for as long as it takes.
             this.leave(withSocket: this.bytes.readableBytes > 0, context: context)
+            guard context.channel.isActive else { return }
+            this.lastAnswer = now
+            this.watchIdleness(context: context)
         }
     }
 

@@ -6,8 +6,8 @@ internal import NIOHTTPTypes
 
 /// Answers what the HTTP parser refuses: 431 where the head is too large, 400 otherwise, as problems.
 ///
-/// Hummingbird would answer every such error with an empty 400. Sits above the codec; once a request is under way its response cannot be
-/// preceded any more, and the error goes on to the body's reader.
+/// Hummingbird would answer every such error with an empty 400. Sits above the codec. Behind a request that has no response yet, the problem
+/// is told after that; an error in a request's body goes on to the body's reader.
 final class ParserErrorHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -17,29 +17,46 @@ final class ParserErrorHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let requests: RequestCounts
     /// Requests whose response has not ended.
     private var requestsInProgress = 0
+    /// Some of the last request's body is still to come.
+    private var isReadingBody = false
+    /// What waits for the responses before it.
+    private var problem: APIProblem?
     private var hasAnswered = false
 
     init(requests: RequestCounts) { self.requests = requests }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !self.hasAnswered else { return }
-        if case .head = self.unwrapInboundIn(data) { self.requestsInProgress += 1 }
+        switch self.unwrapInboundIn(data) {
+        case .head:
+            self.requestsInProgress += 1
+            self.isReadingBody = true
+        case .body: break
+        case .end: self.isReadingBody = false
+        }
         context.fireChannelRead(data)
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = self.unwrapOutboundIn(data) { self.requestsInProgress -= 1 }
+        guard case .end = self.unwrapOutboundIn(data) else { return context.write(data, promise: promise) }
+        self.requestsInProgress -= 1
         context.write(data, promise: promise)
+        guard self.requestsInProgress == 0, let problem = self.problem else { return }
+        self.problem = nil
+        self.answer(problem, context: context)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard self.requestsInProgress == 0 else {
-            context.fireErrorCaught(error)
-            return
-        }
+        // What is wrong with the socket is no affair of the parser's.
+        guard error is HTTPParserError, !self.isReadingBody else { return context.fireErrorCaught(error) }
+        let problem = Self.problem(for: error)
+        if self.requestsInProgress > 0 { self.problem = problem } else { self.answer(problem, context: context) }
+    }
+
+    private func answer(_ problem: APIProblem, context: ChannelHandlerContext) {
         guard !self.hasAnswered, context.channel.isActive else { return }
         self.hasAnswered = true
-        let response = ProblemResponse.make(Self.problem(for: error))
+        let response = ProblemResponse.make(problem)
         self.requests.count(response.head.status.code)
         context.write(self.wrapOutboundOut(.head(response.head)), promise: nil)
         context.write(self.wrapOutboundOut(.body(response.body)), promise: nil)

@@ -1,0 +1,207 @@
+import EarshotWire
+import Foundation
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import NIOHTTPTypes
+import Testing
+
+@testable import earshotd
+
+/// How a client's connection ends, and that it does not while an answer is on its way.
+@Suite(.timeLimit(.minutes(1))) struct ConnectionEndTests {
+    // MARK: On a real socket
+
+    /// A refused call leaves nothing on the connection: a client that says nothing more gets what it has asked for all the same.
+    @Test func refusedCallsLeaveNothingBehind() async throws {
+        try await APIServer.with { server in
+            try await APIConnection.with(server.path) { call in
+                for _ in 0..<20 {
+                    try await call.ask("GET", "/v1/streams/\(UUID().uuidString.lowercased())/content")
+                    #expect(try await call.answer().status == 404)
+                    try await call.ask("GET", "/v1/streams/next/content?timeout_seconds=0")
+                    #expect(try await call.answer().status == 504)
+                }
+                for _ in 0..<50 { try await call.ask("GET", "/v1/openapi.json") }
+                call.finish()
+                for _ in 0..<50 { #expect(try await call.answer().status == 200) }
+                #expect(try await call.hasEnded())
+            }
+        }
+    }
+
+    /// As curl asks with `--http2`: it is answered in HTTP/1.1, and asks again on another connection.
+    @Test func anotherProtocolIsNotSpoken() async throws {
+        try await APIServer.with { server in
+            for fields in [["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"], ["connection: upgrade", "upgrade: websocket"]] {
+                try await APIConnection.with(server.path) { call in
+                    try await call.ask("GET", "/v1/status", fields)
+                    let answer = try await call.answer()
+                    #expect(answer.status == 200 && answer.fields["connection"] == "close")
+                    #expect(try await call.hasEnded())
+                }
+            }
+            try await APIConnection.with(server.path) { call in
+                try await call.say("CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                #expect(try await call.answer().status >= 400)
+                #expect(try await call.hasEnded())
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "GET /v1/peers HTTP/1.0\r\nHost: localhost\r\n\r\n", "GET /v1/peers HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n",
+        "GET /v1/peers HTTP/1.1\r\nHost: localhost\r\nConnection: Close\r\n\r\n",
+        "GET /v1/peers HTTP/1.1\r\nHost: localhost\r\nConnection: TE, close\r\n\r\n",
+    ])
+    func theConnectionEndsWhereTheClientSaysSo(_ text: String) async throws {
+        try await APIServer.with { server in
+            try await APIConnection.with(server.path) { call in
+                try await call.say(text)
+                let answer = try await call.answer()
+                #expect(answer.status == 200 && answer.fields["connection"] == "close" && answer.fields["transfer-encoding"] == nil)
+                #expect(try await call.hasEnded())
+            }
+        }
+    }
+
+    /// Such a client knows no chunks: what has no length ends with the connection.
+    @Test func anOldClientGetsNoChunks() async throws {
+        try await APIServer.with { server in
+            try await APIConnection.with(server.path) { call in
+                try await call.say("GET /v1/events HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                let head = try await call.head()
+                #expect(head.status == 200 && head.fields["transfer-encoding"] == nil)
+                _ = try await APICaller(path: server.path).call("POST", "/v1/groups", json: #"{"name":"team"}"#)
+                #expect(try await call.line().hasPrefix("{"))
+            }
+        }
+    }
+
+    @Test(arguments: [("garbage\r\n\r\n", 400), ("GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 17_000))\r\n\r\n", 431)])
+    func whatIsNoRequestIsToldSoBehindOneThatIs(_ text: String, _ status: Int) async throws {
+        try await APIServer.with { server in
+            try await APIConnection.with(server.path) { call in
+                try await call.say("GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n" + text)
+                #expect(try await call.answer().status == 200)
+                let answer = try await call.answer()
+                #expect(answer.status == status && answer.code == "invalid-parameter")
+                #expect(try await call.hasEnded())
+            }
+        }
+    }
+
+    // MARK: Handlers
+
+    /// Stands for a socket that takes nothing until it is told to.
+    private final class FullSocket: ChannelOutboundHandler {
+        typealias OutboundIn = NIOAny
+        var waiting: [EventLoopPromise<Void>?] = []
+        var closed: [CloseMode] = []
+        var reads = 0
+
+        func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) { self.waiting.append(promise) }
+
+        func flush(context: ChannelHandlerContext) {}
+
+        func read(context: ChannelHandlerContext) { self.reads += 1 }
+
+        func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+            self.closed.append(mode)
+            if case .all = mode { context.close(mode: mode, promise: promise) } else { promise?.succeed(()) }
+        }
+
+        func takeAll() {
+            let waiting = self.waiting
+            self.waiting = []
+            for promise in waiting { promise?.succeed(()) }
+        }
+    }
+
+    private func channel(_ handlers: [any ChannelHandler]) throws -> EmbeddedChannel {
+        let channel = EmbeddedChannel()
+        try channel.pipeline.syncOperations.addHandlers(handlers)
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        return channel
+    }
+
+    /// Its client has ended its own half before, so that NIO would end all of it at once.
+    @Test func whatIsBeingWrittenGoesOutFirst() throws {
+        let socket = FullSocket()
+        let channel = try self.channel([socket, OrderlyCloseHandler()])
+        channel.write(ByteBuffer(string: "answer"), promise: nil)
+        channel.close(mode: .output, promise: nil)
+        channel.close(promise: nil)
+        channel.embeddedEventLoop.advanceTime(by: .hours(1))
+        #expect(socket.closed.isEmpty && channel.isActive)
+        socket.takeAll()
+        #expect(socket.closed == [.output, .all] && !channel.isActive)
+    }
+
+    /// A client that does not read keeps the server from nothing.
+    @Test func aServerThatStopsWaitsSoLong() throws {
+        for isBefore in [true, false] {
+            let socket = FullSocket()
+            let channel = try self.channel([socket, OrderlyCloseHandler()])
+            channel.write(ByteBuffer(string: "answer"), promise: nil)
+            if isBefore { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
+            channel.close(mode: isBefore ? .all : .output, promise: nil)
+            if !isBefore { channel.close(mode: .input, promise: nil) }
+            channel.embeddedEventLoop.advanceTime(by: OrderlyCloseHandler.time - .nanoseconds(1))
+            #expect(channel.isActive)
+            channel.embeddedEventLoop.advanceTime(by: .nanoseconds(1))
+            #expect(!channel.isActive)
+        }
+    }
+
+    /// What is cut off while it serves, such as a stalled reader, ends at once.
+    @Test func aConnectionThatIsCutOffEndsAtOnce() throws {
+        let socket = FullSocket()
+        let channel = try self.channel([socket, OrderlyCloseHandler()])
+        channel.write(ByteBuffer(string: "answer"), promise: nil)
+        channel.close(promise: nil)
+        #expect(!channel.isActive)
+    }
+
+    /// The answer is not over while its client takes its time to read it.
+    @Test func aSlowReaderIsNotIdle() throws {
+        let socket = FullSocket()
+        let channel = try self.channel([socket, IdleConnectionHandler(time: .seconds(60))])
+        try channel.writeInbound(HTTPRequestPart.head(HTTPRequest(method: .get, scheme: nil, authority: "localhost", path: "/v1/status")))
+        channel.write(HTTPResponsePart.head(HTTPResponse(status: .ok)), promise: nil)
+        channel.write(HTTPResponsePart.end(nil), promise: nil)
+        channel.embeddedEventLoop.advanceTime(by: .hours(1))
+        #expect(channel.isActive)
+        socket.takeAll()
+        channel.embeddedEventLoop.advanceTime(by: .seconds(59))
+        #expect(channel.isActive)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        #expect(!channel.isActive)
+    }
+
+    /// What the parser would keep for another protocol, without a bound, stays in the socket; the request itself is read to its end.
+    @Test func nothingIsReadBehindAnUpgrade() throws {
+        let socket = FullSocket()
+        let channel = try self.channel([socket, LastRequestHandler()])
+        var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/v1/events")
+        try channel.writeInbound(HTTPServerRequestPart.head(head))
+        try channel.writeInbound(HTTPServerRequestPart.end(nil))
+        let before = socket.reads
+        channel.read()
+        #expect(socket.reads == before + 1)
+        head.headers = ["Connection": "Upgrade", "Upgrade": "x"]
+        try channel.writeInbound(HTTPServerRequestPart.head(head))
+        channel.read()
+        #expect(socket.reads == before + 2)
+        try channel.writeInbound(HTTPServerRequestPart.end(nil))
+        channel.read()
+        #expect(socket.reads == before + 2)
+        for _ in 0..<2 { _ = try channel.readInbound(as: HTTPServerRequestPart.self) }
+        guard case .head(let seen)? = try channel.readInbound(as: HTTPServerRequestPart.self) else {
+            Issue.record("the request did not come through")
+            return
+        }
+        #expect(seen.headers["connection"] == ["close"] && !seen.headers.contains(name: "upgrade"))
+    }
+}
