@@ -50,6 +50,8 @@ package struct NodeCore: Sendable {
     var transfers = TransferTable()
     /// Of which transfers the disk has refused rows that are to be written again.
     var refusedRows: OrderedSet<ResourceID> = []
+    /// Transfers whose end is on its way to the disk, and whose bodies in the spool go once it is there.
+    var spooledEnds: OrderedSet<ResourceID> = []
 
     // Messages
     var outgoing = OutgoingMessages()

@@ -150,11 +150,13 @@ import Testing
         var bench = try TransferBench()
         bench.bench.isDiskHeld = true
         let id = bench.settled()
-        #expect(bench.bench.call(.resource(.remove(id)))?.resource?.state == .cancelled)
+        #expect(bench.bench.call(.resource(.remove(id))) == nil, "a start would go on with it")
+        let canceller = bench.bench.lastCall
         bench.report(id, .stopped)
         #expect(bench.bench.call(.resource(.dropContent(id)))?.error == .conflict, "the disk is about to have it")
         #expect(bench.bench.call(.resource(.remove(id))) == nil)
         bench.bench.releaseDisk()
+        #expect(bench.bench.answers[canceller]?.resource?.state == .cancelled)
         #expect(bench.orders(id).last == .removeContent(for: nil))
         #expect(bench.bench.answers[bench.bench.lastCall] == nil)
         bench.report(id, .contentRemoved(for: nil, nil))
@@ -168,12 +170,14 @@ import Testing
     @Test func cannotBeTakenBack() throws {
         var bench = try TransferBench()
         bench.bench.isDiskHeld = true
+        let before = bench.bench.commits.count
         let id = bench.settled()
         bench.bench.call(.resource(.remove(id)))
         bench.report(id, .stopped)
-        for error in [nil, self.refused] {
-            let commit = try #require(bench.bench.commits.last)
-            bench.bench.handle(.committed(commit, error))
+        // It is whole, it is over, and that it is not whole any more.
+        for (index, error) in [nil, nil, self.refused].enumerated() {
+            try #require(bench.bench.commits.count > before + index)
+            bench.bench.handle(.committed(bench.bench.commits[before + index], error))
         }
         #expect(try bench.row(id).state == .cancelled)
         #expect(!bench.orders(id).contains(.removeContent(for: nil)))

@@ -24,7 +24,10 @@ extension NodeCore {
             guard !transfer.isOpen else { continue }
             changes += [.put(transfer.row, isNew: false), transfer.stored.map { .putTransfer($0) } ?? .removeTransfer(id)]
         }
+        let spooled = self.refusedRows.filter(self.spooledEnds.contains)
         self.refusedRows = []
         if !changes.isEmpty { self.emit(.keepTransfers(changes)) }
+        let rows = spooled.compactMap { self.transfers[$0]?.row }
+        if !rows.isEmpty { self.commit(.ended(rows, nil), []) }
     }
 }

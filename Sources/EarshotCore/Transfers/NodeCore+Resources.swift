@@ -97,7 +97,8 @@ extension NodeCore {
         guard transfer.placing == nil else { throw .isPlacing(id) }
         guard !transfer.isOpen else {
             self.endTransfer(id, .cancelled, "cancelled here", told: Refusal(code: .cancelled, explanation: "cancelled by a person"))
-            return self.answer(call, .resource(self.transfers[id]?.row ?? transfer.row))
+            self.commit(.ended([self.transfers[id]?.row ?? transfer.row], .transfer(call)), [])
+            return
         }
         guard !transfer.isBeingRemoved else { throw .isBeingRemoved(id) }
         guard !self.isStopping else { throw .stopping }
@@ -120,7 +121,8 @@ extension NodeCore {
                 let told = Refusal(code: .cancelled, explanation: "cancelled by a person")
                 self.endTransfer(transfer.row.id, .cancelled, "cancelled here", told: told)
             }
-            return self.answer(call, .resources(transfers.map { self.transfers[$0.row.id]?.row ?? $0.row }))
+            self.commit(.ended(transfers.map { self.transfers[$0.row.id]?.row ?? $0.row }, .share(call)), [])
+            return
         }
         if let removed = transfers.first(where: { $0.unwantedBy != nil }) { throw .isBeingRemoved(removed.row.id) }
         guard !self.isStopping else { throw .stopping }
@@ -196,6 +198,7 @@ extension NodeCore {
             // They are outgoing ones: no content in the spool is left of them.
             for row in rows { self.removed(row, by: id, error) }
             self.answer(call, error.map { .failure($0) } ?? .resources([]))
+        case .ended(let rows, let call): self.endsKept(rows, call, error)
         }
         return true
     }

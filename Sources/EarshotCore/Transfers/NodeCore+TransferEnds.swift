@@ -22,7 +22,7 @@ extension NodeCore {
         }
         // One that was interrupted before has been told to stop already.
         if before.hasMover, before.link != nil { self.emit(.transfer(id, .stop(isKept: false))) }
-        if !before.hasMover || before.row.direction == .outgoing, let stored = before.stored { self.discard(id, stored) }
+        if !before.hasMover || before.row.direction == .outgoing, let stored = before.stored { self.discard(row, stored) }
         self.settleHold(of: id)
         self.forgetFinishedTransfers(endedBy: row.peerID)
         if row.direction == .outgoing { self.startUploads(to: row.peerID) }
@@ -30,9 +30,27 @@ extension NodeCore {
     }
 
     /// What an ended transfer leaves and nobody needs; a mover of an incoming one drops its own.
-    private mutating func discard(_ id: ResourceID, _ stored: StoredTransfer) {
+    private mutating func discard(_ row: Resource, _ stored: StoredTransfer) {
         guard stored.source != .none || stored.isTaken else { return }
-        self.emit(.transfer(id, .discard(stored.source)))
+        guard stored.source == .spool else { return self.emit(.transfer(row.id, .discard(stored.source))) }
+        // Its row first: a start that found it open would have nothing to send, and say that it has failed.
+        self.spooledEnds.append(row.id)
+        self.commit(.ended([row], nil), [])
+    }
+
+    /// What was written before this is on disk, the ends of these among it; or the disk has refused some of that, which comes again.
+    mutating func endsKept(_ rows: [Resource], _ end: TransferCommit.EndingCall?, _ error: EarshotError?) {
+        if error != nil { self.rowsRefused(rows.map(\.id)) }
+        for row in rows where !self.refusedRows.contains(row.id) {
+            if self.spooledEnds.remove(row.id) != nil { self.emit(.transfer(row.id, .discard(.spool))) }
+        }
+        // Also where the disk is full: they are over, and their peers may have heard so.
+        let now = rows.map { self.transfers[$0.id]?.row ?? $0 }
+        switch end {
+        case .transfer(let call)?: if let row = now.first { self.answer(call, .resource(row)) }
+        case .share(let call)?: self.answer(call, .resources(now))
+        case nil: break
+        }
     }
 
     /// Ends a transfer that is not whole yet; one that is being put in place goes on to its end.

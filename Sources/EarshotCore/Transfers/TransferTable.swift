@@ -112,4 +112,12 @@ enum TransferCommit: Sendable {
     case removed(Resource, hasContent: Bool, CallID)
     /// The rows of a share are to go.
     case removedShare([Resource], CallID)
+    /// They are over, which was written right before.
+    case ended([Resource], EndingCall?)
+
+    /// Who has ended it, and hears so once a start would not begin it again.
+    enum EndingCall: Sendable {
+        case transfer(CallID)
+        case share(CallID)
+    }
 }
