@@ -34,6 +34,31 @@ import Testing
         return id
     }
 
+    /// Also of those that go on: what was interrupted on earlier connections may be more than that together.
+    @Test func incomingTransfersThatGoOn() throws {
+        var bench = try TransferBench()
+        var ids: [ResourceID] = []
+        for _ in 0..<3 {
+            let begun = (0..<EarshotLimits.incomingTransfers).map { _ in self.begun(&bench) }
+            ids += begun
+            bench.lose()
+            for id in begun { bench.report(id, .stopped) }
+            try bench.connect()
+        }
+        _ = bench.sent()
+        for id in ids { _ = bench.offered(size: 1000, id: id) }
+        func moving() -> Int { bench.bench.core.transfers.count(of: bench.peer, .taking) }
+        #expect(moving() == EarshotLimits.incomingTransfers)
+        #expect(bench.refusals().isEmpty)
+        // Each that ends makes room for another, and none is forgotten.
+        for (index, id) in ids.enumerated() {
+            #expect(bench.orders(id).last.map { if case .resume = $0 { true } else { false } } == true)
+            bench.say(.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled))))
+            bench.report(id, .stopped)
+            #expect(moving() == min(EarshotLimits.incomingTransfers, ids.count - index - 1))
+        }
+    }
+
     @Test func offerTime() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let id = bench.offered()

@@ -83,7 +83,7 @@ extension NodeCore {
         let isBusy =
             asks
             ? self.transfers.count(of: sender.id, .waiting) >= EarshotLimits.waitingOffers
-            : self.transfers.count(of: sender.id, .taking) >= EarshotLimits.incomingTransfers
+            : !self.mayTakeMore(of: sender.id)
         guard !isBusy, self.transfers.count(of: sender.id, .incomingMover) < EarshotLimits.incomingMovers else {
             throw EarshotError(.busy, asks ? "too many offers wait for an answer" : "too many transfers at a time")
         }
@@ -92,6 +92,24 @@ extension NodeCore {
             throw EarshotError(.noSpace, "\(kept) received files wait to be fetched already")
         }
         return true
+    }
+
+    /// Whether one more of a peer's transfers may be on its way.
+    private func mayTakeMore(of peer: PeerID) -> Bool {
+        self.transfers.count(of: peer, .taking) < EarshotLimits.incomingTransfers
+            && self.transfers.count(of: peer, .incomingMover) < EarshotLimits.incomingMovers
+    }
+
+    /// One of a peer's transfers is not on its way any more: what it has offered again meanwhile has its turn.
+    mutating func takeOffersAgain(of peer: PeerID) {
+        for id in self.transfers.ids(of: peer, .offeredAgain) where self.mayTakeMore(of: peer) {
+            guard let pending = self.transfers.change(id, { $0.pendingOffer.take() }) ?? nil,
+                self.records[peer]?.connection == pending.link
+            else { continue }
+            self.cause = pending.link
+            self.resourceOffered(pending.offer, by: peer, on: pending.link)
+            self.cause = nil
+        }
     }
 
     /// An offer of a resource that is known here; whether it begins anew all the same.
@@ -117,6 +135,11 @@ extension NodeCore {
                 transfer.offerLink = link
             }
             if known.isTaken {
+                guard self.mayTakeMore(of: known.peerID) else {
+                    // They were begun on earlier connections, and it goes on when one of the others has ended.
+                    _ = self.transfers.change(offer.id) { $0.pendingOffer = TransferRecord.PendingOffer(offer: offer, link: link) }
+                    return false
+                }
                 self.beginDownload(offer.id, on: link)
             } else {
                 self.limit(offer.id, to: .decision)

@@ -109,7 +109,7 @@ extension NodeCore {
         }
         self.settleHold(of: id)
         self.transferRested(id)
-        if transfer.row.direction == .outgoing { self.startUploads(to: transfer.peerID) }
+        if transfer.row.direction == .outgoing { self.startUploads(to: transfer.peerID) } else { self.takeOffersAgain(of: transfer.peerID) }
         if let share = transfer.row.shareID { self.startShare(share) }
     }
 

@@ -257,6 +257,8 @@ extension TransferRecord: PeerTableRow {
         static let ready = Facets(rawValue: 1 << 11)
         /// The same, but only for so long.
         static let readyInTime = Facets(rawValue: 1 << 12)
+        /// Incoming, was offered again, and waits until fewer are on their way.
+        static let offeredAgain = Facets(rawValue: 1 << 13)
     }
 
     static var finished: Facets { .finished }
@@ -274,6 +276,7 @@ extension TransferRecord: PeerTableRow {
         if self.isUntold { facets.insert(.untold) }
         if !isIncoming, self.isOpen, self.stored?.isQueued == true, self.row.group == nil { facets.insert(.queued) }
         if !self.isOpen, !self.hasContent, self.isAtRest { facets.insert(.finished) }
+        if isIncoming, self.isOpen, self.isAtRest, self.pendingOffer != nil { facets.insert(.offeredAgain) }
         if !isIncoming, self.isOpen, !self.hasMover, self.link == nil, self.stored != nil {
             facets.formUnion(self.limit == nil ? .ready : [.ready, .readyInTime])
         }
