@@ -42,6 +42,9 @@ package struct GroupMembership: Sendable, Hashable {
     /// Whether a peer is a member.
     package func contains(_ peer: PeerID) -> Bool { self.members.contains { $0.peer == peer } }
 
+    /// Whether a peer is a member, or would be if there were room.
+    func isCandidate(_ peer: PeerID) -> Bool { self.contains(peer) || self.full.contains { $0.peer == peer } }
+
     /// The seat of that peer and number that counts.
     func countingSeat(_ peer: PeerID, _ number: UInt32, of records: GroupRecords) -> GroupSeat? {
         self.best[Place(peer: peer, number: number)].flatMap { records.seats[$0] }

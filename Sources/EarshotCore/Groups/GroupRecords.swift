@@ -120,7 +120,7 @@ package struct GroupRecords: Sendable, Hashable {
         case .terms(let terms): return Self.goesBefore(terms, self.terms, in: self.id) ? nil : .known
         case .leave(let leave):
             if let removal = self.removals[leave.peer], removal.number >= leave.number { return .known }
-            guard let held = self.leaves[leave.peer] else { return self.leaves.count < EarshotLimits.groupRecords ? nil : .full }
+            guard let held = self.leaves[leave.peer] else { return self.hasRoom(forLeaveOf: leave.peer) ? nil : .full }
             return held.number < leave.number ? nil : .known
         case .removal(let removal):
             guard removal.peer != self.charter.creator else { return .invalid }
@@ -128,6 +128,23 @@ package struct GroupRecords: Sendable, Hashable {
             return held.number < removal.number ? nil : .known
         case .seat(let seat): return self.refusal(of: seat)
         }
+    }
+
+    /// Which leave has the last claim to its place: of the peers of which no seat is held, the highest id; else of all. The same records give
+    /// the same one, so that all who hold more than there is room for keep the same.
+    private var lastLeave: (hasSeat: Bool, peer: PeerID)? {
+        let seated = Set(self.seats.values.map(\.peer))
+        return self.leaves.keys.map { (hasSeat: seated.contains($0), peer: $0) }.max(by: Self.goesBefore)
+    }
+
+    private static func goesBefore(_ one: (hasSeat: Bool, peer: PeerID), _ other: (hasSeat: Bool, peer: PeerID)) -> Bool {
+        one.hasSeat == other.hasSeat ? one.peer < other.peer : one.hasSeat
+    }
+
+    /// Whether a leave has a place, of a peer of which none is held: a member's has one whatever members say of keys that nobody knows.
+    private func hasRoom(forLeaveOf peer: PeerID) -> Bool {
+        guard self.leaves.count >= EarshotLimits.groupRecords, let last = self.lastLeave else { return true }
+        return Self.goesBefore((self.seats.values.contains { $0.peer == peer }, peer), last)
     }
 
     private func refusal(of seat: GroupSeat) -> Refusal? {
@@ -164,7 +181,12 @@ package struct GroupRecords: Sendable, Hashable {
         switch record {
         case .charter: break
         case .terms(let terms): self.take(terms)
-        case .leave(let leave): self.take(leave)
+        case .leave(let leave):
+            if self.leaves[leave.peer] == nil, self.leaves.count >= EarshotLimits.groupRecords, let last = self.lastLeave {
+                self.leaves[last.peer] = nil
+                self.leaveHashes[last.peer] = nil
+            }
+            self.take(leave)
         case .removal(let removal):
             self.take(removal)
             if let leave = self.leaves[removal.peer], leave.number <= removal.number {

@@ -173,6 +173,8 @@ extension NodeCore {
 
     private mutating func groupRecordCame(_ record: GroupRecord, of group: GroupID, from id: PeerID, on link: LinkID) {
         guard let held = self.groups[group] else { return self.recordOfUnheldGroupCame(record, of: group, from: id, on: link) }
+        // Keys are made for nothing, and a leave of each is valid: who is not in the group takes nobody's place in its records.
+        if case .leave = record, held.invitation == nil, !held.records.membership.isCandidate(id) { return }
         guard held.records.refusal(of: record) != .known, let ties = self.records[id]?.groups,
             ties.records.count < EarshotLimits.groupRecordsWaiting
         else { return }
