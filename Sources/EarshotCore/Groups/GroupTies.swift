@@ -41,6 +41,8 @@ struct GroupTies: Sendable {
     /// again by what this side holds, it may never have known, and the order of its messages goes on.
     private var sentMessages: Set<GroupID> = []
     private var refusing: Set<GroupID> = []
+    /// Groups that the two were in together on this connection, and are not any more: what is still on its way there keeps its own order.
+    private var former: Set<GroupID> = []
     private var rate = RateLimiter<Int>(
         burst: EarshotLimits.groupRecordsPerSecond, interval: .seconds(1) / EarshotLimits.groupRecordsPerSecond, capacity: 4)
 
@@ -64,7 +66,7 @@ struct GroupTies: Sendable {
     }
 
     mutating func part(_ group: GroupID) {
-        self.shared.remove(group)
+        if self.shared.remove(group) != nil { self.former.insert(group) }
         self.named[group] = nil
         self.shown.remove(group)
     }
@@ -94,8 +96,10 @@ struct GroupTies: Sendable {
         self.late = [:]
         self.sentMessages = []
         self.refusing = []
+        self.former = []
     }
 
+    func wasShared(_ group: GroupID) -> Bool { self.former.contains(group) }
     func hasSentMessage(in group: GroupID) -> Bool { self.sentMessages.contains(group) }
     func isRefusing(in group: GroupID) -> Bool { self.refusing.contains(group) }
     mutating func messageCame(in group: GroupID) { self.sentMessages.insert(group) }

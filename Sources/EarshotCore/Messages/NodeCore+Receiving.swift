@@ -66,9 +66,9 @@ extension NodeCore {
         if let session {
             known = self.conversation(naming: session, with: peer.id)
             // What is refused before the group is attached keeps the order of what is said there, and of nothing else; also while this machine
-            // is joining it, or the peer is no member yet: what comes behind that later must not overtake it.
+            // is joining it, or the peer is no member yet: what comes behind that later must not overtake it; and where it has just left it.
             let group = GroupID(session: session)
-            if known == nil, self.groups.holds(group) { held = group }
+            if known == nil, self.groups.holds(group) || self.records[peer.id]?.groups.wasShared(group) == true { held = group }
         }
         if let group = known?.group { label = self.label(of: group) }
         let conversation = known ?? Conversation(with: peer.id, in: held)
