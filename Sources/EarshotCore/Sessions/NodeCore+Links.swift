@@ -14,10 +14,10 @@ extension NodeCore {
     /// Whether it is a blocked peer's, which hears only `declined`.
     package func isMuted(_ link: LinkID) -> Bool { self.mutedLinks[link] != nil }
 
-    /// Whether the peer is in a session with this one, and this is its connection.
+    /// Whether the peer is in a session with this one, or in a group in which both may speak, and this is its connection.
     package func isMember(_ link: LinkID, _ peer: PeerID) -> Bool {
         guard let record = self.records[peer] else { return false }
-        return record.sessionID != nil && record.connection == link
+        return record.connection == link && (record.sessionID != nil || record.groups.isAttached)
     }
 
     /// Something has come from a peer that the core does not deal with.
