@@ -100,6 +100,13 @@ extension NodeCore {
 
     // MARK: Trust that ends
 
+    /// What an authority says of the certificate that a peer shows on its connection; `nil` where none speaks for it.
+    mutating func vouch(for id: PeerID, until end: WallTime?) {
+        let wasTrusted = self.records[id]?.trust == .trusted
+        self.records[id]?.standing.vouch(until: end)
+        if wasTrusted, self.records[id]?.trust != .trusted { self.trustEnded(id) }
+    }
+
     /// Has trust that was given for a time, or by an authority's certificate, end when it is over.
     mutating func scheduleTrustExpiry(_ id: PeerID) {
         self.deadlines.cancel(.trust(id))
@@ -111,7 +118,10 @@ extension NodeCore {
 
     /// Ends the trust that is over, as a person's `distrust` does, but that a peer's TLS is not forgotten: that takes a person.
     mutating func expireTrust(_ id: PeerID) {
+        let wasTrusted = self.records[id]?.trust == .trusted
         guard self.records[id]?.standing.expire(at: self.now.wall) == true else {
+            // An authority's word is over, and no person has said more: what waits for a session is given up, which nobody opens now.
+            if wasTrusted, self.records[id]?.trust != .trusted { self.trustEnded(id) }
             self.scheduleTrustExpiry(id)
             return self.publishPeer(id)
         }

@@ -98,7 +98,7 @@ extension NodeCore {
         self.noteProven(id)
         self.noteName(facts.peer.displayName.description, of: id)
         self.noteTLS(of: id, facts)
-        self.records[id]?.standing.vouch(until: facts.vouchedUntil)
+        self.vouch(for: id, until: facts.vouchedUntil)
         self.scheduleTrustExpiry(id)
         self.noteConfigured(id, facts)
         if let session = self.records[id]?.sessionID { self.send(.sessionResume(session), on: link) }
