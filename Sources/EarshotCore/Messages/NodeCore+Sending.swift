@@ -160,7 +160,9 @@ extension NodeCore {
             return true
         }
         if known.isFinal {
-            // Tried in vain before: it starts again under its id, which the receiver knows if it has it after all.
+            // Tried in vain before: it starts again under its id, which the receiver knows if it has it after all. Unless it may not be queued,
+            // which is to change nothing.
+            if draft.queue { try self.checkQueue(for: draft) }
             self.outgoing.forget(known)
             if known.isQueued { self.keep([.remove(id)]) }
             return false
@@ -251,21 +253,25 @@ extension NodeCore {
             contentType: draft.contentType, body: draft.body)
     }
 
+    private func checkQueue(for draft: MessageDraft) throws(EarshotError) {
+        guard !draft.fingerprint.isEmpty else { throw EarshotError(.unavailable, "there is no memory to tell the message apart") }
+        let usage = self.outgoing.queue
+        guard usage.hasRoom(for: draft.cost) else {
+            throw EarshotError(
+                .noSpace,
+                "the outbox is full: \(usage.count) messages of \(usage.bytes) bytes wait for their receivers; try again later")
+        }
+    }
+
     private mutating func queue(
         _ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst
     ) throws(EarshotError) {
-        guard !draft.fingerprint.isEmpty else { throw EarshotError(.unavailable, "there is no memory to tell the message apart") }
+        try self.checkQueue(for: draft)
         let age = min(draft.timeout ?? self.settings.outboxAge, self.settings.outboxAge)
         var message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil, fingerprint: draft.fingerprint,
             mode: .reliable, isQueued: true, sent: burst.now.wall, deadline: burst.now.monotonic + age, recipients: burst.queued,
             group: burst.group)
-        let usage = self.outgoing.queue
-        guard usage.hasRoom(for: message.cost) else {
-            throw EarshotError(
-                .noSpace,
-                "the outbox is full: \(usage.count) messages of \(usage.bytes) bytes wait for their receivers; try again later")
-        }
         message.isBeingAdded = true
         self.insert(message)
         let row = QueuedMessage(
