@@ -233,6 +233,11 @@ extension NodeCore {
             self.invitations.setDeciding(id, false)
             return self.acceptanceFailed(call, EarshotError(.conflict, "the invitation was over meanwhile; see earshot invitations"))
         }
+        // Others were joined while this was signed.
+        guard self.groups.count < EarshotLimits.groups else {
+            self.invitations.setDeciding(id, false)
+            return self.acceptanceFailed(call, .tooManyGroups)
+        }
         var held = HeldGroup(records: GroupRecords(invite.charter, invite.terms), stage: .joining(id))
         held.ownSeat = seat
         if let call { held.joiners.append(call) }
