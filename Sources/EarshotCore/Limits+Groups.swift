@@ -6,6 +6,9 @@ extension EarshotLimits {
     package static let groupMembers = Int(WireLimits.groupMembers)
     /// How many seats, leaves and removals of one group are kept at most, of each.
     package static let groupRecords = WireLimits.groupRecords
+    /// The highest number of a seat that an invitation may name, and that is let in: nobody comes in again so often, and with the last number a
+    /// key would be out for good.
+    package static let groupSeatNumber: UInt32 = 1 << 20
     /// How many transfers of one thing to a group move at a time.
     package static let shareTransfers = 4
     /// For how long nothing of one may move before another one of its share begins as well.

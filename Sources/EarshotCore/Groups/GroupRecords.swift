@@ -277,11 +277,11 @@ package struct GroupRecords: Sendable, Hashable {
         return others.isEmpty ? records : records.filter { !others.contains($0.hash(in: self.id)) }
     }
 
-    /// The seat number that a peer is to take next: above all that are known of it.
+    /// The seat number that a peer is to take next: above all that are known of it; `nil` where there is none left.
     package func nextNumber(of peer: PeerID) -> UInt32? {
         let seats = self.seats.values.filter { $0.peer == peer }.map(\.number).max() ?? 0
         let highest = max(seats, self.leaves[peer]?.number ?? 0, self.removals[peer]?.number ?? 0)
-        return highest < UInt32.max ? highest + 1 : nil
+        return highest < EarshotLimits.groupSeatNumber ? highest + 1 : nil
     }
 }
 

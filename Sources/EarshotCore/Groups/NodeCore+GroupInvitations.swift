@@ -37,6 +37,9 @@ extension NodeCore {
                 throw EarshotError(
                     .forbidden, "\(record.name) was taken out of the group \(held.records.terms.name): only its creator lets it in again")
             }
+            guard held.records.membership.contains(id) || held.records.nextNumber(of: id) != nil else {
+                throw EarshotError(.noSpace, "\(record.name) has had all seats in the group that one peer can have")
+            }
             peers.append(id)
         }
         let new = peers.count { !held.records.membership.contains($0) }
@@ -94,7 +97,7 @@ extension NodeCore {
             self.resolveInvitation(pending, .failed, EarshotError(.encryptionMismatch, words))
             return
         }
-        self.invitations.sent(pending, on: current.id)
+        self.invitations.sent(pending, on: current.id, seatNumber: number)
         let invite = GroupInvite(
             id: pending, timeoutMilliseconds: self.invitations.millisecondsLeft(of: pending, at: self.now.monotonic),
             charter: held.records.charter, terms: held.records.terms,
@@ -112,7 +115,7 @@ extension NodeCore {
         }
         // What is not true of a group is declined, as what nobody wants is.
         guard !invite.terms.isDissolved, !invite.charter.isClosed || invite.charter.creator == id,
-            current.facts.protection == .encrypted || invite.charter.isUnprotected,
+            current.facts.protection == .encrypted || invite.charter.isUnprotected, invite.seatNumber <= EarshotLimits.groupSeatNumber,
             let input = try? invite.terms.signedBytes(in: invite.charter.id)
         else { return self.answerGroup(invite.id, .declined, on: link) }
         let check = ProofCheck(
@@ -331,6 +334,11 @@ extension NodeCore {
             // In already, by another's word: its records tell, and until then the invitation waits.
             guard seat.voucher == self.id, seat.voucherNumber == own.number else { return self.resolveInvitations(ofMembersOf: group) }
             guard let input = try? seat.signedBytes(as: .peer, in: group) else { return }
+            guard (entry.seatNumber...EarshotLimits.groupSeatNumber).contains(seat.number) else {
+                let error = EarshotError(.protocolViolation, "the peer has taken the seat \(seat.number), and was given \(entry.seatNumber)")
+                self.resolveInvitation(answer.id, .failed, error, withdrawing: .withdrawn)
+                return
+            }
             let check = ProofCheck(scheme: seat.scheme, publicKey: seat.publicKey, input: input, signature: seat.signature)
             self.invitations.setDeciding(answer.id, true)
             self.emit(.check(self.groups.signatures.begin(.application(seat, answer.id, link)), [[check]]))

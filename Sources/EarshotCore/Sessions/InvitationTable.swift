@@ -9,6 +9,8 @@ struct InvitationTable: Sendable {
         fileprivate(set) var deadline: MonotonicInstant?
         /// The connection on which an outgoing one was last sent.
         fileprivate(set) var sentOn: LinkID?
+        /// The number of the seat that one to a group gives there.
+        fileprivate(set) var seatNumber: UInt32 = 0
         /// Whether the peer has neither answered it there nor heard that it is taken back: the connection carries no other one till then.
         fileprivate(set) var isUnanswered = false
         /// The connection on which an incoming one last came.
@@ -102,7 +104,8 @@ struct InvitationTable: Sendable {
         return UInt32(clamping: min(max(1, left), Int64(WireLimits.invitationTimeoutMilliseconds)))
     }
 
-    mutating func sent(_ id: InvitationID, on link: LinkID) {
+    mutating func sent(_ id: InvitationID, on link: LinkID, seatNumber: UInt32 = 0) {
+        self.entries[id]?.seatNumber = seatNumber
         self.entries[id]?.sentOn = link
         self.entries[id]?.isUnanswered = true
     }
