@@ -89,7 +89,10 @@ final class OutgoingFlow: Sendable {
     /// Goes on over this data connection; `false` where there is nothing left for it to carry.
     func move(to data: DataConnection) -> Bool {
         self.state.withLock { state in
-            guard let connection = state.connection, !state.hasEnded, case .control = state.route else { return false }
+            // What may be called back is kept: as much as the receiver's window, which a peer may say to have no end.
+            guard let connection = state.connection, !state.hasEnded, case .control = state.route,
+                state.window <= EarshotLimits.streamWindows
+            else { return false }
             connection.send([.streamRerouted(StreamReroute(id: self.id, offset: state.sent))])
             state.route = .data(data, Unacknowledged(from: state.sent))
             return true
@@ -171,6 +174,8 @@ final class OutgoingFlow: Sendable {
             case .data(let data, var kept):
                 state.route = .control
                 kept.append(bytes)
+                // The limit may have been raised by more than a window.
+                kept.drop(before: state.limit - min(state.limit, state.window))
                 state.route = .data(data, kept)
                 return (.data(bytes, data), hasGrown)
             }
