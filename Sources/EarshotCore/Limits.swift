@@ -109,6 +109,9 @@ package enum EarshotLimits {
     /// hundred such peers must not fill it either.
     package static let allUnwrittenBytes = 8 * 1024 * 1024
     package static let crowdedUnwrittenBytes = 32 * 1024
+    /// The same on one whose peer is in a session or a group with this one: what crowds both of two peers that send each other much is not to
+    /// have each wait for the other to read.
+    package static let crowdedMemberUnwrittenBytes = 512 * 1024
     /// What may wait on one connection of this side's own accord, in bytes, while the socket takes nothing for `unreadTime`: the messages on
     /// their way in four conversations, or those of one that were given up one after the other.
     package static let unreadBytes = 4 * queuedMessageBytes

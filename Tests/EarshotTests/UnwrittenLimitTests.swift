@@ -144,7 +144,7 @@ import Testing
         send(2 * EarshotLimits.unwrittenBytes)
         let held = try #require(bench.counter.held)
         #expect(held.count >= 2 * EarshotLimits.unwrittenBytes / (256 * 1024))
-        #expect(bench.accounts.unwrittenLimit == EarshotLimits.unwrittenBytes)
+        #expect(bench.accounts.unwrittenLimit(isMember: true) == EarshotLimits.unwrittenBytes)
         let before = bench.counter.reads
         bench.channel.read()
         #expect(bench.counter.reads == before + 1)

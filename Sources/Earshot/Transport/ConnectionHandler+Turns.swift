@@ -105,8 +105,10 @@ extension ConnectionHandler {
 
     var mayRead: Bool {
         !self.isStalled && !self.isExamining && self.dropped < EarshotLimits.closingRead
-            && self.writer.unwritten < self.settings.accounts.unwrittenLimit
+            && self.writer.unwritten < self.settings.accounts.unwrittenLimit(isMember: self.isMember)
     }
+
+    private var isMember: Bool { if case .proven(let connection) = self.state { connection.turns.isMember } else { false } }
 
     /// Something that held the reading up is less.
     func resumeReading(context: ChannelHandlerContext) {

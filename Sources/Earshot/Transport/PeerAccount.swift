@@ -140,9 +140,9 @@ package final class PeerAccounts: Sendable {
     }
 
     /// How much may wait to be written to one peer for it to be read, in bytes.
-    var unwrittenLimit: Int {
-        let isCrowded = self.unwritten.load(ordering: .relaxed) >= EarshotLimits.allUnwrittenBytes
-        return isCrowded ? EarshotLimits.crowdedUnwrittenBytes : EarshotLimits.unwrittenBytes
+    func unwrittenLimit(isMember: Bool) -> Int {
+        guard self.unwritten.load(ordering: .relaxed) >= EarshotLimits.allUnwrittenBytes else { return EarshotLimits.unwrittenBytes }
+        return isMember ? EarshotLimits.crowdedMemberUnwrittenBytes : EarshotLimits.crowdedUnwrittenBytes
     }
 }
 

@@ -21,9 +21,13 @@ struct SignsOfLife {
     /// Something came.
     mutating func heard(at now: NIODeadline) { self.heardAt = now }
 
-    /// What is to be thought of it, and when to look again. A connection that we do not read from because we are behind is not silent.
+    /// What is to be thought of it, and when to look again. A connection that we do not read from because we are behind is not silent; its
+    /// peer, which may have nothing else from us for as long, hears that we are there.
     mutating func check(at now: NIODeadline, isBehind: Bool) -> (verdict: Verdict, next: TimeAmount) {
-        if isBehind { self.heardAt = now }
+        if isBehind {
+            self.heardAt = now
+            return (.ask(now.uptimeNanoseconds), TimeAmount(EarshotLimits.pingAfter))
+        }
         let silence = now - self.heardAt
         if silence >= TimeAmount(EarshotLimits.deadAfter) { return (.dead, Self.interval) }
         // Not before it can be silent for long: an idle daemon is not to wake up for nothing.
