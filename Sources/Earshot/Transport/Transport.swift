@@ -157,13 +157,11 @@ package final class Transport: Sendable {
         unproven.admit(id, from: channel.remoteAddress) { [weak channel] in
             guard let channel else { return }
             // It may prove its key in the meantime, and is not one of them any more.
-            channel.eventLoop.execute { if !isProven.value { channel.close(mode: .all, promise: nil) } }
+            channel.eventLoop.execute { if !isProven.value { channel.closeWithoutGoodbye() } }
         }
         channel.closeFuture.whenComplete { _ in unproven.remove(id) }
         // One deadline from the first moment: a stranger that says nothing is bounded like one that dawdles over its hello.
-        let deadline = channel.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.handshakeTime)) {
-            channel.close(mode: .all, promise: nil)
-        }
+        let deadline = channel.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.handshakeTime)) { channel.closeWithoutGoodbye() }
         channel.closeFuture.whenComplete { _ in deadline.cancel() }
         let settings = self.settings(role: .responder, expected: nil, dialled: nil) { result in
             deadline.cancel()

@@ -237,7 +237,7 @@ package final class DataConnection: Sendable {
 }
 
 extension Channel {
-    /// Closes from in front of TLS, on the event loop: its goodbye would wait for a peer that does not read.
+    /// Closes from in front of TLS, on the event loop: its goodbye would wait for a peer that does not read, or does not answer it.
     func closeWithoutGoodbye() {
         let pipeline = self.pipeline.syncOperations
         if let server = try? pipeline.context(handlerType: NIOSSLServerHandler.self) {
