@@ -74,23 +74,44 @@ import Testing
         try await self.channel.close()
     }
 
+    private func come(_ count: Int) async throws {
+        var frame = ByteBuffer()
+        DataFrame.data(count: count).encode(into: &frame)
+        frame.writeRepeatingByte(0, count: count)
+        try await self.channel.writeInbound(frame)
+    }
+
+    private func isRead() async throws -> Bool {
+        let before = self.reads.value
+        let channel = self.channel
+        try await channel.testingEventLoop.submit { channel.pipeline.syncOperations.read() }.get()
+        return self.reads.value == before + 1
+    }
+
+    /// And while less than that does, before there is a reader: a peer may send before anybody here wants it.
+    @Test func readingBeforeItsReader() async throws {
+        let connection = try await self.connection()
+        try await self.come(DataInbox.unreadLimit - 1)
+        #expect(try await self.isRead())
+        try await self.come(1)
+        #expect(try await !self.isRead(), "with as much as the limit, nothing more is read")
+        let before = self.reads.value
+        _ = try #require(try await connection.read())
+        try await eventually("it is read on") { self.reads.value == before + 1 }
+        try await self.channel.close()
+    }
+
     /// The socket is read while less than so much waits for the reader.
     @Test func reading() async throws {
         let connection = try await self.connection()
+        try await self.come(1)
+        _ = try #require(try await connection.read())
         var bytes = 0
         func come(_ count: Int) async throws {
-            var frame = ByteBuffer()
-            DataFrame.data(count: count).encode(into: &frame)
-            frame.writeRepeatingByte(0, count: count)
-            try await self.channel.writeInbound(frame)
+            try await self.come(count)
             bytes += count
         }
-        func isRead() async throws -> Bool {
-            let before = self.reads.value
-            let channel = self.channel
-            try await channel.testingEventLoop.submit { channel.pipeline.syncOperations.read() }.get()
-            return self.reads.value == before + 1
-        }
+        func isRead() async throws -> Bool { try await self.isRead() }
         while bytes + EarshotLimits.dataBlock < EarshotLimits.dataInFlight { try await come(EarshotLimits.dataBlock) }
         try await come(EarshotLimits.dataInFlight - 1 - bytes)
         #expect(try await isRead())

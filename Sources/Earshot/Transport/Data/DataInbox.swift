@@ -8,7 +8,8 @@ import Synchronization
 /// Bytes are copied, into blocks of the transfer's own that are used again: TLS decrypts into one buffer, and copies all of that where
 /// a reader still holds what it had decrypted before.
 ///
-/// Bounded: `put` says when it holds `limit` bytes, and `hasRoom` is called once it holds less than half of that again.
+/// Bounded: `put` says when it holds `limit` bytes, and `hasRoom` is called once it holds less than half of that again. Before it is read, which
+/// may be never, ``unreadLimit`` counts.
 final class DataInbox: Sendable {
     private struct State {
         var pieces: Deque<ByteBuffer> = []
@@ -16,6 +17,8 @@ final class DataInbox: Sendable {
         var spare: [ByteBuffer] = []
         var bytes = 0
         var isFull = false
+        /// Whether anybody has asked for what has come.
+        var isRead = false
         /// Set once: how it ended. What came before is still to be taken.
         var end: Result<Void, EarshotError>?
         /// Wakes the readers that wait for bytes: all of them, and each looks again.
@@ -29,6 +32,9 @@ final class DataInbox: Sendable {
 
     /// Blocks that are kept for use.
     private static let spareBlocks = 4
+
+    /// What a stream is sure to have of its peer's window, in bytes: nobody is charged for what waits here.
+    static let unreadLimit = Int(EarshotLimits.streamWindowMinimum)
 
     private let limit: Int
     private let state = Mutex(State())
@@ -53,7 +59,7 @@ final class DataInbox: Sendable {
                 state.pieces.append(filled)
                 state.bytes += count
                 // Until its reader has caught up, not only until it has taken something: a writer that was told to stop waits for that.
-                if state.bytes >= self.limit { state.isFull = true }
+                if state.bytes >= (state.isRead ? self.limit : min(self.limit, Self.unreadLimit)) { state.isFull = true }
                 return (!state.isFull, state.takeWaiters())
             }
             for wake in waiters { wake() }
@@ -126,6 +132,7 @@ final class DataInbox: Sendable {
     /// What comes next, where it is here already.
     private func take(_ hasRoom: () -> Void) throws(EarshotError) -> Next? {
         let (piece, end, isRelieved) = self.state.withLock { state in
+            state.isRead = true
             guard let piece = state.pieces.popFirst() else { return (ByteBuffer?.none, state.end, false) }
             state.bytes -= piece.readableBytes
             let isRelieved = state.isFull && state.bytes < self.limit / 2
