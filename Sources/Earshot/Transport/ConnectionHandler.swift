@@ -74,6 +74,12 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         self.beginInPlaintext(context: context)
     }
 
+    /// Also of one that never connected, whose channel has no other end.
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        self.deadline?.cancel()
+        self.heartbeatTask?.cancel()
+    }
+
     package func channelActive(context: ChannelHandlerContext) {
         self.beginInPlaintext(context: context)
         context.fireChannelActive()
