@@ -59,15 +59,16 @@ struct NetworkInterface: Hashable {
     }
 }
 
-/// Names and flags of interfaces for sightings, read anew at most once a second.
+/// Names and flags of interfaces for sightings, read anew at most once a second, and where one is not among them, which may be new, at most
+/// every 100 ms.
 struct InterfaceCache {
     private var interfaces: [Int32: NetworkInterface] = [:]
     private var readAt: Duration?
 
     /// The interface with this index; `nil` when it is gone.
     mutating func interface(_ index: Int32, now: Duration) -> NetworkInterface? {
-        let isFresh = self.readAt.map { now - $0 < .seconds(1) } ?? false
-        if !isFresh {
+        let age = self.readAt.map { now - $0 } ?? .seconds(1)
+        if age >= (self.interfaces[index] == nil ? .milliseconds(100) : .seconds(1)) {
             self.interfaces = NetworkInterface.all()
             self.readAt = now
         }
