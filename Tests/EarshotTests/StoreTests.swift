@@ -74,6 +74,23 @@ import Testing
         #expect(try await store.load().peers == [peer])
     }
 
+    @Test func changesThatFailLeaveTheReceiptsCountedAsTheyAre() async throws {
+        let directory = try StateDirectory()
+        let store = try Store(directory: directory.path)
+        _ = try await store.deliver([inboxMessage(1), inboxMessage(2)], receivedAt: Self.time)
+        let keys = (UInt64(1)...2).map { Store.MessageKey(id: inboxMessage($0).id, sender: peerID(1)) }
+        _ = try await store.markRead(keys, receiptsFor: [peerID(1)], at: Self.time)
+        try await store.sql("CREATE TRIGGER refuse BEFORE INSERT ON resources BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        await #expect(throws: EarshotError.self) {
+            try await store.apply([.removeSession(with: peerID(1)), .putResource(Self.resource(1))])
+        }
+        #expect(try await store.integer("SELECT count(*) FROM receipts") == 2)
+        #expect(await store.receipts == 2)
+        try await store.apply([.removeSession(with: peerID(1))])
+        #expect(try await store.integer("SELECT count(*) FROM receipts") == 0)
+        #expect(await store.receipts == 0)
+    }
+
     @Test(arguments: ["this is no database, but long enough to be taken for one: " + String(repeating: "x", count: 8192), "x"])
     func aFileThatIsNoDatabaseIsRefusedAndKept(content: String) throws {
         let directory = try StateDirectory()
