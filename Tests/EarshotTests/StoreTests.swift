@@ -91,6 +91,18 @@ import Testing
         #expect(await store.receipts == 0)
     }
 
+    /// A start that is killed in between is not taken for one that has found everything as it is.
+    @Test func whatBelongsToANewDatabaseComesBeforeIt() throws {
+        let directory = try StateDirectory()
+        let error = #expect(throws: EarshotError.self) {
+            try Store(directory: directory.path) { () throws(EarshotError) in throw EarshotError(.noSpace, "not now") }
+        }
+        #expect(error?.code == .noSpace && error?.message == "not now")
+        let times = Box(0)
+        for _ in 0..<2 { _ = try Store(directory: directory.path) { times.withLock { $0 += 1 } } }
+        #expect(times.value == 1)
+    }
+
     @Test(arguments: ["this is no database, but long enough to be taken for one: " + String(repeating: "x", count: 8192), "x"])
     func aFileThatIsNoDatabaseIsRefusedAndKept(content: String) throws {
         let directory = try StateDirectory()
@@ -99,6 +111,7 @@ import Testing
         let error = #expect(throws: EarshotError.self) { try Store(directory: directory.path) }
         #expect(error?.code == .storage)
         #expect(error?.message.contains("is damaged") == true)
+        #expect(error?.message.contains("move earshot.db, earshot.db-wal and earshot.db-shm away together") == true)
         #expect(try String(contentsOfFile: path, encoding: .utf8) == content)
     }
 

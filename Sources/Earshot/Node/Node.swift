@@ -131,7 +131,12 @@ public actor Node {
         let identity = try Identity.load(configuration)
         self.id = identity.id
         self.isEphemeral = configuration.stateDirectory == nil
-        self.store = try Store(directory: configuration.stateDirectory, inbox: configuration.inboxLimits)
+        self.store = try Store(directory: configuration.stateDirectory, inbox: configuration.inboxLimits) { () throws(EarshotError) in
+            guard let directory = configuration.stateDirectory, let aside = try Spool.setAside(in: directory) else { return }
+            logger.warning(
+                "the database is new, and nothing in it says what the received files are that were there: they were set aside",
+                metadata: ["directory": "\(aside)"])
+        }
         if let directory = configuration.stateDirectory {
             self.temporary = nil
             self.spool = try Spool(directory: directory)

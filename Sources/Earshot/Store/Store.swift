@@ -35,15 +35,20 @@ package actor Store {
 
     /// Opens the database in the state directory, making both where they are missing (0700, 0600) and bringing the layout up to date.
     ///
-    /// Without a directory the database is in memory, and goes with the store.
+    /// Without a directory the database is in memory, and goes with the store. Where it is made by this call, `whenNew` runs before that:
+    /// until it has returned, the next call makes it too.
     ///
     /// Throws `storage` for a database that is damaged, another program's or of a later release: it is never replaced silently.
-    package init(directory: String?, inbox: InboxLimits = InboxLimits()) throws(EarshotError) {
+    package init(
+        directory: String?, inbox: InboxLimits = InboxLimits(), whenNew: @Sendable () throws(EarshotError) -> Void = {}
+    ) throws(EarshotError) {
         let path = directory.map { "\($0)/\(Self.fileName)" } ?? Self.memory
         if let directory { try Self.prepare(directory, path) }
         self.path = path
         do {
             let database = try Self.open(path)
+            if try StoreSchema.check(database) == 0 { try whenNew() }
+            try StoreSchema.migrate(database)
             self.usage = try Self.countUsage(database)
             self.remembered = try Self.countRemembered(database)
             self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))
@@ -130,7 +135,6 @@ package actor Store {
                 PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;
                 PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY
                 """)
-            try StoreSchema.migrate(database)
             return database
         } catch let error as StoreOpenError {
             throw error
@@ -142,6 +146,7 @@ package actor Store {
     }
 
     private static func openError(_ error: any Error, path: String) -> EarshotError {
+        if let error = error as? EarshotError { return error }
         let shown = path.escapedForDisplay
         switch error as? StoreOpenError {
         case .foreign: return EarshotError(.storage, "\(shown) belongs to another program; move it away to start without it")
@@ -157,8 +162,11 @@ package actor Store {
         let shown = path.escapedForDisplay
         if error.isNoSpace { return EarshotError(.noSpace, "no space to write \(shown); free some space on that disk", underlying: error) }
         if error.isCorrupt {
+            // SQLite would take the journal of another database for this one's.
+            let files = "\(Self.fileName), \(Self.fileName)-wal and \(Self.fileName)-shm"
             return EarshotError(
-                .storage, "\(shown) is damaged (\(error.message)); restore it from a backup, or move it away to start without it",
+                .storage,
+                "\(shown) is damaged (\(error.message)); move \(files) away together, then restore a backup or start without them",
                 underlying: error)
         }
         return EarshotError(.storage, "cannot use \(shown): \(error.message)", underlying: error)
