@@ -249,4 +249,49 @@ import Testing
         #expect(place == "\(received.path)/tr")
         #expect(try await Spool(directory: directory.path).placeOfTree(id) == place)
     }
+
+    /// On another file system it is a copy, and the spool has its own still: the next start knows where it is, and no second one is put there.
+    @Test(.enabled(if: OtherDisk.isAvailable, "skipped: /dev/shm is no other file system"), arguments: [false, true])
+    func copiedAndNotRecorded(_ isReplacing: Bool) async throws {
+        let (directory, received) = (try StateDirectory(), try OtherDisk.directory())
+        let place = "\(received.path)/tr"
+        if isReplacing { try FileManager.default.createDirectory(atPath: "\(place)/old", withIntermediateDirectories: true) }
+        let spool = try Spool(directory: directory.path)
+        let id = try await self.whole(in: spool)
+        #expect(try await self.publish(id, of: spool, to: received, .overwrite) == place)
+        #expect(try directory.names("spool/complete/\(id)").contains("tree"), "it was copied")
+        let next = try Spool(directory: directory.path)
+        #expect(await next.placeOfTree(id) == place)
+        #expect(try received.names("") == ["tr"])
+        #expect(try received.names("tr").count == 50)
+        #expect(try String(contentsOfFile: "\(place)/7", encoding: .utf8) == "x")
+    }
+
+    /// A copy that was not wanted is gone, and what gets its number there later is not taken for it.
+    @Test(.enabled(if: OtherDisk.isAvailable, "skipped: /dev/shm is no other file system"))
+    func copiedAndNotPlaced() async throws {
+        let (directory, received) = (try StateDirectory(), try OtherDisk.directory())
+        try FileManager.default.createDirectory(atPath: "\(received.path)/tr", withIntermediateDirectories: true)
+        let spool = try Spool(directory: directory.path)
+        let id = try await self.whole(in: spool)
+        #expect(try await self.publish(id, of: spool, to: received, .skip) == nil)
+        #expect(try received.names("") == ["tr"])
+        #expect(try directory.names("spool/complete/\(id)") == ["manifest", "room", "target", "tree"])
+        #expect(await spool.placeOfTree(id) == nil)
+    }
+}
+
+/// A file system that is not the one of temporary files.
+enum OtherDisk {
+    private static let path = "/dev/shm"
+
+    static let isAvailable: Bool = {
+        guard let own = FileStatus(path: FileManager.default.temporaryDirectory.path), let other = FileStatus(path: Self.path) else {
+            return false
+        }
+        return own.device != other.device && FileManager.default.isWritableFile(atPath: Self.path)
+    }()
+
+    /// A directory there, gone with its test.
+    static func directory() throws -> StateDirectory { try StateDirectory(in: URL(fileURLWithPath: Self.path)) }
 }

@@ -9,8 +9,10 @@ import OrderedCollections
 /// A state directory for one test, gone with it.
 final class StateDirectory: Sendable {
     let path: String
-    init() throws {
-        self.path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-state-\(UUID())").path
+
+    /// Among the temporary files, or in another directory.
+    init(in parent: URL = FileManager.default.temporaryDirectory) throws {
+        self.path = parent.appendingPathComponent("earshot-state-\(UUID())").path
         try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
     }
     deinit { try? FileManager.default.removeItem(atPath: self.path) }

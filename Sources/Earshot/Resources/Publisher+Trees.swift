@@ -29,16 +29,24 @@ extension Publisher {
         let tree = try SpooledTree(content.name, in: content.directory)
         let outer = try content.directory.subdirectory(content.name)
         let inner = try SafeName(SpooledTree.Part.tree)
-        let published =
-            try Self.move(inner, of: outer, to: directory, as: name, destination.conflict)
-            ?? Self.copy(tree, as: name, to: directory, destination, noting: outer, notes)
-        guard case .placed(let published) = published else { return nil }
-        let placed = try directory.subdirectory(published)
         // A directory that hands its group on to what is made in it does so for what was only moved there too.
         let sharing = TreePermissions.Sharing(of: try directory.status())
-        try TreePermissions.apply(tree.manifest, to: placed, sharing: sharing)
-        try TreePermissions.applyToRoot(tree.manifest, placed, sharing: sharing)
-        try directory.sync()
+        let moved = try Self.move(inner, of: outer, to: directory, as: name, destination.conflict)
+        let placing = try moved ?? Self.copy(tree, as: name, to: directory, destination, sharing, noting: outer, notes)
+        guard case .placed(let published) = placing else { return nil }
+        // It is there now, whatever becomes of its permissions: without these its owner may do more with it, and nobody else.
+        if let placed = try? directory.subdirectory(published) {
+            if moved != nil { try? TreePermissions.apply(tree.manifest, to: placed, sharing: sharing) }
+            try? TreePermissions.applyToRoot(tree.manifest, placed, sharing: sharing)
+        }
+        do {
+            try directory.sync()
+        } catch {
+            // A loss of power may take it away again, so nobody is told that it is there. The spool keeps its own, or the notes by which the
+            // next start finds it in the one place or the other.
+            let place = directory.subject(published).escapedForDisplay
+            throw EarshotError(.storage, "it was put at \(place), and may not be on disk there: \(error)", underlying: error)
+        }
         return directory.subject(published)
     }
 
@@ -64,7 +72,7 @@ extension Publisher {
 
     private static func copy(
         _ tree: SpooledTree, as name: SafeName, to directory: SafeDirectory, _ destination: Destination,
-        noting target: SafeDirectory, _ notes: PartNotes
+        _ sharing: TreePermissions.Sharing?, noting outer: SafeDirectory, _ notes: PartNotes
     ) throws -> Placing {
         // At the offer no more was known of it than its size.
         let room = tree.manifest.room(on: DiskBlocks(size: try directory.blockSize()))
@@ -81,11 +89,21 @@ extension Publisher {
         }
         let root = try directory.subdirectory(copy, create: 0o700)
         PartName.lock(root.descriptor)
-        try Self.copy(tree, to: root)
-        return try Self.place(copy, of: directory, as: name, in: directory, destination.conflict, noting: target)
+        try Self.copy(tree, to: root, sharing)
+        var isPlaced = false
+        defer {
+            // The next directory that is made there may get its number, and is not to be taken for it.
+            if !isPlaced, let note = try? SafeName(SpooledTree.Part.inode) { _ = try? outer.remove(note) }
+        }
+        let inode = try root.status().inode
+        // By it the next start knows the copy, where this one is killed before it can say that it is there.
+        try SpooledTree.note("\(inode)", as: SpooledTree.Part.inode, in: outer)
+        let placing = try Self.place(copy, of: directory, as: name, in: directory, destination.conflict, noting: outer)
+        if case .placed = placing { isPlaced = true }
+        return placing
     }
 
-    private static func copy(_ tree: SpooledTree, to directory: SafeDirectory) throws {
+    private static func copy(_ tree: SpooledTree, to directory: SafeDirectory, _ sharing: TreePermissions.Sharing?) throws {
         let reader = TreeReader(tree.directory, manifest: tree.manifest)
         let writer = TreeWriter(into: directory, size: tree.size)
         var offset: UInt64 = 0
@@ -98,6 +116,8 @@ extension Publisher {
             }
         }
         try writer.finish()
+        // On disk with the rest: once it has its place nothing but the root is left to do.
+        try TreePermissions.apply(tree.manifest, to: directory, sharing: sharing)
         guard earshot_sync_file_system(directory.descriptor) == 0 else { throw FileError("save", directory.path) }
     }
 

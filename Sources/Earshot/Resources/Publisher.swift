@@ -76,7 +76,7 @@ package actor Publisher {
     /// Gives the content its name, durably; returns the path, or `nil` where the name is taken and nothing is to be replaced or renamed.
     ///
     /// Who may read the directory may read the file: its permissions are the directory's, without the right to execute.
-    /// - Throws: `no-space`, `storage`; nothing has appeared then.
+    /// - Throws: `no-space`, `storage`; nothing has appeared then, but for a directory of which it is not known whether it is on disk there.
     package func publish(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         content.isTree ? try self.publishTree(content, as: name, destination) : try self.publishFile(content, as: name, destination)
     }

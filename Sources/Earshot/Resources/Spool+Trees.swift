@@ -23,9 +23,10 @@ extension Spool {
         try archive.next(min(count, Self.readLimit))
     }
 
-    /// Where a tree was put that is not here any more, by an earlier run that was killed before it could record that.
+    /// Where a tree was put, or a copy of it, by an earlier run that was killed before it could record that.
     ///
-    /// What lies in its place here then, if anything, is what it has replaced. The tree gets what it may lack of its permissions.
+    /// What lies in its place here then, if anything, is what it has replaced, or what was copied. The tree gets what it may lack of its
+    /// permissions.
     func placeOfTree(_ id: ResourceID) -> String? {
         guard let name = try? Self.name(id), let outer = try? self.complete.subdirectory(name),
             let target = try? SpooledTree.read(SpooledTree.Part.target, of: outer)
@@ -43,8 +44,8 @@ extension Spool {
         return path
     }
 
-    /// Whether the tree has gone to the path, or changed places with what was there. For the latter both have to say so: a file system
-    /// may number its entries anew, and then nothing is thrown away.
+    /// Whether the tree has gone to the path, or changed places with what was there, or has its copy there. For these both have to say so: a
+    /// file system may number its entries anew, and then nothing is thrown away.
     private static func isPlaced(at path: String, from outer: SafeDirectory) -> Bool {
         guard let tree = try? SafeName(SpooledTree.Part.tree) else { return false }
         guard let inode = try? outer.status(of: tree)?.inode else { return (try? outer.has(tree)) == false }

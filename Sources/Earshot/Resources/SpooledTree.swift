@@ -20,7 +20,8 @@ package final class SpooledTree: Sendable {
         static let tree = "tree"
         /// Where it was about to be put, while it is.
         static let target = "target"
-        /// Which directory of its file system is the tree, for telling it from one with which it changed places.
+        /// Which directory of its file system is the tree, or its copy where that has to be put elsewhere: for telling it from one with which
+        /// it changed places.
         static let inode = "inode"
     }
 
