@@ -161,10 +161,16 @@ package final class SafeDirectory: Sendable {
         guard fsync(self.descriptor) == 0 || errno == EINVAL else { throw FileError("save", self.path) }
     }
 
-    /// How large a file system is, and what is free there for an ordinary user, in bytes.
+    /// How large a file system is, and what is free there for an ordinary user, in bytes or in entries.
     package struct Space: Sendable, Hashable {
         package let total: UInt64
         package let free: UInt64
+
+        /// A space from its parts.
+        package init(total: UInt64, free: UInt64) {
+            self.total = total
+            self.free = free
+        }
     }
 
     /// The space of the file system that the directory lies on.
@@ -186,11 +192,11 @@ package final class SafeDirectory: Sendable {
     /// Whether the file system is in memory (tmpfs). Setting blocks aside there means to find every single page: as long as writing takes.
     package var isInMemory: Bool { earshot_is_in_memory(self.descriptor) != 0 }
 
-    /// How many more entries the directory's file system has room for; `nil` where it knows no such limit.
-    package func freeEntries() throws(FileError) -> UInt64? {
+    /// How many entries the directory's file system has room for; `nil` where it knows no such limit, as btrfs does not.
+    package func entrySpace() throws(FileError) -> Space? {
         var status = statvfs()
         guard fstatvfs(self.descriptor, &status) == 0 else { throw FileError("look at the free space of", self.path) }
-        return status.f_files == 0 ? nil : UInt64(status.f_favail)
+        return status.f_files == 0 ? nil : Space(total: UInt64(status.f_files), free: UInt64(status.f_favail))
     }
 
     /// How errors name an entry.

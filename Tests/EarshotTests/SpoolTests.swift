@@ -190,6 +190,28 @@ import Testing
         #expect(await self.code { _ = try await spool.begin(.random(), size: 0, quota: .max, reserve: 1) } == .noSpace)
     }
 
+    @Test func theReserveIsAPartOfTheWhole() {
+        let space = SafeDirectory.Space(total: 1000, free: 100)
+        for (reserve, usable) in [(0, 100), (0.0999, 1), (0.1, 0), (1, 0), (2, 0), (-1, 100)] as [(Double, UInt64)] {
+            #expect(space.usable(reserve: reserve) == usable, "\(reserve)")
+        }
+        let endless = SafeDirectory.Space(total: .max, free: .max)
+        #expect(endless.usable(reserve: 0) == .max)
+        #expect(endless.usable(reserve: 0.5) >= UInt64(Int64.max))
+        #expect(endless.usable(reserve: 1) == 0)
+    }
+
+    /// Small files run out of entries before they run out of bytes.
+    @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
+    func theReserveIsLeftFreeOfEntriesToo() async throws {
+        let disk = try SmallDisk(kilobytes: 1024, entries: 100)
+        let spool = try Spool(directory: disk.path)
+        let entries = try #require(try SafeDirectory(path: disk.path).entrySpace())
+        let (free, total) = (Double(entries.free), Double(entries.total))
+        #expect(await self.code { _ = try await spool.begin(.random(), size: 1, reserve: (free + 0.5) / total) } == .noSpace)
+        _ = try await spool.begin(.random(), size: 1, reserve: (free - 0.5) / total)
+    }
+
     @Test func theSizeIsReservedBeforeTheFirstByte() async throws {
         let directory = try StateDirectory()
         let spool = try self.spool(directory)

@@ -192,6 +192,22 @@ import Testing
         #expect(await spool.heldBytes() == self.room)
     }
 
+    /// A copy leaves of the entries of its disk what is to be left.
+    @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
+    func aCopyKeepsToTheReserveOfEntries() async throws {
+        let (directory, disk) = (try StateDirectory(), try SmallDisk(kilobytes: 8192, entries: 100))
+        let spool = try Spool(directory: directory.path)
+        let content = try await spool.content(try await self.whole(in: spool))
+        func put(_ reserve: Double) async throws -> String? {
+            let destination = Publisher.Destination(directory: disk.path, conflict: .rename, reserve: reserve)
+            return try await spool.publisher.publish(content, as: SafeName("tr"), destination)
+        }
+        let error = await #expect(throws: EarshotError.self) { _ = try await put(0.6) }
+        #expect(error?.code == .noSpace && error?.message.contains("it has 51 entries") == true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: disk.path) == [])
+        #expect(try await put(0.2) == "\(disk.path)/tr")
+    }
+
     // MARK: Killed while it was put in place
 
     private func whole(in spool: Spool) async throws -> ResourceID {

@@ -347,11 +347,12 @@ final class SmallDisk: Sendable {
     /// Whether this process may mount one: tried once.
     static let isAvailable = (try? SmallDisk(kilobytes: 64)) != nil
 
-    init(kilobytes: Int) throws {
+    init(kilobytes: Int, entries: Int? = nil) throws {
         self.path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-disk-\(UUID())").path
         try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
         do {
-            try Self.run("mount", "-t", "tmpfs", "-o", "size=\(kilobytes)k", "none", self.path)
+            let limit = entries.map { ",nr_inodes=\($0)" } ?? ""
+            try Self.run("mount", "-t", "tmpfs", "-o", "size=\(kilobytes)k\(limit)", "none", self.path)
         } catch {
             try? FileManager.default.removeItem(atPath: self.path)
             throw error

@@ -81,6 +81,11 @@ extension Publisher {
             throw EarshotError(
                 .noSpace, "the directory takes \(room) bytes where received files go, and \(usable) are free there beyond the reserve")
         }
+        let entries = UInt64(tree.manifest.count)
+        if let left = try directory.entrySpace()?.usable(reserve: destination.reserve), entries > left {
+            throw EarshotError(
+                .noSpace, "it has \(entries) entries, and where received files go there is room for \(left) more beyond the reserve")
+        }
         let copy = try notes.add(in: directory)
         defer {
             // What was replaced, or not wanted.

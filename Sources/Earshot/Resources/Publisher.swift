@@ -155,9 +155,10 @@ package actor Publisher {
 }
 
 extension SafeDirectory.Space {
-    /// What may be taken when a part of the whole, 0 to 1, stays free; in bytes.
+    /// What may be taken when a part of the whole, 0 to 1, stays free.
     func usable(reserve: Double) -> UInt64 {
-        let kept = UInt64(Double(self.total) * min(max(reserve, 0), 1))
+        // Some file systems name the largest number for entries without a limit, which is rounded up to one too many.
+        let kept = UInt64(exactly: (Double(self.total) * min(max(reserve, 0), 1)).rounded(.down)) ?? .max
         return self.free > kept ? self.free - kept : 0
     }
 }

@@ -170,11 +170,13 @@ extension SpoolLedger.State {
                 throw EarshotError(
                     .noSpace, "\(what): the disk has \(usable) free beyond the reserve; free some space, or lower resources.reserve")
             }
-            guard let freeEntries = try disk.freeEntries() else { return }
+            // What is left free is left to others who make files as well.
+            guard let freeEntries = try disk.entrySpace()?.usable(reserve: allowance.reserve) else { return }
             let owedEntries = self.running.reduce(UInt64(0)) { $1.key == id ? $0 : $0.addingClamped($1.value.owedEntries) }
             let left = freeEntries - min(owedEntries, freeEntries)
             guard room.entries - min(own?.spent.entries.value ?? 0, room.entries) <= left else {
-                throw EarshotError(.noSpace, "it has \(room.entries) entries, and the disk has room for \(left) more")
+                throw EarshotError(
+                    .noSpace, "it has \(room.entries) entries, and the disk has room for \(left) more beyond the reserve")
             }
         } catch {
             throw Spool.error(error)
