@@ -85,6 +85,14 @@ int earshot_is_in_memory(int descriptor) {
     return fstatfs(descriptor, &status) == 0 && status.f_type == TMPFS_MAGIC;
 }
 
+int earshot_mount(int descriptor, uint64_t *mount) {
+    struct statx status;
+    if (statx(descriptor, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) != 0) return -1;
+    if ((status.stx_mask & STATX_MNT_ID) == 0) return -1;
+    *mount = status.stx_mnt_id;
+    return 0;
+}
+
 void earshot_name_thread(const char *name) {
     prctl(PR_SET_NAME, name);
 }

@@ -199,6 +199,14 @@ package final class SafeDirectory: Sendable {
         return status.f_files == 0 ? nil : Space(total: UInt64(status.f_files), free: UInt64(status.f_favail))
     }
 
+    /// Whether the two are reached by different mounts, between which nothing can be linked or moved, of one file system either (link(2)). A
+    /// kernel before Linux 5.8 does not say: then they count as one.
+    package func isMountedApart(from other: SafeDirectory) -> Bool {
+        var (own, others): (UInt64, UInt64) = (0, 0)
+        guard earshot_mount(self.descriptor, &own) == 0, earshot_mount(other.descriptor, &others) == 0 else { return false }
+        return own != others
+    }
+
     /// How errors name an entry.
     package func subject(_ name: SafeName) -> String { "\(self.path)/\(name.description)" }
 

@@ -212,6 +212,46 @@ import Testing
         _ = try await spool.begin(.random(), size: 1, reserve: (free - 0.5) / total)
     }
 
+    /// A copy leaves of its own disk what is to be left there.
+    @Test(.enabled(if: OtherDisk.isAvailable, "skipped: /dev/shm is no other file system"))
+    func aCopyKeepsToTheReserve() async throws {
+        let (directory, received) = (try StateDirectory(), try OtherDisk.directory())
+        let spool = try self.spool(directory)
+        let id = ResourceID.random()
+        _ = try await spool.begin(id, size: 1)
+        try await spool.write(id, offset: 0, ByteBuffer(string: "x"))
+        _ = try await spool.finish(id, algorithm: .xxh3, digest: Self.xxh3("x"))
+        let content = try await spool.content(id)
+        func put(_ reserve: Double) async throws -> String? {
+            let destination = Publisher.Destination(directory: received.path, conflict: .rename, reserve: reserve)
+            return try await spool.publisher.publish(content, as: SafeName("a"), destination)
+        }
+        #expect(await self.code { _ = try await put(1) } == .noSpace)
+        #expect(try received.names("") == [])
+        #expect(try directory.names("spool/publishing") == [])
+        #expect(try await put(0) == "\(received.path)/a")
+    }
+
+    /// No second name can be given there.
+    @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
+    func behindAnotherMountOfTheSpoolsDiskItTakesItsRoomTwice() async throws {
+        let disk = try SmallDisk(kilobytes: 512)
+        let place = "\(disk.path)/in"
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        let bound = try BoundDirectory(of: place)
+        let spool = try Spool(directory: disk.path)
+        func check(_ kibibytes: UInt64, _ directory: String) async -> EarshotError.Code? {
+            let destination = Publisher.Destination(directory: directory, conflict: .rename, reserve: 0)
+            return await self.code {
+                try await spool.settler.check(SafeName("a"), size: kibibytes * 1024, spool: spool.directory, destination)
+            }
+        }
+        #expect(await check(300, place) == nil)
+        #expect(await check(300, bound.path) == .noSpace)
+        #expect(await check(200, bound.path) == nil)
+        withExtendedLifetime((disk, bound)) {}
+    }
+
     @Test func theSizeIsReservedBeforeTheFirstByte() async throws {
         let directory = try StateDirectory()
         let spool = try self.spool(directory)

@@ -203,7 +203,7 @@ import Testing
             return try await spool.publisher.publish(content, as: SafeName("tr"), destination)
         }
         let error = await #expect(throws: EarshotError.self) { _ = try await put(0.6) }
-        #expect(error?.code == .noSpace && error?.message.contains("it has 51 entries") == true)
+        #expect(error?.code == .noSpace && error?.message.contains("and 51 are needed") == true)
         #expect(try FileManager.default.contentsOfDirectory(atPath: disk.path) == [])
         #expect(try await put(0.2) == "\(disk.path)/tr")
     }

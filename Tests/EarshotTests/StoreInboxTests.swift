@@ -366,7 +366,7 @@ final class SmallDisk: Sendable {
         try? FileManager.default.removeItem(atPath: self.path)
     }
 
-    private static func run(_ command: String...) throws {
+    fileprivate static func run(_ command: String...) throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = command
@@ -374,5 +374,27 @@ final class SmallDisk: Sendable {
         try process.run()
         process.waitUntilExit()
         guard process.terminationStatus == 0 else { throw CocoaError(.fileWriteUnknown) }
+    }
+}
+
+/// A directory that is reached by a mount of its own, gone with its test.
+final class BoundDirectory: Sendable {
+    let path: String
+
+    init(of directory: String) throws {
+        self.path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-bound-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
+        do {
+            try SmallDisk.run("mount", "--bind", directory, self.path)
+        } catch {
+            try? FileManager.default.removeItem(atPath: self.path)
+            throw error
+        }
+    }
+
+    deinit {
+        // Not what is in it, where the mount is still there.
+        try? SmallDisk.run("umount", "-l", self.path)
+        rmdir(self.path)
     }
 }

@@ -1,5 +1,6 @@
 internal import Crypto
 internal import EarshotSafety
+internal import EarshotTree
 internal import NIOCore
 
 /// Looks at where content is to go before it comes, and has it checked and on disk once it has come.
@@ -32,12 +33,12 @@ actor ContentSettler {
         do {
             let directory = try SafeDirectory(path: destination.directory)
             if destination.conflict == .skip, try directory.has(name) { throw Publisher.taken(name) }
-            // On the spool's own file system the space is reserved there.
-            guard try directory.status().device != spool.status().device else { return }
-            let usable = try directory.space().usable(reserve: destination.reserve)
-            guard size <= usable else {
-                throw EarshotError(.noSpace, "\(size) bytes do not fit where received files go: \(usable) are free beyond the reserve")
-            }
+            let isElsewhere = try directory.status().device != spool.status().device
+            // What gets a second name takes no more than is set aside in the spool.
+            guard isElsewhere || directory.isMountedApart(from: spool) else { return }
+            // Behind another mount of the spool's own file system is a copy too, and there it takes its room beside the first.
+            try Publisher.checkRoom(
+                isElsewhere ? size : size.addingClamped(size), entries: 1, in: directory, reserve: destination.reserve)
         } catch {
             throw Publisher.error(error)
         }

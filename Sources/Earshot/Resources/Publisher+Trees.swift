@@ -76,16 +76,7 @@ extension Publisher {
     ) throws -> Placing {
         // At the offer no more was known of it than its size.
         let room = tree.manifest.room(on: DiskBlocks(size: try directory.blockSize()))
-        let usable = try directory.space().usable(reserve: destination.reserve)
-        guard room <= usable else {
-            throw EarshotError(
-                .noSpace, "the directory takes \(room) bytes where received files go, and \(usable) are free there beyond the reserve")
-        }
-        let entries = UInt64(tree.manifest.count)
-        if let left = try directory.entrySpace()?.usable(reserve: destination.reserve), entries > left {
-            throw EarshotError(
-                .noSpace, "it has \(entries) entries, and where received files go there is room for \(left) more beyond the reserve")
-        }
+        try Self.checkRoom(room, entries: UInt64(tree.manifest.count), in: directory, reserve: destination.reserve)
         let copy = try notes.add(in: directory)
         defer {
             // What was replaced, or not wanted.

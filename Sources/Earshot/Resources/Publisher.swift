@@ -85,10 +85,12 @@ package actor Publisher {
         do {
             let directory = try SafeDirectory(path: destination.directory)
             let notes = self.notes
-            let published = try Confinement.reaching([content.directory, notes.directory, directory]) { () throws(FileError) -> SafeName? in
-                do throws(FileError) {
+            let published = try Confinement.reaching([content.directory, notes.directory, directory]) { () throws -> SafeName? in
+                do {
                     return try Self.link(content, as: name, in: directory, destination.conflict, notes)
-                } catch let error where TemporaryFile.linkFailures.contains(error.code) {
+                } catch let error as FileError where TemporaryFile.linkFailures.contains(error.code) {
+                    // Others may have filled the disk since the offer.
+                    try Self.checkRoom(content.size, entries: 1, in: directory, reserve: destination.reserve)
                     let part = try notes.add(in: directory)
                     defer { notes.settle(part, in: directory) }
                     return try Self.copy(content, as: name, in: directory, destination.conflict, part: part)
@@ -137,6 +139,17 @@ package actor Publisher {
         let status = try directory.status()
         file.setGroup(status.group)
         try file.setMode(status.mode & 0o666 | 0o600)
+    }
+
+    /// Whether so much fits into a directory beyond what is to be left free of its file system. Throws `no-space` where it does not.
+    static func checkRoom(_ bytes: UInt64, entries: UInt64, in directory: SafeDirectory, reserve: Double) throws {
+        let usable = try directory.space().usable(reserve: reserve)
+        guard bytes <= usable else {
+            throw EarshotError(.noSpace, "\(bytes) bytes do not fit where received files go: \(usable) are free beyond the reserve")
+        }
+        guard let left = try directory.entrySpace()?.usable(reserve: reserve), entries > left else { return }
+        throw EarshotError(
+            .noSpace, "where received files go there is room for \(left) more entries beyond the reserve, and \(entries) are needed")
     }
 
     /// What the sender is told too: without the path.
