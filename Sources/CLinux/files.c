@@ -85,6 +85,11 @@ int earshot_is_in_memory(int descriptor) {
     return fstatfs(descriptor, &status) == 0 && status.f_type == TMPFS_MAGIC;
 }
 
+int earshot_is_in_user_space(int descriptor) {
+    struct statfs status;
+    return fstatfs(descriptor, &status) == 0 && status.f_type == FUSE_SUPER_MAGIC;
+}
+
 int earshot_mount(int descriptor, uint64_t *mount) {
     struct statx status;
     if (statx(descriptor, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) != 0) return -1;

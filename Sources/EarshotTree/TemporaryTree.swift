@@ -58,6 +58,7 @@ package final class TemporaryTree: Sendable {
     private func publish(as wanted: SafeName, _ state: inout State) throws(TreeError) -> SafeName {
         try state.writer.finish()
         guard let manifest = state.manifest else { throw .malformed("it ends early") }
+        try TreeSync.sync(manifest, in: self.root)
         try TreePermissions.apply(manifest, to: self.root)
         do {
             guard earshot_sync_file_system(self.root.descriptor) == 0 else { throw FileError("save", self.root.path) }

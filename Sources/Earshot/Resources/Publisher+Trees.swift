@@ -112,6 +112,7 @@ extension Publisher {
             }
         }
         try writer.finish()
+        try TreeSync.sync(tree.manifest, in: directory)
         // On disk with the rest: once it has its place nothing but the root is left to do.
         try TreePermissions.apply(tree.manifest, to: directory, sharing: sharing)
         guard earshot_sync_file_system(directory.descriptor) == 0 else { throw FileError("save", directory.path) }

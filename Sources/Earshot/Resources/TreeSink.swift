@@ -183,6 +183,12 @@ final class TreeSink: ResourceSink {
                 do {
                     if !state.isComplete { try state.writer.finish() }
                     state.isComplete = true
+                    if let manifest = state.reader?.manifest { try TreeSync.sync(manifest, in: self.tree) }
+                    if self.tree.isInUserSpace {
+                        // Beside the tree lies its list.
+                        try self.manifest.sync()
+                        try self.outer.sync()
+                    }
                     // One call for any number of files.
                     guard earshot_sync_file_system(self.tree.descriptor) == 0 else { throw FileError("save", self.tree.path) }
                 } catch {
