@@ -34,5 +34,34 @@ extension LAN {
                 #expect(json.status == 0)
             }
         }
+
+        /// Neither takes back what the other is for, whichever of them a person types by mistake.
+        @Test func unblockTakesNoTrustBackAndDistrustNoBlock() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let id = try await bob.id()
+                try await alice.expect(0, "trust", "bob")
+                let vain = try await alice.expect(0, "unblock", "bob", "--json")
+                #expect(vain.errors.contains("bob is not blocked"))
+                let same = try ControlJSON.decode(ControlAPI.Peer.self, from: Array(vain.output.utf8))
+                #expect(same.id == id && same.trust == .trusted)
+                #expect(try await alice.peers().first { $0.id == id }?.trust == .known(.trusted))
+                #expect(try await alice.sessions().count == 1)
+
+                try await alice.expect(0, "block", "bob")
+                let refused = try await alice.expect(0, "distrust", "bob", "--json")
+                #expect(refused.errors.contains("bob is blocked, and so not trusted; to take the block back: earshot unblock bob"))
+                let still = try ControlJSON.decode(ControlAPI.Peer.self, from: Array(refused.output.utf8))
+                #expect(still.id == id && still.trust == .blocked)
+                #expect(try await alice.peers().first { $0.id == id }?.trust == .known(.blocked))
+
+                let done = try await alice.expect(0, "unblock", "bob")
+                #expect(done.errors.contains("bob is no longer blocked"))
+                #expect(try await alice.peers().first { $0.id == id }?.trust == .known(.unknown))
+                let unseen = String(repeating: "A", count: 52)
+                try await alice.expect(68, "unblock", unseen)
+                try await alice.expect(68, "distrust", unseen)
+            }
+        }
     }
 }

@@ -12,14 +12,22 @@ struct DistrustCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (options, name) = (self.options, self.peer)
-        let peer = try await options.withClient { client in try await client.setTrust(.unknown, of: name) }
+        let peer = try await options.withClient { client in
+            let found = try await client.peer(name)
+            // Of a blocked one the call would take the block back.
+            return try await found.value.trust == .blocked ? found : client.setTrust(.unknown, of: name)
+        }
         if options.json { try Standard.write(json: peer.json) }
         let shown = peer.value.name.escapedForDisplay
-        if peer.value.trust == .trusted {
+        switch peer.value.trust.known {
+        case .trusted?:
             Standard.note(
                 "\(shown) stays trusted: an authority of [identity] has signed its certificate; to refuse it, earshot block \(shown)")
-        } else {
-            Standard.note("\(shown) is no longer trusted")
+        case .blocked?:
+            // As it was typed: another peer may go by that name.
+            Standard.note(
+                "\(shown) is blocked, and so not trusted; to take the block back: earshot unblock \(name.escapedForDisplay)")
+        default: Standard.note("\(shown) is no longer trusted")
         }
     }
 }

@@ -11,8 +11,13 @@ struct UnblockCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (options, name) = (self.options, self.peer)
-        let peer = try await options.withClient { client in try await client.setTrust(.unknown, of: name) }
-        if options.json { try Standard.write(json: peer.json) }
-        Standard.note("\(peer.value.name.escapedForDisplay) is no longer blocked")
+        try await options.withClient { client in
+            let found = try await client.peer(name)
+            let isBlocked = found.value.trust == .blocked
+            // Of one that is not, the call would take its trust back, and end its session with that.
+            let peer = try await isBlocked ? client.setTrust(.unknown, of: name) : found
+            if options.json { try Standard.write(json: peer.json) }
+            Standard.note("\(peer.value.name.escapedForDisplay) is \(isBlocked ? "no longer" : "not") blocked")
+        }
     }
 }
