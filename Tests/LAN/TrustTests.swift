@@ -63,5 +63,21 @@ extension LAN {
                 try await alice.expect(68, "distrust", unseen)
             }
         }
+
+        /// A key that was told of by other means, before it is ever here.
+        @Test func aKeyThatWasNeverSeenIsBlocked() async throws {
+            try await Laboratory.run { laboratory in
+                let alice = try await laboratory.daemon("alice")
+                let unseen = String(repeating: "A", count: 52)
+                let blocked = try await alice.expect(0, "block", unseen, "--json")
+                #expect(blocked.errors.contains("\(unseen) is blocked"))
+                let peer = try ControlJSON.decode(ControlAPI.Peer.self, from: Array(blocked.output.utf8))
+                #expect(peer.id == unseen && peer.trust == .blocked)
+                #expect(try await alice.peers().map(\.trust) == [.known(.blocked)])
+                try await alice.restart()
+                #expect(try await alice.peers().map(\.trust) == [.known(.blocked)])
+                try await alice.expect(0, "unblock", unseen)
+            }
+        }
     }
 }

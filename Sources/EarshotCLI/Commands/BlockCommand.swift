@@ -12,15 +12,9 @@ struct BlockCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (options, name) = (self.options, self.peer)
-        try await options.withClient { client in
-            let peer = try await client.peer(name).value
-            let pending = try await client.invitations().value.invitations
-                .first { $0.direction == .incoming && $0.state == .pending && $0.peerID == peer.id }
-            if let pending { _ = try await client.respond(to: pending.id, .block) }
-            // By what the person typed: for a key that was never proven the daemon wants the whole id.
-            let blocked = try await client.setTrust(.blocked, of: name)
-            if options.json { try Standard.write(json: blocked.json) }
-            Standard.note("\(blocked.value.name.escapedForDisplay) is blocked")
-        }
+        // By what the person typed: of a key that was never proven, or never seen, the daemon wants the whole id.
+        let peer = try await options.withClient { client in try await client.setTrust(.blocked, of: name) }
+        if options.json { try Standard.write(json: peer.json) }
+        Standard.note("\(peer.value.name.escapedForDisplay) is blocked")
     }
 }
