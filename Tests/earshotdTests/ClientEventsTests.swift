@@ -38,4 +38,17 @@ import Testing
             }
         }
     }
+
+    /// What a program waits for, for as long as it runs, holds up nothing else that it asks.
+    @Test func manyReadersHoldUpNoOtherCall() async throws {
+        try await APIServer.with { server in
+            try await ControlClient.with(socketPath: server.path) { client in
+                var readers: [ControlEvents] = []
+                while readers.count < 16 { readers.append(try await client.events()) }
+                #expect(try await client.status().value.peerID == server.node.id.description)
+                // Held until here: whoever lets go of one ends its call.
+                #expect(readers.count == 16)
+            }
+        }
+    }
 }

@@ -19,6 +19,11 @@ public struct ControlClient: Sendable {
     /// How long a daemon may take to answer a call that waits for no peer or person: far longer than a busy one takes, so that it hangs.
     public static let patience: Duration = .seconds(30)
     private let patience: Duration
+
+    /// The most calls at a time; as many readers of events as the daemon has. Some wait for as long as a program runs, and each holds its
+    /// connection: the others must not wait for that.
+    private static let connectionLimit = 1_024
+
     private let onUnreadable: @Sendable (String) -> Void
 
     private init(socketPath: String, patience: Duration, http: HTTPClient, onUnreadable: @escaping @Sendable (String) -> Void) {
@@ -41,6 +46,7 @@ public struct ControlClient: Sendable {
         configuration.redirectConfiguration = .disallow
         // A daemon that is not there is told at once, not after attempts for ten seconds.
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connectionLimit
         let http = HTTPClient(eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: configuration)
         do {
             let result = try await body(ControlClient(socketPath: socketPath, patience: patience, http: http, onUnreadable: onUnreadable))
@@ -167,7 +173,8 @@ public struct ControlClient: Sendable {
         case let error as ControlError: return error
         case is CancellationError: return .cancelled
         case let error as HTTPClientError where error == .cancelled: return .cancelled
-        case let error as HTTPClientError where error == .deadlineExceeded: return .silent(path: self.socketPath)
+        case let error as HTTPClientError where error == .deadlineExceeded || error == .getConnectionFromPoolTimeout:
+            return .silent(path: self.socketPath)
         case let error as IOError where !answered:
             return .unreachable(path: self.socketPath, reason: SystemError.reason(error.errnoCode), code: error.errnoCode)
         case let error as IOError: return .lost(path: self.socketPath, reason: SystemError.reason(error.errnoCode))
