@@ -57,6 +57,35 @@ import Testing
         await alice.until(.data(Data("now".utf8), bob.peer))
     }
 
+    /// A program sends on any thread: what is longer than a message comes in one piece all the same.
+    @Test func twoThreadsSendAtOnce() async throws {
+        let programs = await mesh(2)
+        let (one, other) = (programs[0], programs[1])
+        @Sendable func send(_ all: [Data]) async throws {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                Thread {
+                    do {
+                        for data in all { try one.session.send(data, toPeers: [other.peer], with: .reliable) }
+                        continuation.resume()
+                    } catch {
+                        continuation.resume(throwing: error)
+                    }
+                }.start()
+            }
+        }
+        let long = (0..<UInt8(8)).map { Data(repeating: $0, count: 4 << 20) }
+        let short = (0..<2_000).map { Data("\($0)".utf8) }
+        async let first: Void = send(long)
+        async let second: Void = send(short)
+        _ = try await (first, second)
+        await other.until { told in
+            told.contains(.state(one.peer, .notConnected))
+                || told.count { if case .data = $0 { true } else { false } } == long.count + short.count
+        }
+        #expect(other.data.filter { $0.count > 1 << 20 } == long)
+        #expect(other.data.filter { $0.count <= 1 << 20 } == short)
+    }
+
     @Test func theLimitsOfSending() async throws {
         let (alice, bob) = await self.pair()
         await alice.connected([bob])

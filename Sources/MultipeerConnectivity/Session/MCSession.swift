@@ -35,6 +35,8 @@ open class MCSession: NSObject, @unchecked Sendable {
     }
 
     private let state = Mutex(State())
+    /// Held by whoever sends data, until the node has all of it.
+    let turn = Mutex(())
 
     /// A session whose connections are encrypted.
     /// - Precondition: as for ``init(peer:securityIdentity:encryptionPreference:)``.

@@ -35,16 +35,19 @@ extension MCSession {
 
     private func sendReliable(_ data: Data, to peers: [MCPeerID]) throws {
         let outgoing = OutgoingData(data)
-        let token = try self.reserve(outgoing.cost, for: peers)
-        guard let node = self.owner.engine.nodeInUse.withLock({ $0 }) else { throw MCError(.notConnected) }
-        for peer in peers {
-            for draft in outgoing.drafts(to: peer.id) {
-                let cost = OutgoingData.cost(of: draft)
-                node.submit(draft) { [weak self] outcome in
-                    guard let self else { return }
-                    self.release(cost, of: peer.id, token)
-                    // What is reliable comes in order or not at all: a gap ends the connection.
-                    if !outcome.isDelivered { self.owner.engine.post { await $0.leave(peer, of: token) } }
+        // The other side joins parts as they come: none of what another thread sends may come between them.
+        try self.turn.withLock { _ in
+            let token = try self.reserve(outgoing.cost, for: peers)
+            guard let node = self.owner.engine.nodeInUse.withLock({ $0 }) else { throw MCError(.notConnected) }
+            for peer in peers {
+                for draft in outgoing.drafts(to: peer.id) {
+                    let cost = OutgoingData.cost(of: draft)
+                    node.submit(draft) { [weak self] outcome in
+                        guard let self else { return }
+                        self.release(cost, of: peer.id, token)
+                        // What is reliable comes in order or not at all: a gap ends the connection.
+                        if !outcome.isDelivered { self.owner.engine.post { await $0.leave(peer, of: token) } }
+                    }
                 }
             }
         }
