@@ -1,6 +1,5 @@
 import Earshot
 import Foundation
-import Logging
 import Testing
 
 @testable import MultipeerConnectivity
@@ -217,23 +216,9 @@ import Testing
         let host = Program("host", type: freshType())
         host.holdAnswers()
         host.advertiser.startAdvertisingPeer()
-        var configuration = Node.Configuration.ephemeral(
-            displayName: try DisplayName("guest"), serviceType: try ServiceType(PeerEngine.serviceType))
-        configuration.encryption = .required
-        let discovery = AirDiscovery(Air.shared, browsing: host.advertiser.serviceType)
-        let guest = try await Node(configuration: configuration, discovery: discovery, logger: Logger(label: "guest"))
-        try await guest.start()
-        let running = Task { await guest.run() }
-        let id = host.peer.id.description
-        for await event in guest.events.subscribe(since: 0) {
-            guard case .peerFound(let peer) = event.kind, peer.id == host.peer.id else { continue }
-            break
-        }
-        let envelope = Envelope.invitation(type: host.advertiser.serviceType, context: nil)
-        _ = try await guest.invite(id, context: try #require(envelope.bytes), timeout: .seconds(60))
+        let guest = try await Guest(of: host)
         await host.until { $0.contains { if case .invited = $0 { true } else { false } } }
-        running.cancel()
-        await running.value
+        await guest.end()
         host.answer()
         await host.until { $0.contains { if case .state(_, .notConnected) = $0 { true } else { false } } }
         let states = host.told.compactMap { if case .state(_, let state) = $0 { state } else { nil } }

@@ -209,4 +209,37 @@ import Testing
         #expect(error?.code == .cancelled)
         await programs[1].until(.got("big", programs[0].peer, nil))
     }
+
+    /// A peer whose connection is lost, and one that leaves: what it was sending ends, once, before the peer goes.
+    @Test(arguments: [true, false]) func aSenderThatGoes(_ isLost: Bool) async throws {
+        let url = try self.file(Data())
+        defer { try? FileManager.default.removeItem(at: url) }
+        #expect(truncate(url.path, 2 << 30) == 0)
+        let (receiver, sender) = try await isLost ? self.receiveOfLost(url) : self.receiveOfLeaving(url)
+        await receiver.until(.state(sender, .notConnected))
+        let ends = receiver.told.filter { $0 == .got("big", sender, nil) || $0 == .state(sender, .notConnected) }
+        #expect(ends == [.got("big", sender, nil), .state(sender, .notConnected)])
+        #expect(receiver.progress.count == 1)
+    }
+
+    /// Has a program receive of one that disconnects in the middle.
+    private func receiveOfLeaving(_ url: URL) async throws -> (Program, MCPeerID) {
+        let programs = await mesh(2)
+        programs[0].session.sendResource(at: url, withName: "big", toPeer: programs[1].peer)
+        await programs[1].until(.began("big", programs[0].peer))
+        programs[0].stop()
+        return (programs[1], programs[0].peer)
+    }
+
+    /// Has a program receive of a node that ends in the middle without leaving the session.
+    private func receiveOfLost(_ url: URL) async throws -> (Program, MCPeerID) {
+        let host = Program("host", type: freshType())
+        host.advertiser.startAdvertisingPeer()
+        let guest = try await Guest(of: host)
+        await host.until(.state(guest.peer, .connected))
+        try await guest.send(url, "big", to: host)
+        await host.until(.began("big", guest.peer))
+        await guest.end()
+        return (host, guest.peer)
+    }
 }

@@ -215,6 +215,8 @@ extension PeerEngine {
     /// The pair is over: the program hears of it once, and the node lets go of it.
     func end(_ id: PeerID) async {
         guard let pair = self.pairs[id] else { return }
+        // What has begun ends before the peer goes, for a program that forgets all of a peer that is gone.
+        self.endTransfers(of: pair)
         if pair.isWanted || pair.agreedAt != nil { pair.session.value?.tell(pair.token, pair.peer, .notConnected) }
         await self.leave(id, pair)
     }
@@ -223,7 +225,7 @@ extension PeerEngine {
     func leave(_ id: PeerID, _ pair: Pair) async {
         self.pairs[id] = nil
         self.introduced[id] = nil
-        self.endTransfers(with: id)
+        self.endTransfers(of: pair)
         guard let node = try? self.started() else { return }
         if case .inviting(let invitation?) = pair.stage { _ = try? await node.withdraw(invitation) }
         for session in await node.sessions() where session.members.contains(where: { $0.peerID == id }) {

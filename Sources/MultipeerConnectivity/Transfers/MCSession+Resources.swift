@@ -68,6 +68,7 @@ final class OutgoingResource: Sendable {
 /// A resource on its way in.
 struct IncomingResource {
     let peer: PeerID
+    let name: String
     let progress: TransferProgress
 }
 
@@ -114,7 +115,7 @@ extension PeerEngine {
         progress.cancellationHandler = { [weak self] in
             self?.post { engine in _ = try? await (try? engine.started())?.removeResource(row.id) }
         }
-        self.downloads[row.id] = IncomingResource(peer: row.peerID, progress: progress)
+        self.downloads[row.id] = IncomingResource(peer: row.peerID, name: row.name, progress: progress)
         let (peer, name) = (pair.peer, row.name)
         session.call(pair.token) { $1.session($0, didStartReceivingResourceWithName: name, fromPeer: peer, with: progress) }
     }
@@ -168,15 +169,20 @@ extension PeerEngine {
     }
 
     /// A peer is gone, and what it was sending or to get with it.
-    func endTransfers(with id: PeerID) {
-        for (key, transfer) in self.uploads where transfer.peer == id {
+    func endTransfers(of pair: Pair) {
+        let (peer, session) = (pair.peer, pair.session.value)
+        for (key, transfer) in self.uploads where transfer.peer == peer.id {
             self.uploads[key] = nil
             transfer.end(MCError(.notConnected))
             self.post { engine in _ = try? await (try? engine.started())?.removeResource(key) }
         }
-        for (key, download) in self.downloads where download.peer == id {
+        for (key, download) in self.downloads where download.peer == peer.id {
             self.downloads[key] = nil
             download.progress.ended()
+            let name = download.name
+            session?.call(pair.token) {
+                $1.session($0, didFinishReceivingResourceWithName: name, fromPeer: peer, at: nil, withError: MCError(.notConnected))
+            }
             self.post { engine in _ = try? await (try? engine.started())?.removeResource(key) }
         }
     }
