@@ -28,6 +28,7 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
     private let log = Mutex<(told: [Told], waiters: [CheckedContinuation<Void, Never>])>(([], []))
     private let inputs = Mutex<[SendableStream]>([])
     private let progresses = Mutex<[Progress]>([])
+    private let places = Mutex<[URL]>([])
     /// What it answers invitations with, later; `nil` where it answers at once.
     private let unanswered = Mutex<[SendableAnswer]?>(nil)
 
@@ -125,6 +126,8 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
     var data: [Data] { self.told.compactMap { if case .data(let data, _) = $0 { data } else { nil } } }
     var streams: [InputStream] { self.inputs.withLock { $0.map(\.stream) } }
     var progress: [Progress] { self.progresses.withLock { $0 } }
+    /// Where resources were when it was told of them.
+    var files: [URL] { self.places.withLock { $0 } }
 
     func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState) { self.note(.state(peerID, state)) }
 
@@ -147,6 +150,7 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
         _ session: MCSession, didFinishReceivingResourceWithName resourceName: String, fromPeer peerID: MCPeerID, at localURL: URL?,
         withError error: (any Error)?
     ) {
+        if let localURL { self.places.withLock { $0.append(localURL) } }
         self.note(.got(resourceName, peerID, localURL.flatMap { try? Data(contentsOf: $0) }))
     }
 

@@ -183,6 +183,25 @@ import Testing
         }
     }
 
+    /// Large files have room where the system says so: `/tmp` may be in memory.
+    @Test func aResourceLiesWhereLargeFilesDo() async throws {
+        let programs = await mesh(2)
+        let url = try self.file(Data([1]))
+        defer { try? FileManager.default.removeItem(at: url) }
+        #expect(try await self.send(url, "x", from: programs[0], to: programs[1]) == nil)
+        await programs[1].until(.got("x", programs[0].peer, Data([1])))
+        let file = try #require(programs[1].files.first)
+        let place = file.deletingLastPathComponent()
+        let wanted = ProcessInfo.processInfo.environment["TMPDIR"] ?? ""
+        let above = URL(fileURLWithPath: wanted.hasPrefix("/") ? wanted : "/var/tmp")
+        #expect(place.deletingLastPathComponent().standardizedFileURL.path == above.standardizedFileURL.path)
+        #expect(place.lastPathComponent.hasPrefix("earshot-\(geteuid())-"), "one that is swept after a crash")
+        // What the program did not move is gone before it hears anything else.
+        try programs[0].session.send(Data("next".utf8), toPeers: [programs[1].peer], with: .reliable)
+        await programs[1].until(.data(Data("next".utf8), programs[0].peer))
+        #expect(!FileManager.default.fileExists(atPath: place.path))
+    }
+
     @Test func whatCannotBeSent() async throws {
         let programs = await mesh(2)
         let url = try self.file(Data([1]))

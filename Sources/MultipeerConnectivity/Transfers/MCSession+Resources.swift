@@ -148,19 +148,17 @@ extension PeerEngine {
             _ = try? await node.removeResource(row.id)
             return
         }
-        let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID().uuidString)")
-        do {
-            try FileManager.default.createDirectory(
-                at: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        do throws(EarshotError) {
+            // Where the node has it already: the file system of `/tmp` may be a small one in memory.
+            let place = try TemporaryDirectory()
             let path = try await node.publishContent(row.id, into: place.path)
             // Gone after the callback, unless the program has moved it.
-            session.call(pair.token, then: { try? FileManager.default.removeItem(at: place) }) {
+            session.call(pair.token, then: { withExtendedLifetime(place) {} }) {
                 $1.session(
                     $0, didFinishReceivingResourceWithName: name, fromPeer: peer, at: URL(fileURLWithPath: path), withError: nil)
             }
         } catch {
-            try? FileManager.default.removeItem(at: place)
-            let failure = (error as? EarshotError).map { MCError($0) } ?? MCError(.unavailable, "\(error)")
+            let failure = MCError(error)
             session.call(pair.token) {
                 $1.session($0, didFinishReceivingResourceWithName: name, fromPeer: peer, at: nil, withError: failure)
             }
