@@ -16,6 +16,11 @@ struct StartError: Error, Sendable, CustomStringConvertible {
     let description: String
     /// 78 where the settings are to blame, or a state that only a later version can read; 1 otherwise.
     let exitCode: Int32
+
+    /// What could not be written, by its errno.
+    static func cannotWrite(_ path: String, _ code: CInt, exitCode: Int32) -> StartError {
+        StartError(description: "cannot write \(path.escapedForDisplay): \(FileError.reason(code))", exitCode: exitCode)
+    }
 }
 
 /// The composition root: the parts of the daemon, made from the settings and tied together.

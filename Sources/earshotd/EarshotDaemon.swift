@@ -71,10 +71,8 @@ struct EarshotDaemon: AsyncParsableCommand {
         let loaded = try loader.load(placed: !self.checkConfig)
         let daemon = try Daemon(loaded, loader: loader)
         guard !self.checkConfig else {
-            for file in loaded.files { print("\(file.escapedForDisplay): ok") }
-            if loaded.files.isEmpty { print("no settings file: ok") }
-            for source in loaded.sources { print(source) }
-            return
+            let files = loaded.files.isEmpty ? ["no settings file: ok"] : loaded.files.map { "\($0.escapedForDisplay): ok" }
+            return try Self.output((files + loaded.sources.map { "\($0)" }).map { $0 + "\n" }.joined())
         }
         try await daemon.run()
     }
@@ -88,6 +86,12 @@ struct EarshotDaemon: AsyncParsableCommand {
     private static func end(_ message: String, _ code: Int32) -> Never {
         Self.say(message)
         Glibc.exit(code)
+    }
+
+    /// Writes to standard output. Nothing is buffered here: who asked for it is not told that it is there while it is not.
+    static func output(_ text: String, to descriptor: CInt = STDOUT_FILENO) throws(StartError) {
+        let code = Array(text.utf8).withUnsafeBytes { BytePipe.write($0, to: descriptor) }
+        guard code == 0 else { throw .cannotWrite("standard output", code, exitCode: 74) }
     }
 
     /// Tells a person something, on standard error.

@@ -8,7 +8,10 @@ extension LAN {
         private func run(_ script: String, _ daemon: Daemon) async throws -> Outcome {
             try await Running(
                 [Laboratory.script, "host", "exec", daemon.host, "--", "/bin/sh", "-c", script],
-                environment: ["EARSHOT_SOCKET": daemon.socket, "earshot": "\(Laboratory.binaries)/earshot"], directory: daemon.place
+                environment: [
+                    "EARSHOT_SOCKET": daemon.socket, "earshot": "\(Laboratory.binaries)/earshot",
+                    "earshotd": "\(Laboratory.binaries)/earshotd",
+                ], directory: daemon.place
             ).outcome()
         }
 
@@ -44,6 +47,18 @@ extension LAN {
                     #expect(leads == "/dev/null\n")
                 }
                 try await alice.expect(0, "peers")
+            }
+        }
+
+        /// A disk that is full is no closed descriptor, and has a backup that is not there look like one all the same.
+        @Test func theDaemonsCommandsOnAFullDisk() async throws {
+            try await Laboratory.run { laboratory in
+                let alice = try await laboratory.daemon("alice")
+                for command in ["identity export", "identity show", "identity show --json", "--check-config"] {
+                    let outcome = try await self.run("$earshotd \(command) --state-directory \(alice.place)/state >/dev/full", alice)
+                    #expect(outcome.status == 74, "\(command): \(outcome)")
+                    #expect(outcome.errors == "earshotd: cannot write standard output: no space left on device\n")
+                }
             }
         }
     }

@@ -53,4 +53,14 @@ import Testing
         #expect(#expect(throws: SettingsError.self) { try run("new") }?.exitCode == 78)
         #expect(try Identity.load(from: place).id == second)
     }
+
+    /// A backup of which nothing was written must not look like one.
+    @Test func aFullDiskIsTold() throws {
+        let full = Glibc.open("/dev/full", O_WRONLY | O_CLOEXEC)
+        try #require(full >= 0)
+        defer { close(full) }
+        let error = #expect(throws: StartError.self) { try EarshotDaemon.output("key", to: full) }
+        #expect(error?.exitCode == 74)
+        #expect(error?.description == "cannot write standard output: no space left on device")
+    }
 }

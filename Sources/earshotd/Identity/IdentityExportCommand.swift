@@ -27,25 +27,16 @@ struct IdentityExportCommand: ParsableCommand {
         }
         guard let pem else { throw PlaceOptions.missing(loaded.stateDirectory) }
         guard let output = self.output, output != "-" else {
-            print(pem, terminator: "")
+            try EarshotDaemon.output(pem)
             return
         }
         let descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw Self.cannotWrite(output, 73) }
+        guard descriptor >= 0 else { throw StartError.cannotWrite(output, errno, exitCode: 73) }
         defer { close(descriptor) }
-        var rest = Array(pem.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw Self.cannotWrite(output, 74) }
-            rest = rest.dropFirst(count)
-        }
-        guard fsync(descriptor) == 0 else { throw Self.cannotWrite(output, 74) }
+        let code = Array(pem.utf8).withUnsafeBytes { BytePipe.write($0, to: descriptor) }
+        guard code == 0 else { throw StartError.cannotWrite(output, code, exitCode: 74) }
+        guard fsync(descriptor) == 0 else { throw StartError.cannotWrite(output, errno, exitCode: 74) }
         EarshotDaemon.say(
             "exported to \(output.escapedForDisplay); to restore it, put it into the state directory as \(Identity.fileName), mode 0600")
-    }
-
-    private static func cannotWrite(_ path: String, _ code: Int32) -> StartError {
-        StartError(description: "cannot write \(path.escapedForDisplay): \(String(cString: strerror(errno)))", exitCode: code)
     }
 }

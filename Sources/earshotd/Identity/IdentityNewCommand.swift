@@ -20,7 +20,9 @@ struct IdentityNewCommand: ParsableCommand {
         }
         let (identity, kept) = try Self.replace(in: loaded.stateDirectory)
         let path = loaded.stateDirectory + "/" + Identity.fileName
-        try IdentityShowCommand.write(IdentityShowCommand.shown(identity, path: path), json: self.json)
+        let isJSON = self.json
+        // What has been done is said in any case.
+        let shown = Result { try IdentityShowCommand.write(IdentityShowCommand.shown(identity, path: path), json: isJSON) }
         if let kept {
             EarshotDaemon.say("the old identity is kept in \(kept.escapedForDisplay); to return to it, put it back as \(Identity.fileName)")
         }
@@ -28,6 +30,7 @@ struct IdentityNewCommand: ParsableCommand {
         if Self.isInUse(loaded.stateDirectory) {
             EarshotDaemon.say("the daemon runs with the old identity until it is started again: sudo systemctl restart earshotd")
         }
+        try shown.get()
     }
 
     private static func replace(in directory: String) throws -> (Identity, String?) {

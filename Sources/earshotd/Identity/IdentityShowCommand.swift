@@ -54,16 +54,15 @@ struct IdentityShowCommand: ParsableCommand {
     }
 
     static func write(_ shown: Shown, json: Bool) throws {
-        guard !json else {
-            print(String(decoding: try ControlJSON.encode(shown), as: UTF8.self))
-            return
-        }
-        print("peer id      \(shown.peerID)")
-        print("key          \(shown.key)")
-        print("fingerprint  \(shown.fingerprint)")
-        print(
-            "certificate  valid until \(shown.validUntil.formatted(.iso8601))"
-                + (shown.certificates > 1 ? ", \(shown.certificates) in the chain" : ""))
-        print("file         \(shown.path.escapedForDisplay)")
+        guard !json else { return try EarshotDaemon.output(String(decoding: try ControlJSON.encode(shown), as: UTF8.self) + "\n") }
+        try EarshotDaemon.output(
+            """
+            peer id      \(shown.peerID)
+            key          \(shown.key)
+            fingerprint  \(shown.fingerprint)
+            certificate  valid until \(shown.validUntil.formatted(.iso8601))\(shown.certificates > 1 ? ", \(shown.certificates) in the chain" : "")
+            file         \(shown.path.escapedForDisplay)
+
+            """)
     }
 }
