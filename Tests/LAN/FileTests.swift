@@ -47,6 +47,27 @@ extension LAN {
             }
         }
 
+        /// A script has what was done in one document, also where the rest failed.
+        @Test func whatWasDoneBeforeAFailureIsPrinted() async throws {
+            try await Laboratory.run { laboratory in
+                func names(_ outcome: Outcome) throws -> [String] {
+                    try ControlJSON.decode(ControlAPI.ResourceList.self, from: outcome.output.utf8).resources.map(\.name)
+                }
+                let (alice, bob) = try await laboratory.session()
+                try await LAN.make("one", mebibytes: 1, at: alice)
+                try FileManager.default.createDirectory(atPath: "\(alice.place)/pipe", withIntermediateDirectories: false)
+                try #require(mkfifo("\(alice.place)/pipe/p", 0o600) == 0)
+                let sent = try await alice.earshot("file", "send", "bob", "one", "pipe", "--json")
+                #expect(sent.status != 0 && sent.errors.contains("pipe/p"), "\(sent)")
+                #expect(try names(sent) == ["one"])
+                // The second time its content has been handed out.
+                let got = try await bob.earshot("file", "get", "one", "one", "--json")
+                #expect(got.status != 0, "\(got)")
+                #expect(try names(got) == ["one"])
+                #expect(try await LAN.equal("\(alice.place)/one", "\(bob.place)/one"))
+            }
+        }
+
         @Test(arguments: ["alice", "bob"])
         func cancelled(by canceller: String) async throws {
             try await Laboratory.run { laboratory in

@@ -36,26 +36,34 @@ struct FileGetCommand: AsyncParsableCommand {
             // What an earlier run that was killed has left there.
             if let directory, !wanted.isEmpty { StaleParts.remove(from: directory) }
             var fetched: [ControlAPI.Resource] = []
-            for resource in wanted {
-                let download = FileDownload(resource: resource, client: client)
-                let path: String
-                if let published = resource.publishedPath, output == nil {
-                    // The daemon has put it where it belongs: there is nothing to do but to say where.
-                    path = published
-                } else if let directory {
-                    let name = try await download.save(in: directory)
-                    path = output == nil || output == "." ? name.description : directory.subject(name)
-                } else {
-                    try await download.print()
-                    continue
+            var failure: (any Error)?
+            do {
+                for resource in wanted {
+                    let download = FileDownload(resource: resource, client: client)
+                    let path: String
+                    if let published = resource.publishedPath, output == nil {
+                        // The daemon has put it where it belongs: there is nothing to do but to say where.
+                        path = published
+                    } else if let directory {
+                        let name = try await download.save(in: directory)
+                        path = output == nil || output == "." ? name.description : directory.subject(name)
+                    } else {
+                        try await download.print()
+                        continue
+                    }
+                    if options.json {
+                        fetched.append(try await client.resource(resource.id).value)
+                    } else {
+                        try Standard.write(path.escapedForDisplay + "\n")
+                    }
                 }
-                if options.json {
-                    fetched.append(try await client.resource(resource.id).value)
-                } else {
-                    try Standard.write(path.escapedForDisplay + "\n")
-                }
+            } catch {
+                ProgressLine.leave()
+                failure = error
             }
+            // What was fetched is said, whatever the rest came to.
             if options.json { try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: fetched))) }
+            if let failure { throw failure }
         }
     }
 

@@ -69,18 +69,26 @@ struct FileSendCommand: AsyncParsableCommand {
             // A group says of itself whether its members may talk without TLS.
             if case .peers(let peers) = recipients { await ProtectionWarning(client: client).tell(of: peers) }
             var results: [FileUpload.Result] = []
-            for (index, source) in sources.enumerated() {
-                let upload = FileUpload(
-                    source: source, recipients: recipients, client: client,
-                    title: sources.count > 1 ? "[\(index + 1)/\(sources.count)] \(source.name)" : source.name, queue: queue, digest: digest)
-                let sent = try await canOpen && !source.isLink ? upload.byPath() : upload.byContent()
+            var failure: (any Error)?
+            do {
+                for (index, source) in sources.enumerated() {
+                    let title = sources.count > 1 ? "[\(index + 1)/\(sources.count)] \(source.name)" : source.name
+                    let upload = FileUpload(
+                        source: source, recipients: recipients, client: client, title: title, queue: queue, digest: digest)
+                    let sent = try await canOpen && !source.isLink ? upload.byPath() : upload.byContent()
+                    ProgressLine.leave()
+                    for result in sent { result.tell(file: source.name) }
+                    results += sent
+                }
+            } catch {
                 ProgressLine.leave()
-                for result in sent { result.tell(file: source.name) }
-                results += sent
+                failure = error
             }
+            // What was sent is said, whatever the rest came to.
             if options.json {
                 try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: results.compactMap(\.resource))))
             }
+            if let failure { throw failure }
             let worst = ExitStatus.worst(results.map(\.status))
             guard worst == .done else { throw CommandFailure(worst, nil) }
         }
