@@ -109,6 +109,15 @@ import Testing
         #expect(look(after: dead, isBehind: true) == (.ask((heard + dead).uptimeNanoseconds), ping))
     }
 
+    /// The handler of a dial that never connects is taken out, and hears of no other end: nothing is told behind that.
+    @Test func aConnectionThatNeverWas() throws {
+        let bench = try HandlerBench(isPlaintext: true, connects: false)
+        let pipeline = bench.channel.pipeline.syncOperations
+        pipeline.removeHandler(try pipeline.handler(type: ConnectionHandler.self), promise: nil)
+        bench.advance(EarshotLimits.handshakeTime)
+        #expect(bench.settled.value == [])
+    }
+
     /// What was written may get out, and the other side may close too, for so long.
     @Test func closingTime() throws {
         let bench = try HandlerBench(isPlaintext: true)

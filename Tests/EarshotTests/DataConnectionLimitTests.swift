@@ -88,6 +88,20 @@ import Testing
         return self.reads.value == before + 1
     }
 
+    /// What a receiver may call back is kept: as much as its window. With a larger one a stream stays where nothing is kept.
+    @Test(arguments: [false, true]) func streamWindows(isAbove: Bool) async throws {
+        let data = try await self.connection()
+        let control = NIOAsyncTestingChannel()
+        try await control.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
+        let connection = Connection(channel: control, peer: data.peer, isInitiator: true, dialledAddress: nil)
+        let flow = OutgoingFlow(.random(), Timers(on: NIOAsyncTestingEventLoop())) {}
+        flow.accepted(EarshotLimits.streamWindows + (isAbove ? 1 : 0), on: connection)
+        #expect(flow.move(to: data) == !isAbove)
+        flow.close()
+        try await control.close()
+        try await self.channel.close()
+    }
+
     /// And while less than that does, before there is a reader: a peer may send before anybody here wants it.
     @Test func readingBeforeItsReader() async throws {
         let connection = try await self.connection()

@@ -42,7 +42,7 @@ final class HandlerBench {
     var preamble = PreambleDecoder()
 
     /// `extensions`: of the responder's hello.
-    init(isPlaintext: Bool = false, extensions: [HelloExtension] = []) throws {
+    init(isPlaintext: Bool = false, extensions: [HelloExtension] = [], connects: Bool = true) throws {
         self.directory = try StateDirectory()
         for name in ["a", "b"] {
             try FileManager.default.createDirectory(atPath: "\(self.directory.path)/\(name)", withIntermediateDirectories: false)
@@ -66,7 +66,7 @@ final class HandlerBench {
                 settled.withLock { $0.append(word) }
             })
         self.decoder.phase = .proven
-        try self.channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        if connects { try self.channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait() }
         let security = isPlaintext ? ConnectionHandler.Security.plaintext : .tls { _ in key }
         try self.channel.pipeline.syncOperations.addHandlers(
             self.counter, ConnectionHandler(settings: settings, logger: quietLogger, security: security))

@@ -1,6 +1,7 @@
 import EarshotWire
 import Foundation
 import NIOCore
+import NIOSSL
 import Testing
 
 @testable import Earshot
@@ -202,6 +203,22 @@ extension TestNode {
             try await honest.prove()
             try await honest.roundTrip()
             await honest.close()
+            for squatter in squatters { await squatter.close() }
+        }
+    }
+
+    /// Also from behind TLS, whose goodbye would wait for an answer, with the connection open and counted by nobody.
+    @Test func whatGivesWayIsGoneAtOnce() async throws {
+        try await self.attack { bob, _ in
+            var squatters: [RawPeer] = []
+            for _ in 0...EarshotLimits.unprovenConnectionsPerAddress {
+                let raw = try await RawPeer(to: bob)
+                // Is written once TLS stands.
+                try await raw.send(bytes: [WireLimits.preamble[0]])
+                squatters.append(raw)
+            }
+            while await squatters[0].next() != nil {}
+            #expect(squatters[0].errors.value.contains { $0 is NIOSSLError }, "without TLS's goodbye")
             for squatter in squatters { await squatter.close() }
         }
     }

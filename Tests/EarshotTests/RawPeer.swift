@@ -38,11 +38,13 @@ final class RawPeer: Sendable {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
         private let frames: AsyncStream<Frame>.Continuation
+        private let errors: Box<[any Error]>
         private var preamble = PreambleDecoder()
         private var decoder = FrameDecoder()
 
-        init(_ frames: AsyncStream<Frame>.Continuation) {
+        init(_ frames: AsyncStream<Frame>.Continuation, _ errors: Box<[any Error]>) {
             self.frames = frames
+            self.errors = errors
             self.decoder.phase = .proven
         }
 
@@ -64,13 +66,18 @@ final class RawPeer: Sendable {
         }
 
         func channelInactive(context: ChannelHandlerContext) { self.frames.finish() }
-        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            self.errors.withLock { $0.append(error) }
+            context.close(promise: nil)
+        }
     }
 
     let identity: Identity
     let name: String
     let channel: any Channel
     let transport: TransportKind
+    /// What has gone wrong with the connection.
+    let errors = Box<[any Error]>([])
     private let frames: AsyncStream<Frame>
 
     /// A new identity that is kept nowhere.
@@ -98,6 +105,7 @@ final class RawPeer: Sendable {
         self.name = name
         self.transport = tls ? .tls : .plaintext
         self.frames = frames
+        let errors = self.errors
         self.channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -106,7 +114,7 @@ final class RawPeer: Sendable {
                     } else if tls {
                         try channel.pipeline.syncOperations.addHandler(try contexts.clientHandler())
                     }
-                    try channel.pipeline.syncOperations.addHandler(Reader(continuation))
+                    try channel.pipeline.syncOperations.addHandler(Reader(continuation, errors))
                 }
             }
             .bind(to: SocketAddress(ipAddress: source, port: 0))

@@ -31,15 +31,17 @@ import Testing
         #expect(pongs.storageCapacity <= 2 * pongs.readableBytes)
     }
 
-    /// So much may wait for the socket before nothing more is read, less where much waits on all connections together; each write of answers
-    /// counts with its share.
-    @Test(arguments: [false, true]) func unwrittenBytes(isCrowded: Bool) throws {
+    /// So much may wait for the socket before nothing more is read, less where much waits on all connections together, but not so little for
+    /// members; each write of answers counts with its share.
+    @Test(arguments: [false, true], [false, true]) func unwrittenBytes(isCrowded: Bool, isMember: Bool) throws {
         let bench = try HandlerBench()
         try bench.prove()
+        if isMember, case .proven(let connection)? = bench.events.value.first { connection.turnEnded(0, isMember: true) }
         let others = EarshotLimits.allUnwrittenBytes - (isCrowded ? 0 : EarshotLimits.unwrittenBytes)
         bench.accounts.noteUnwritten(others)
         defer { bench.accounts.noteUnwritten(-others) }
-        let limit = isCrowded ? EarshotLimits.crowdedUnwrittenBytes : EarshotLimits.unwrittenBytes
+        let crowdedLimit = isMember ? EarshotLimits.crowdedMemberUnwrittenBytes : EarshotLimits.crowdedUnwrittenBytes
+        let limit = isCrowded ? crowdedLimit : EarshotLimits.unwrittenBytes
         bench.channel.isWritable = false
         bench.counter.held = []
         var pong = ByteBuffer()
