@@ -64,12 +64,16 @@ struct NetworkInterface: Hashable {
 struct InterfaceCache {
     private var interfaces: [Int32: NetworkInterface] = [:]
     private var readAt: Duration?
+    private let read: () -> [Int32: NetworkInterface]
+
+    /// `read`: all that there are, by their indexes.
+    init(read: @escaping () -> [Int32: NetworkInterface] = NetworkInterface.all) { self.read = read }
 
     /// The interface with this index; `nil` when it is gone.
     mutating func interface(_ index: Int32, now: Duration) -> NetworkInterface? {
         let age = self.readAt.map { now - $0 } ?? .seconds(1)
         if age >= (self.interfaces[index] == nil ? .milliseconds(100) : .seconds(1)) {
-            self.interfaces = NetworkInterface.all()
+            self.interfaces = self.read()
             self.readAt = now
         }
         return self.interfaces[index]
