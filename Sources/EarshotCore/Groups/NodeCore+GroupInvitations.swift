@@ -335,7 +335,8 @@ extension NodeCore {
             guard seat.voucher == self.id, seat.voucherNumber == own.number else { return self.resolveInvitations(ofMembersOf: group) }
             guard let input = try? seat.signedBytes(as: .peer, in: group) else { return }
             guard (entry.seatNumber...EarshotLimits.groupSeatNumber).contains(seat.number) else {
-                let error = EarshotError(.protocolViolation, "the peer has taken the seat \(seat.number), and was given \(entry.seatNumber)")
+                let words = "the peer has taken the seat \(seat.number), and was given \(entry.seatNumber)"
+                let error = EarshotError(.protocolViolation, words)
                 self.resolveInvitation(answer.id, .failed, error, withdrawing: .withdrawn)
                 return
             }
