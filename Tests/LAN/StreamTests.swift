@@ -84,6 +84,21 @@ extension LAN {
             }
         }
 
+        /// The daemon has given all of it away when the reader finds that it cannot keep it: the writer is not told that it arrived.
+        @Test(arguments: ["hi", "head -c 3M /dev/zero"])
+        func aReaderOnAFullDisk(what: String) async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                let reader = try Self.begin(laboratory, bob, "exec $earshot stream accept s > /dev/full")
+                let source = what == "hi" ? "printf hi" : what
+                let writer = try Self.begin(laboratory, alice, "set -o pipefail; \(source) | $earshot stream open bob s")
+                let (read, written) = (await reader.outcome(), await writer.outcome())
+                #expect(read.status == 74 && read.errors.contains("cannot write to standard output"), "\(read)")
+                #expect(written.status != 0, "\(written)")
+                if what == "hi" { #expect(written.status == 1, "\(written)") }
+            }
+        }
+
         /// A reader that is stopped slows its writer down to nothing, and costs no memory.
         @Test func aReaderThatStops() async throws {
             try await Laboratory.run { laboratory in

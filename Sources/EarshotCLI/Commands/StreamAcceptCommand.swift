@@ -30,7 +30,10 @@ struct StreamAcceptCommand: AsyncParsableCommand {
             do {
                 let stream = try await client.nextStream(name: name, from: from, timeoutSeconds: seconds)
                 do {
-                    try Standard.check(try await stream.move(to: STDOUT_FILENO))
+                    let code = try await stream.move(to: STDOUT_FILENO)
+                    // While the daemon still holds the stream: the other side is not to hear that all of it arrived.
+                    if code != 0, let id = stream.id { try? await client.abortStream(id) }
+                    try Standard.check(code)
                 } catch let error as ControlError {
                     throw await Self.reason(stream, client) ?? error
                 }

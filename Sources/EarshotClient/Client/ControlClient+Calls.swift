@@ -193,6 +193,12 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["streams", id]), as: ControlAPI.Stream.self)
     }
 
+    /// `DELETE /v1/streams/{id}`: aborts a stream, also one of which this side has read everything and could not keep it, before its connection
+    /// ends.
+    public func abortStream(_ id: String) async throws(ControlError) {
+        try await self.perform(.DELETE, ControlPath.path(["streams", id]))
+    }
+
     /// `GET /v1/events`: from now on, or from after event `since` as far as the daemon still has it.
     public func events(since: UInt64? = nil, epoch: String? = nil) async throws(ControlError) -> ControlEvents {
         let path = ControlPath.path(["events"], query: [("since", since.map { "\($0)" }), ("epoch", epoch)])

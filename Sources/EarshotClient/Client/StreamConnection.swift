@@ -175,6 +175,10 @@ final class StreamConnection {
                 left -= taken
             }
         }
+        // The line behind the last chunk: the daemon takes a client that goes with something unread for one that has not taken everything.
+        self.buffer.clear()
+        while self.buffer.readableBytes < 2 { try self.receive(2 - self.buffer.readableBytes, flags: 0) }
+        self.buffer.clear()
         return 0
     }
 

@@ -1,4 +1,6 @@
+internal import Glibc
 internal import NIOCore
+internal import Synchronization
 
 /// Tells that a client has ended its side of a connection, for an answer that goes on for as long as the client listens.
 ///
@@ -8,8 +10,26 @@ final class InputEndHandler: ChannelInboundHandler, RemovableChannelHandler, Sen
     typealias InboundIn = NIOAny
 
     private let onEnd: @Sendable () -> Void
+    private let wasReset = Mutex(false)
 
     init(_ onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+
+    /// Ends this side's half, and waits for the other's end, but no longer than that.
+    /// - Throws: where the client has gone without having read everything.
+    func clientEnds(_ channel: any Channel, within time: TimeAmount) async throws {
+        let ended = channel.eventLoop.makePromise(of: Void.self)
+        let limit = channel.eventLoop.scheduleTask(in: time) { ended.succeed() }
+        channel.closeFuture.whenComplete { _ in ended.succeed() }
+        channel.close(mode: .output, promise: nil)
+        try await ended.futureResult.get()
+        limit.cancel()
+        guard !self.wasReset.withLock({ $0 }) else { throw ChannelError.ioOnClosedChannel }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if (error as? IOError)?.errnoCode == ECONNRESET { self.wasReset.withLock { $0 = true } }
+        context.fireErrorCaught(error)
+    }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .inputClosed? = event as? ChannelEvent { self.onEnd() }

@@ -16,6 +16,10 @@ struct StreamsRoutes: Sendable {
     /// The longest that one may wait for the next stream by the API's clock, in seconds; without a number it waits for good.
     static let timeoutLimit: UInt64 = 366 * 86_400
 
+    /// How long a client may take to end the connection behind the end of a stream: for as long it may still say that it could not keep
+    /// what has come. One that reads on, or forgets to, has taken the stream.
+    static let endTime: TimeAmount = .seconds(5)
+
     let api: ControlAPIServices
 
     init(_ api: ControlAPIServices) { self.api = api }
@@ -117,6 +121,8 @@ struct StreamsRoutes: Sendable {
                 }
                 try await writer.finish(nil)
                 try await taken.get()
+                // What the kernel has the client may still refuse, and then it says so before it ends the connection.
+                try await end.clientEnds(channel, within: Self.endTime)
                 try await content.finish()
                 // As the answer's head has said: a client that reads to the connection's end is not to wait for one that is idle.
                 channel.close(promise: nil)
