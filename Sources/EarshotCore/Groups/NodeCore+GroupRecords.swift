@@ -173,8 +173,13 @@ extension NodeCore {
 
     private mutating func groupRecordCame(_ record: GroupRecord, of group: GroupID, from id: PeerID, on link: LinkID) {
         guard let held = self.groups[group] else { return self.recordOfUnheldGroupCame(record, of: group, from: id, on: link) }
-        // Keys are made for nothing, and a leave of each is valid: who is not in the group takes nobody's place in its records.
-        if case .leave = record, held.invitation == nil, !held.records.membership.isCandidate(id) { return }
+        // Keys are made for nothing, and a leave of each is valid: who is not in the group takes nobody's place in its records. What says of a
+        // seat that is held that it was left takes none, and may come from who is in by what this side, restored from a backup, does not know.
+        if case .leave(let leave) = record, held.invitation == nil, !held.records.membership.isCandidate(id),
+            held.records.highestSeat(of: leave.peer) == nil
+        {
+            return
+        }
         guard held.records.refusal(of: record) != .known, let ties = self.records[id]?.groups,
             ties.records.count < EarshotLimits.groupRecordsWaiting
         else { return }

@@ -51,6 +51,23 @@ import Testing
         for index in 0...1 { #expect(bench.members(id, at: index) == [0, 1]) }
     }
 
+    /// But of a seat that is held: who was restored from a backup hears from a member that it does not know that it had left.
+    @Test func itsOwnLeaveFromWhoIsNotKnown() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        try bench.letIn(1, by: 0, to: id)
+        let backup = bench.peers[1]
+        try bench.letIn(2, by: 0, to: id)
+        bench.ask(1, .leave("team"))
+        for other in [0, 2] { bench.disconnect(1, other) }
+        let name = bench.peers[1].core.settings.name
+        bench.peers[1] = backup.restarted { $0.name = name }
+        #expect(bench.members(id, at: 1) == [0, 1])
+        try bench.connect(1, 2)
+        #expect(bench.group(id, at: 1) == nil && bench.left(id, at: 1) == [.left])
+    }
+
     /// Nor do those of a member keep others in it.
     @Test func leavesThatAMemberMakesUp() throws {
         var (bench, id) = try GroupBench.group(of: 3)
