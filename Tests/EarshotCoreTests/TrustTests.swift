@@ -28,6 +28,17 @@ import Testing
         #expect(bob.notices.contains { $0.text == "trust has ended" })
     }
 
+    /// The session is gone from the disk, and in memory for a moment more: an invitation is not answered by it.
+    @Test(arguments: [Trust.blocked, .unknown]) func invitedWhileTrustIsTakenBack(trust: Trust) throws {
+        var (bob, _, _) = try CoreBench.inSession(with: self.alice)
+        bob.isDiskHeld = true
+        bob.call(.setTrust(trust, self.alice.description, until: nil))
+        #expect(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.error == .conflict)
+        bob.releaseDisk()
+        let again = bob.call(.invite(self.alice.description, context: [], timeout: nil))
+        #expect(trust == .blocked ? again?.error == .forbidden : again?.invitation?.state == .pending)
+    }
+
     @Test func itEndsWhileTheMachineIsAway() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)

@@ -65,6 +65,7 @@ import Testing
         bench.peers[1] = backup.restarted { $0.name = name }
         #expect(bench.members(id, at: 1) == [0, 1])
         try bench.connect(1, 2)
+        bench.ask(1, .invite("team", peers: [bench.ids[2].description], context: [], timeout: nil))
         #expect(bench.group(id, at: 1) == nil && bench.left(id, at: 1) == [.left])
     }
 
