@@ -140,7 +140,8 @@ final class OutgoingFlow: Sendable {
                     unwrittenBytes += count
                     // A little ahead of the kernel keeps both sides busy; more would only delay messages.
                     while unwrittenBytes > EarshotLimits.streamUnwrittenBytes, let oldest = unwritten.popFirst() {
-                        try await oldest.written.get()
+                        // What is lost with the connection the core knows of, and says what it comes to.
+                        try? await oldest.written.get()
                         unwrittenBytes -= oldest.bytes
                     }
                 case .data(let bytes, let data):
