@@ -111,7 +111,8 @@ struct Daemon: Sendable {
 
     private func makeNode(_ logger: Logger) async throws -> Node {
         let settings = self.loaded.settings
-        let configuration = Node.Configuration(settings, stateDirectory: self.loaded.stateDirectory)
+        var configuration = Node.Configuration(settings, stateDirectory: self.loaded.stateDirectory)
+        configuration.isStateLocked = true
         return try await Node(
             configuration: configuration, discovery: settings.backend.makeDiscovery(logger: Logger(label: "discovery")), logger: logger)
     }

@@ -203,6 +203,18 @@ import Testing
         withExtendedLifetime(again) {}
     }
 
+    /// Another node's start would take for left behind what this one has under way.
+    @Test func oneStateDirectoryOneNode() async throws {
+        let state = try StateDirectory()
+        let bob = try await TestNode("bob", in: state)
+        let error = await #expect(throws: EarshotError.self) { _ = try await TestNode("bob", in: state) }
+        #expect(error?.code == .conflict)
+        await bob.stop()
+        let again = try await TestNode("bob", in: state)
+        #expect(again.node.id == bob.node.id)
+        await again.stop()
+    }
+
     @Test func theStoresThreadIsNotThePools() async throws {
         let directory = try StateDirectory()
         let store = try Store(directory: directory.path)

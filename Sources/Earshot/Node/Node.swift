@@ -6,6 +6,7 @@ public import Logging
 public import NIOCore
 import NIOPosix
 import OrderedCollections
+import Synchronization
 
 /// One peer of the local network: finds others, agrees with them on sessions, and carries messages, streams and resources.
 ///
@@ -30,6 +31,8 @@ public actor Node {
 
     /// Read where it is needed: it may change while the node runs.
     var configuration: Configuration
+    /// Of the state directory, until this has stopped; `nil` where the program holds it, or there is none.
+    private let stateLock: Mutex<StateLock?>
     let store: Store
     let spool: Spool
     /// Whether nothing of it outlives its program (``Configuration/ephemeral(displayName:serviceType:)``).
@@ -118,7 +121,8 @@ public actor Node {
     /// Opens the state directory: makes or loads the identity, and loads what was kept. Nothing touches the network yet. An ephemeral node has
     /// nothing to open, and makes a directory for what it receives.
     ///
-    /// - Throws: `invalid-parameter` for settings outside their limits, `storage` where the state, or that directory, cannot be used.
+    /// - Throws: `invalid-parameter` for settings outside their limits, `storage` where the state, or that directory, cannot be used,
+    ///   `conflict` where another node has the state directory, in whatever process: it is this one's until it has stopped.
     public init(configuration: Configuration, discovery: (any PeerDiscovery)?, logger: Logger) async throws(EarshotError) {
         try DiscoveryInfo.validate(configuration.discoveryInfo)
         if let directory = configuration.receiveDirectory { try Publisher.check(directory) }
@@ -128,6 +132,8 @@ public actor Node {
         self.currentDiscovery = CurrentDiscovery(discovery)
         self.logger = logger
         if let directory = configuration.stateDirectory { try Self.makeDirectory(directory) }
+        // Before anything in it is read: another one's start would take what this one has under way for left behind.
+        self.stateLock = Mutex(try Self.lock(configuration))
         let identity = try Identity.load(configuration)
         self.id = identity.id
         self.isEphemeral = configuration.stateDirectory == nil
@@ -166,6 +172,11 @@ public actor Node {
             throw EarshotError(.storage, "cannot set TLS up with the identity: \(error)", underlying: error)
         }
         try await self.loadState()
+    }
+
+    private static func lock(_ configuration: Configuration) throws(EarshotError) -> StateLock? {
+        guard let directory = configuration.stateDirectory, !configuration.isStateLocked else { return nil }
+        return try StateLock(directory: directory)
     }
 
     private static func makeDirectory(_ path: String) throws(EarshotError) {
@@ -259,6 +270,7 @@ public actor Node {
         self.endAllStreams()
         for connection in connections { connection.close() }
         await self.drainStore()
+        self.stateLock.withLock { $0 = nil }
         for connection in connections {
             // Bounded by the handler, which closes for good a second after its goodbye.
             try? await connection.channel.closeFuture.get()

@@ -110,6 +110,9 @@ extension Node {
             return configuration
         }
 
+        /// Whether the program holds the lock of the state directory (``StateLock``), for longer than a node of it is there.
+        package var isStateLocked = false
+
         private init(_ displayName: DisplayName, _ serviceType: ServiceType, _ stateDirectory: String?) {
             self.displayName = displayName
             self.serviceType = serviceType
