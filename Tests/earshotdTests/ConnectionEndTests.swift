@@ -66,19 +66,6 @@ import Testing
         }
     }
 
-    /// Such a client knows no chunks: what has no length ends with the connection.
-    @Test func anOldClientGetsNoChunks() async throws {
-        try await APIServer.with { server in
-            try await APIConnection.with(server.path) { call in
-                try await call.say("GET /v1/events HTTP/1.0\r\nHost: localhost\r\n\r\n")
-                let head = try await call.head()
-                #expect(head.status == 200 && head.fields["transfer-encoding"] == nil)
-                _ = try await APICaller(path: server.path).call("POST", "/v1/groups", json: #"{"name":"team"}"#)
-                #expect(try await call.line().hasPrefix("{"))
-            }
-        }
-    }
-
     @Test(arguments: [("garbage\r\n\r\n", 400), ("GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 17_000))\r\n\r\n", 431)])
     func whatIsNoRequestIsToldSoBehindOneThatIs(_ text: String, _ status: Int) async throws {
         try await APIServer.with { server in
@@ -87,6 +74,18 @@ import Testing
                 #expect(try await call.answer().status == 200)
                 let answer = try await call.answer()
                 #expect(answer.status == status && answer.code == "invalid-parameter")
+                #expect(try await call.hasEnded())
+            }
+        }
+    }
+
+    /// What follows a request that is the connection's last is not looked at, and not answered.
+    @Test(arguments: ["GET /v1/peers HTTP/1.1\r\nHost: localhost\r\n\r\n", "garbage\r\n\r\n"])
+    func nothingIsSaidBehindTheLastAnswer(_ more: String) async throws {
+        try await APIServer.with { server in
+            try await APIConnection.with(server.path) { call in
+                try await call.say("GET /v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" + more)
+                #expect(try await call.answer().status == 200)
                 #expect(try await call.hasEnded())
             }
         }
@@ -132,11 +131,23 @@ import Testing
         let channel = try self.channel([socket, OrderlyCloseHandler()])
         channel.write(ByteBuffer(string: "answer"), promise: nil)
         channel.close(mode: .output, promise: nil)
-        channel.close(promise: nil)
         channel.embeddedEventLoop.advanceTime(by: .hours(1))
+        #expect(socket.closed.isEmpty && channel.isActive)
+        channel.close(promise: nil)
+        channel.embeddedEventLoop.advanceTime(by: OrderlyCloseHandler.abandonedTime - .nanoseconds(1))
         #expect(socket.closed.isEmpty && channel.isActive)
         socket.takeAll()
         #expect(socket.closed == [.output, .all] && !channel.isActive)
+    }
+
+    /// Whose answer broke off, and who does not read what there is of it.
+    @Test func whatIsAbandonedIsNotWaitedForWithoutAnEnd() throws {
+        let channel = try self.channel([FullSocket(), OrderlyCloseHandler()])
+        channel.write(ByteBuffer(string: "answer"), promise: nil)
+        channel.close(mode: .output, promise: nil)
+        channel.close(promise: nil)
+        channel.embeddedEventLoop.advanceTime(by: OrderlyCloseHandler.abandonedTime)
+        #expect(!channel.isActive)
     }
 
     /// A client that does not read keeps the server from nothing.
@@ -161,6 +172,15 @@ import Testing
         let channel = try self.channel([socket, OrderlyCloseHandler()])
         channel.write(ByteBuffer(string: "answer"), promise: nil)
         channel.close(promise: nil)
+        #expect(!channel.isActive)
+    }
+
+    /// Also where nothing was ever asked, or the head of a request has no end.
+    @Test func whoNeverAsksIsIdle() throws {
+        let channel = try self.channel([IdleConnectionHandler(time: .seconds(60))])
+        channel.embeddedEventLoop.advanceTime(by: .seconds(59))
+        #expect(channel.isActive)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
         #expect(!channel.isActive)
     }
 

@@ -17,6 +17,12 @@ final class IdleConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func handlerAdded(context: ChannelHandlerContext) { self.wait(context: context) }
 
+    /// It is added before its channel is one that may be closed.
+    func channelActive(context: ChannelHandlerContext) {
+        self.wait(context: context)
+        context.fireChannelActive()
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) { self.timeout?.cancel() }
 
     func channelInactive(context: ChannelHandlerContext) {

@@ -2,7 +2,8 @@ internal import NIOCore
 internal import NIOHTTP1
 
 /// Sees to it that a connection ends where HTTP says so, in whatever words the client did (RFC 9112 sections 9.3 and 9.6): `Connection: close`
-/// in any case or among other options, and HTTP/1.0, whose answers have no chunks either.
+/// in any case or among other options, and HTTP/1.0. What has no length is chunked for such a client all the same, as those know that are in
+/// use: a stream that broke off would look whole to one that reads to the connection's end.
 ///
 /// A request for another protocol (`Upgrade`, CONNECT) is answered as what it is apart from that (RFC 9110 section 7.8), and is the
 /// connection's last: the parser takes what follows it for the other protocol, and would keep it without a bound. Sits below what makes
@@ -15,7 +16,6 @@ final class LastRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// A request whose answer has not begun.
     fileprivate struct Request {
-        let isOld: Bool
         let isLast: Bool
         /// The parser takes nothing behind it.
         let isUpgrade: Bool
@@ -52,8 +52,6 @@ final class LastRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard case .head(var head) = self.unwrapOutboundIn(data), head.status.code >= 200, let request = self.unanswered.popFirst(),
             request.isLast
         else { return context.write(data, promise: promise) }
-        // An old client knows no chunks: what has no length ends with the connection.
-        if request.isOld { head.version = .http1_0 }
         head.headers.replaceOrAdd(name: "connection", value: "close")
         context.write(self.wrapOutboundOut(.head(head)), promise: promise)
     }
@@ -62,7 +60,6 @@ final class LastRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 extension LastRequestHandler.Request {
     fileprivate init(_ head: HTTPRequestHead) {
         let isUpgrade = head.method == .CONNECT || head.headers.contains(name: "upgrade")
-        let isOld = head.version.minor == 0
-        self.init(isOld: isOld, isLast: isOld || isUpgrade || !head.isKeepAlive, isUpgrade: isUpgrade)
+        self.init(isLast: head.version.minor == 0 || isUpgrade || !head.isKeepAlive, isUpgrade: isUpgrade)
     }
 }

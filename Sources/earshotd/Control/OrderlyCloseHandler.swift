@@ -13,6 +13,8 @@ final class OrderlyCloseHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// How long a client may take to read its answer once the server stops.
     static let time: TimeAmount = .seconds(1)
+    /// How long it may take while the server serves, where its answer broke off or nobody waits for it here any more.
+    static let abandonedTime: TimeAmount = .seconds(60)
 
     /// Closings that wait for what is being written, in the order in which they were asked for; `nil` while none does.
     private var waiting: [(mode: CloseMode, promise: EventLoopPromise<Void>?)]?
@@ -29,6 +31,8 @@ final class OrderlyCloseHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
+    func handlerRemoved(context: ChannelHandlerContext) { self.limit?.cancel() }
+
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if case .input = mode {
             // By a task that was cancelled.
@@ -37,12 +41,13 @@ final class OrderlyCloseHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
         guard self.waiting == nil else {
             self.waiting?.append((mode, promise))
+            if case .all = mode { self.setLimit(self.isStopping ? Self.time : Self.abandonedTime, context: context) }
             return
         }
         // A connection that is cut off while it serves is to lose what its client does not read.
         if case .all = mode, !self.isStopping { return context.close(mode: mode, promise: promise) }
         self.waiting = [(mode, promise)]
-        self.setLimit(context: context)
+        if self.isStopping { self.setLimit(Self.time, context: context) }
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let written = context.eventLoop.makePromise(of: Void.self)
         written.futureResult.whenComplete { _ in
@@ -60,14 +65,17 @@ final class OrderlyCloseHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func stop(context: ChannelHandlerContext) {
+        guard !self.isStopping else { return }
         self.isStopping = true
-        self.setLimit(context: context)
+        self.limit?.cancel()
+        self.limit = nil
+        if self.waiting != nil { self.setLimit(Self.time, context: context) }
     }
 
-    private func setLimit(context: ChannelHandlerContext) {
-        guard self.isStopping, self.waiting != nil, self.limit == nil else { return }
+    private func setLimit(_ time: TimeAmount, context: ChannelHandlerContext) {
+        guard self.limit == nil, context.channel.isActive else { return }
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        self.limit = context.eventLoop.scheduleTask(in: Self.time) {
+        self.limit = context.eventLoop.scheduleTask(in: time) {
             let (this, context) = loopBound.value
             this.closeNow(context: context)
             context.close(promise: nil)

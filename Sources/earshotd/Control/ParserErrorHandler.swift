@@ -17,6 +17,8 @@ final class ParserErrorHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let requests: RequestCounts
     /// Requests whose response has not ended.
     private var requestsInProgress = 0
+    /// The connection ends with the last request: what follows it is none (RFC 9112 section 9.6), whatever it is.
+    private var isLast = false
     /// Some of the last request's body is still to come.
     private var isReadingBody = false
     /// What waits for the responses before it.
@@ -28,9 +30,10 @@ final class ParserErrorHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !self.hasAnswered else { return }
         switch self.unwrapInboundIn(data) {
-        case .head:
+        case .head(let head):
             self.requestsInProgress += 1
             self.isReadingBody = true
+            self.isLast = head.headerFields[.connection] == "close"
         case .body: break
         case .end: self.isReadingBody = false
         }
@@ -49,6 +52,7 @@ final class ParserErrorHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // What is wrong with the socket is no affair of the parser's.
         guard error is HTTPParserError, !self.isReadingBody else { return context.fireErrorCaught(error) }
+        guard !self.isLast else { return }
         let problem = Self.problem(for: error)
         if self.requestsInProgress > 0 { self.problem = problem } else { self.answer(problem, context: context) }
     }
