@@ -20,9 +20,9 @@ public struct ControlClient: Sendable {
     public static let patience: Duration = .seconds(30)
     private let patience: Duration
 
-    /// The most calls at a time; as many readers of events as the daemon has. Some wait for as long as a program runs, and each holds its
-    /// connection: the others must not wait for that.
-    private static let connectionLimit = 1_024
+    /// The most calls at a time, beyond which others wait. Some take as long as a program runs, and each holds its connection; but a burst of
+    /// calls is not to take all descriptors of a process, nor all places of the daemon.
+    private static let connectionLimit = 128
 
     private let onUnreadable: @Sendable (String) -> Void
 
