@@ -124,6 +124,11 @@ struct GroupTies: Sendable {
     mutating func hear(_ group: GroupID, _ digest: GroupRecordHash) {
         // A peer is in no more groups than it can name at once.
         guard self.heard[group] != nil || self.heard.count < WireLimits.groupsPerFrame else { return }
+        // This side was out, and the peer speaks to its new seat: what it says there has nothing to do with what was refused before.
+        if self.heard[group] == nil, self.former.remove(group) != nil {
+            self.refusing.remove(group)
+            self.sentMessages.remove(group)
+        }
         self.heard[group] = digest
         self.asked.remove(group)
     }

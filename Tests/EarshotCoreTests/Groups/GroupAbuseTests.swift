@@ -205,5 +205,11 @@ import Testing
         }
         #expect(inbox.map { String(buffer: $0.body) } == ["hello"])
         #expect(inbox.map(\.followsRefusal) == [false])
+        // Nor, once it is in again, what is said there from then on.
+        try bench.letIn(1, by: 0, to: id)
+        let call = bench.send("again", by: 0, to: id)
+        #expect(bench.status(of: call, at: 0, for: 1) == .delivered)
+        let last = bench.peers[1].effects.compactMap { if case .deliver(_, let messages) = $0 { messages.last } else { nil } }.last
+        #expect(last.map { String(buffer: $0.body) } == "again" && last?.followsRefusal == false)
     }
 }
