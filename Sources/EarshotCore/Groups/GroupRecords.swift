@@ -3,8 +3,9 @@ package import OrderedCollections
 
 /// The signed records that a group is made of, and who its members are by them (the DocC article "Groups" of EarshotWire).
 ///
-/// Records are merged in any order and never undone, so that all who hold the same ones have the same members, and hold the same ones as soon
-/// as any path has carried them. Each is checked before it is merged: ``checks(for:)`` says by which keys.
+/// Records are merged in any order and never undone, but for leaves beyond those that there is room for, so that all who hold the same ones
+/// have the same members, and hold the same ones as soon as any path has carried them. Each is checked before it is merged: ``checks(for:)``
+/// says by which keys.
 package struct GroupRecords: Sendable, Hashable {
     /// A seat that is held, with what tells it apart and whether it counts.
     package struct Seat: Sendable, Hashable {
@@ -49,6 +50,18 @@ package struct GroupRecords: Sendable, Hashable {
     private var termsHash: GroupRecordHash
     private var leaveHashes: OrderedDictionary<PeerID, GroupRecordHash> = [:]
     private var removalHashes: OrderedDictionary<PeerID, GroupRecordHash> = [:]
+    /// Which leave has the last claim to its place, where there are as many as may be: of the peers of which no seat is held, the highest id;
+    /// else of all. The same records give the same one, so that all who hold more than there is room for keep the same.
+    private var lastLeave: LeavePlace?
+
+    private struct LeavePlace: Sendable, Hashable {
+        let hasSeat: Bool
+        let peer: PeerID
+
+        static func goesBefore(_ one: Self, _ other: Self) -> Bool {
+            one.hasSeat == other.hasSeat ? one.peer < other.peer : one.hasSeat
+        }
+    }
 
     package var id: GroupID { self.charter.id }
 
@@ -130,21 +143,18 @@ package struct GroupRecords: Sendable, Hashable {
         }
     }
 
-    /// Which leave has the last claim to its place: of the peers of which no seat is held, the highest id; else of all. The same records give
-    /// the same one, so that all who hold more than there is room for keep the same.
-    private var lastLeave: (hasSeat: Bool, peer: PeerID)? {
+    /// Once seats or leaves have changed.
+    private mutating func findLastLeave() {
+        guard self.leaves.count >= EarshotLimits.groupRecords else { return self.lastLeave = nil }
         let seated = Set(self.seats.values.map(\.peer))
-        return self.leaves.keys.map { (hasSeat: seated.contains($0), peer: $0) }.max(by: Self.goesBefore)
-    }
-
-    private static func goesBefore(_ one: (hasSeat: Bool, peer: PeerID), _ other: (hasSeat: Bool, peer: PeerID)) -> Bool {
-        one.hasSeat == other.hasSeat ? one.peer < other.peer : one.hasSeat
+        let places = self.leaves.keys.map { LeavePlace(hasSeat: seated.contains($0), peer: $0) }
+        self.lastLeave = places.max(by: LeavePlace.goesBefore)
     }
 
     /// Whether a leave has a place, of a peer of which none is held: a member's has one whatever members say of keys that nobody knows.
     private func hasRoom(forLeaveOf peer: PeerID) -> Bool {
-        guard self.leaves.count >= EarshotLimits.groupRecords, let last = self.lastLeave else { return true }
-        return Self.goesBefore((self.seats.values.contains { $0.peer == peer }, peer), last)
+        guard let last = self.lastLeave else { return true }
+        return LeavePlace.goesBefore(LeavePlace(hasSeat: self.seats.values.contains { $0.peer == peer }, peer: peer), last)
     }
 
     private func refusal(of seat: GroupSeat) -> Refusal? {
@@ -182,7 +192,7 @@ package struct GroupRecords: Sendable, Hashable {
         case .charter: break
         case .terms(let terms): self.take(terms)
         case .leave(let leave):
-            if self.leaves[leave.peer] == nil, self.leaves.count >= EarshotLimits.groupRecords, let last = self.lastLeave {
+            if self.leaves[leave.peer] == nil, let last = self.lastLeave {
                 self.leaves[last.peer] = nil
                 self.leaveHashes[last.peer] = nil
             }
@@ -219,6 +229,7 @@ package struct GroupRecords: Sendable, Hashable {
         self.membership = GroupMembership(of: self)
         self.hashes = (self.membership.needed + [self.termsHash] + self.leaveHashes.values + self.removalHashes.values).sorted()
         self.digest = .digest(of: self.hashes)
+        self.findLastLeave()
     }
 
     /// Forgets the seats that are not needed: those that do not count, and those left or behind another of their peer that vouch for none.
@@ -227,6 +238,7 @@ package struct GroupRecords: Sendable, Hashable {
         let needed = self.membership.needed
         guard needed.count < self.seats.count else { return }
         self.seats = self.seats.filter { needed.contains($0.key) }
+        self.findLastLeave()
     }
 
     /// Forgets what is not needed where there is no room for more seats; whether there is room then.
