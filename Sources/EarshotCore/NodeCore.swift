@@ -51,7 +51,9 @@ package struct NodeCore: Sendable {
     /// Of which transfers the disk has refused rows that are to be written again.
     var refusedRows: OrderedSet<ResourceID> = []
     /// Transfers whose end is on its way to the disk, and whose bodies in the spool go once it is there.
-    var spooledEnds: OrderedSet<ResourceID> = []
+    var spooledEnds: OrderedDictionary<ResourceID, Resource> = [:]
+    /// Those of them that have come with the present input: one look at the disk is for all.
+    var newSpooledEnds: [Resource] = []
 
     // Messages
     var outgoing = OutgoingMessages()
@@ -171,6 +173,7 @@ package struct NodeCore: Sendable {
         }
         self.take(input)
         self.advanceDecisions()
+        self.keepSpooledEnds()
         self.cause = nil
         swap(&self.effects, &effects)
     }

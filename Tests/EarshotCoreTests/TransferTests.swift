@@ -58,6 +58,23 @@ import Testing
         #expect(bench.bench.keptTransfers.count { if case .put(let row, _) = $0 { row.state == .completed } else { false } } == 2)
     }
 
+    /// Many that end at once are one look at the disk; and one whose row is forgotten meanwhile is not forgotten in the spool.
+    @Test func queuedBodiesThatEndTogether() throws {
+        var bench = try TransferBench()
+        let ids = (0..<3).map { _ in bench.freshID() }
+        for id in ids { bench.bench.call(.resource(.send([bench.draft(id, source: .spool, isQueued: true)]))) }
+        bench.bench.isDiskHeld = true
+        let before = bench.bench.commits.count
+        bench.say(.sessionEnd(bench.session))
+        #expect(bench.bench.commits.count == before + 2, "the session's end, and theirs")
+        bench.bench.handle(.rowsRefused([ids[0]]))
+        bench.bench.releaseDisk()
+        #expect(ids.map { bench.orders($0).contains(.discard(.spool)) } == [false, true, true])
+        bench.bench.call(.resource(.remove(ids[0])))
+        bench.bench.advance(EarshotLimits.keepPause)
+        #expect(bench.orders(ids[0]).contains(.discard(.spool)))
+    }
+
     /// Whoever cancels one hears so once no start would go on with it.
     @Test func cancelledWhenThatIsOnDisk() throws {
         var bench = try TransferBench()

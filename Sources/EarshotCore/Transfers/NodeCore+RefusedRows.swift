@@ -6,7 +6,11 @@ extension NodeCore {
     mutating func rowsRefused(_ ids: [ResourceID]) {
         self.refusedRows.append(contentsOf: ids)
         // Peers offer and cancel as much as they like meanwhile.
-        while self.refusedRows.count > EarshotLimits.rememberedTransfers { self.refusedRows.removeFirst() }
+        while self.refusedRows.count > EarshotLimits.rememberedTransfers,
+            let oldest = self.refusedRows.firstIndex(where: { self.spooledEnds[$0] == nil })
+        {
+            self.refusedRows.remove(at: oldest)
+        }
         if !self.isStopping { self.set(.transferRows, after: EarshotLimits.keepPause) }
     }
 
@@ -24,10 +28,9 @@ extension NodeCore {
             guard !transfer.isOpen else { continue }
             changes += [.put(transfer.row, isNew: false), transfer.stored.map { .putTransfer($0) } ?? .removeTransfer(id)]
         }
-        let spooled = self.refusedRows.filter(self.spooledEnds.contains)
+        let spooled = self.refusedRows.compactMap { self.spooledEnds[$0] }
         self.refusedRows = []
         if !changes.isEmpty { self.emit(.keepTransfers(changes)) }
-        let rows = spooled.compactMap { self.transfers[$0]?.row }
-        if !rows.isEmpty { self.commit(.ended(rows, nil), []) }
+        if !spooled.isEmpty { self.commit(.ended(spooled, nil), []) }
     }
 }

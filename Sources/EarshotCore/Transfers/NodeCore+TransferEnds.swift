@@ -34,15 +34,22 @@ extension NodeCore {
         guard stored.source != .none || stored.isTaken else { return }
         guard stored.source == .spool else { return self.emit(.transfer(row.id, .discard(stored.source))) }
         // Its row first: a start that found it open would have nothing to send, and say that it has failed.
-        self.spooledEnds.append(row.id)
-        self.commit(.ended([row], nil), [])
+        self.spooledEnds[row.id] = row
+        self.newSpooledEnds.append(row)
+    }
+
+    /// Waits for the rows of bodies in the spool to be on disk, which are written before this.
+    mutating func keepSpooledEnds() {
+        guard !self.newSpooledEnds.isEmpty else { return }
+        self.commit(.ended(self.newSpooledEnds, nil), [])
+        self.newSpooledEnds = []
     }
 
     /// What was written before this is on disk, the ends of these among it; or the disk has refused some of that, which comes again.
     mutating func endsKept(_ rows: [Resource], _ end: TransferCommit.EndingCall?, _ error: EarshotError?) {
         if error != nil { self.rowsRefused(rows.map(\.id)) }
         for row in rows where !self.refusedRows.contains(row.id) {
-            if self.spooledEnds.remove(row.id) != nil { self.emit(.transfer(row.id, .discard(.spool))) }
+            if self.spooledEnds.removeValue(forKey: row.id) != nil { self.emit(.transfer(row.id, .discard(.spool))) }
         }
         // Also where the disk is full: they are over, and their peers may have heard so.
         let now = rows.map { self.transfers[$0.id]?.row ?? $0 }
