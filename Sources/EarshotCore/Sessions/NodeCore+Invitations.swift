@@ -16,12 +16,12 @@ extension NodeCore {
             guard let record = self.records[id] else { throw .unseen(id) }
             guard record.trust != .blocked else { throw .blocked(record.name) }
             if let session = record.sessionID {
-                guard self.decisions.underWay?.ending != id else {
-                    throw EarshotError(.conflict, "the session with \(record.name) is about to end; invite it again afterwards")
-                }
                 // It is not on disk yet, and this one's end is that one's.
                 if let pending = self.invitations.pending(with: id, .outgoing), let entry = self.invitations[pending], entry.isDeciding {
                     return self.answer(call, .invitation(entry.invitation))
+                }
+                guard self.decisions.underWay?.ending != id else {
+                    throw EarshotError(.conflict, "the session with \(record.name) is about to end; invite it again afterwards")
                 }
                 let invitation = self.makeInvitation(.outgoing, id: self.fresh(), peer: id, context: context, timeout: .zero, session)
                 self.invitations.add(invitation)
