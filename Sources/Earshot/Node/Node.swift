@@ -171,7 +171,12 @@ public actor Node {
         } catch {
             throw EarshotError(.storage, "cannot set TLS up with the identity: \(error)", underlying: error)
         }
-        try await self.loadState()
+        do throws(EarshotError) {
+            try await self.loadState()
+        } catch {
+            self.stateLock.withLock { $0 = nil }
+            throw error
+        }
     }
 
     private static func lock(_ configuration: Configuration) throws(EarshotError) -> StateLock? {
@@ -214,7 +219,17 @@ public actor Node {
     /// Binds the listening port.
     /// - Throws: `unavailable` where the port is taken and was asked for, or nothing can be bound.
     public func start() async throws(EarshotError) {
-        self.listeningPort = try await self.transport.listen(port: self.configuration.port, isFixed: self.configuration.portIsFixed)
+        do throws(EarshotError) {
+            if self.stateLock.withLock({ $0 == nil }) {
+                let lock = try Self.lock(self.configuration)
+                self.stateLock.withLock { $0 = lock }
+            }
+            self.listeningPort = try await self.transport.listen(port: self.configuration.port, isFixed: self.configuration.portIsFixed)
+        } catch {
+            // A program that drops this one and makes another is not to wait for what may still hold it.
+            self.stateLock.withLock { $0 = nil }
+            throw error
+        }
     }
 
     /// Works until its task is cancelled; then closes the connections in order and keeps the sessions. Call after `start`, and once: a
@@ -238,6 +253,8 @@ public actor Node {
             await self.stop()
             group.cancelAll()
         }
+        // What puts received files in place has ended by now, too.
+        self.stateLock.withLock { $0 = nil }
         self.events.finish()
         do {
             try await self.dataGroup.shutdownGracefully()
@@ -270,7 +287,6 @@ public actor Node {
         self.endAllStreams()
         for connection in connections { connection.close() }
         await self.drainStore()
-        self.stateLock.withLock { $0 = nil }
         for connection in connections {
             // Bounded by the handler, which closes for good a second after its goodbye.
             try? await connection.channel.closeFuture.get()
