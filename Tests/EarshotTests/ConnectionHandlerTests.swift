@@ -106,7 +106,12 @@ import Testing
         #expect(look(after: dead - moment) == (.ask(UInt64((dead - moment).nanoseconds)), SignsOfLife.interval))
         #expect(look(after: dead).verdict == .dead)
         // Nothing was read, and the other side, which may wait for an answer, is not to take this one for dead.
-        #expect(look(after: dead, isBehind: true) == (.ask((heard + dead).uptimeNanoseconds), ping))
+        var signs = SignsOfLife(at: heard)
+        let told = (Int64(0)..<5).map { signs.check(at: heard + ping * $0, isBehind: true) }
+        for (index, said) in told.enumerated() {
+            #expect(said == (index % 2 == 0 ? .ask((heard + ping * Int64(index)).uptimeNanoseconds) : .alive, ping))
+        }
+        #expect(ping * 2 < dead)
     }
 
     /// The handler of a dial that never connects is taken out, and hears of no other end: nothing is told behind that.

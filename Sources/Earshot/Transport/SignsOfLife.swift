@@ -14,6 +14,8 @@ struct SignsOfLife {
     static let interval = TimeAmount.nanoseconds(TimeAmount(EarshotLimits.deadAfter).nanoseconds / 10)
 
     private var heardAt: NIODeadline
+    /// When the other side heard last that we are there, while we are behind.
+    private var toldAt: NIODeadline?
 
     /// A connection that has just proven itself.
     init(at now: NIODeadline) { self.heardAt = now }
@@ -26,8 +28,13 @@ struct SignsOfLife {
     mutating func check(at now: NIODeadline, isBehind: Bool) -> (verdict: Verdict, next: TimeAmount) {
         if isBehind {
             self.heardAt = now
-            return (.ask(now.uptimeNanoseconds), TimeAmount(EarshotLimits.pingAfter))
+            let pingAfter = TimeAmount(EarshotLimits.pingAfter)
+            // Not as often as may be: so many pings may be out, and no answer is read.
+            if let toldAt = self.toldAt, now - toldAt < pingAfter * 2 { return (.alive, pingAfter) }
+            self.toldAt = now
+            return (.ask(now.uptimeNanoseconds), pingAfter)
         }
+        self.toldAt = nil
         let silence = now - self.heardAt
         if silence >= TimeAmount(EarshotLimits.deadAfter) { return (.dead, Self.interval) }
         // Not before it can be silent for long: an idle daemon is not to wake up for nothing.
