@@ -141,10 +141,12 @@ package actor Publisher {
         try file.setMode(status.mode & 0o666 | 0o600)
     }
 
-    /// Whether so much fits into a directory beyond what is to be left free of its file system. Throws `no-space` where it does not.
+    /// Whether so much fits into a directory beyond what is to be left free of its file system, where that says how large it is. Throws
+    /// `no-space` where it does not.
     static func checkRoom(_ bytes: UInt64, entries: UInt64, in directory: SafeDirectory, reserve: Double) throws {
-        let usable = try directory.space().usable(reserve: reserve)
-        guard bytes <= usable else {
+        let space = try directory.space()
+        let usable = space.usable(reserve: reserve)
+        guard bytes <= usable || space.total == 0 else {
             throw EarshotError(.noSpace, "\(bytes) bytes do not fit where received files go: \(usable) are free beyond the reserve")
         }
         guard let left = try directory.entrySpace()?.usable(reserve: reserve), entries > left else { return }
