@@ -5,16 +5,8 @@ extension Store {
     /// Commits changes of the outbox in order, all or none.
     package func change(_ changes: [OutboxChange]) throws(EarshotError) {
         guard !changes.isEmpty else { return }
-        let receipts = self.receipts
-        do {
-            try self.attempt { () throws(SQLiteError) in
-                try self.database.transaction { () throws(SQLiteError) in
-                    for change in changes { try self.change(change) }
-                }
-            }
-        } catch {
-            self.receipts = receipts
-            throw error
+        try self.transaction { () throws(SQLiteError) in
+            for change in changes { try self.change(change) }
         }
     }
 

@@ -15,17 +15,8 @@ extension Store {
     /// Commits the changes in order, all or none.
     package func apply(_ changes: [StoreOperation]) throws(EarshotError) {
         guard !changes.isEmpty else { return }
-        let receipts = self.receipts
-        do {
-            try self.attempt { () throws(SQLiteError) in
-                try self.database.transaction { () throws(SQLiteError) in
-                    for change in changes { try self.apply(change) }
-                }
-            }
-        } catch {
-            // The end of a session has counted down what is in the database again.
-            self.receipts = receipts
-            throw error
+        try self.transaction { () throws(SQLiteError) in
+            for change in changes { try self.apply(change) }
         }
     }
 

@@ -181,6 +181,17 @@ package actor Store {
         }
     }
 
+    /// One transaction, all of it or none: where it fails, the receipts are counted as they were, which the end of a session counts down.
+    func transaction(_ body: () throws(SQLiteError) -> Void) throws(EarshotError) {
+        let receipts = self.receipts
+        do {
+            try self.attempt { () throws(SQLiteError) in try self.database.transaction(body) }
+        } catch {
+            self.receipts = receipts
+            throw error
+        }
+    }
+
     static func milliseconds(_ date: Date) -> Int64 { date.boundedMilliseconds }
 
     /// A column's time; older versions have stored what a peer said, whatever that was.
