@@ -254,7 +254,7 @@ package struct GroupRecords: Sendable, Hashable {
         after.merge(.removal(removal))
         let left = after.membership
         return (self.membership.members + self.membership.full).filter { member in
-            member.peer != removal.peer && !left.contains(member.peer) && !left.full.contains { $0.peer == member.peer }
+            member.peer != removal.peer && !left.isCandidate(member.peer)
         }.compactMap { self.seats[$0.seat] }
     }
 
@@ -291,8 +291,7 @@ package struct GroupRecords: Sendable, Hashable {
 
     /// The seat number that a peer is to take next: above all that are known of it; `nil` where there is none left.
     package func nextNumber(of peer: PeerID) -> UInt32? {
-        let seats = self.seats.values.filter { $0.peer == peer }.map(\.number).max() ?? 0
-        let highest = max(seats, self.leaves[peer]?.number ?? 0, self.removals[peer]?.number ?? 0)
+        let highest = max(self.highestSeat(of: peer) ?? 0, self.leaves[peer]?.number ?? 0, self.removals[peer]?.number ?? 0)
         return highest < EarshotLimits.groupSeatNumber ? highest + 1 : nil
     }
 }

@@ -15,7 +15,7 @@ extension NodeCore {
         guard held.isJoined else { return }
         if held.records.terms.isDissolved { return self.groupIsOver(id) }
         let membership = held.records.membership
-        guard membership.contains(self.id) || membership.full.contains(where: { $0.peer == self.id }) else { return self.groupIsLost(id) }
+        guard membership.isCandidate(self.id) else { return self.groupIsLost(id) }
         self.tie(id)
         self.resolveInvitations(ofMembersOf: id)
         self.publishGroup(id)
@@ -51,7 +51,7 @@ extension NodeCore {
     /// A group is there from an earlier run; under another key of this machine's it is another's.
     mutating func resumeGroup(_ id: GroupID) {
         guard let membership = self.groups[id]?.records.membership else { return }
-        guard membership.contains(self.id) || membership.full.contains(where: { $0.peer == self.id }) else { return self.groupIsLost(id) }
+        guard membership.isCandidate(self.id) else { return self.groupIsLost(id) }
         self.tie(id)
     }
 
