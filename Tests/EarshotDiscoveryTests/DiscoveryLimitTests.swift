@@ -28,6 +28,25 @@ import Testing
         }
     }
 
+    /// One that is not among them may be new, and is looked for sooner.
+    @Test func interfacesAreReadAnew() {
+        func interface(_ index: Int32) -> NetworkInterface {
+            NetworkInterface(index: index, name: "eth\(index)", isLoopback: false, isUsable: true, addresses: [])
+        }
+        var (reads, there) = (0, [Int32(1): interface(1)])
+        withoutActuallyEscaping({ () -> [Int32: NetworkInterface] in
+            reads += 1
+            return there
+        }) { read in
+            var cache = InterfaceCache(read: read)
+            #expect(cache.interface(1, now: .zero) != nil && cache.interface(1, now: .milliseconds(999)) != nil && reads == 1)
+            #expect(cache.interface(1, now: .seconds(1)) != nil && reads == 2)
+            there[2] = interface(2)
+            #expect(cache.interface(2, now: .milliseconds(1_099)) == nil && reads == 2)
+            #expect(cache.interface(2, now: .milliseconds(1_100)) != nil && reads == 3)
+        }
+    }
+
     @Test func waitingEvents() async {
         let output = DiscoveryOutput()
         for number in 0..<DiscoveryLimits.waitingEvents {
