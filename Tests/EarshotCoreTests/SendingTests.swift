@@ -393,24 +393,6 @@ import Testing
         #expect(alice.core.queueUsage == QueueUsage())
     }
 
-    /// An authority's word for a peer ends, by its time or on a connection on which it shows no such certificate: what waits for a session that
-    /// nobody opens now does not wait on.
-    @Test(arguments: [false, true]) func anAuthoritysTrustEnds(byTime: Bool) throws {
-        var alice = CoreBench()
-        try alice.see(self.bob)
-        let facts = try LinkFacts.of(self.bob, vouchedUntil: alice.now.wall + .seconds(3600))
-        alice.handle(.link(LinkID(number: 77), .proven(facts, isOtherDead: false)))
-        let queued = try #require(try alice.send(to: self.bob, queue: true)?.get().id)
-        if byTime {
-            alice.advance(.seconds(3601))
-        } else {
-            alice.lose(LinkID(number: 77))
-            #expect(alice.core.outgoingMessage(queued)?.recipients.first?.status.isFinal == false)
-            try alice.prove(self.bob)
-        }
-        #expect(alice.core.outgoingMessage(queued)?.recipients.first?.error == .notConnected)
-    }
-
     /// One that was tried in vain and is to be tried again, and cannot be: that is as it was.
     @Test func tryingAgainIsRefused() throws {
         var (alice, link, _) = try self.bench()

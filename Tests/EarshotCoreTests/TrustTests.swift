@@ -39,6 +39,24 @@ import Testing
         #expect(trust == .blocked ? again?.error == .forbidden : again?.invitation?.state == .pending)
     }
 
+    /// An authority's word for a peer ends, by its time or on a connection on which it shows no such certificate: what waits for a session that
+    /// nobody opens now does not wait on.
+    @Test(arguments: [false, true]) func anAuthoritysTrustEnds(byTime: Bool) throws {
+        var bob = CoreBench()
+        try bob.see(self.alice)
+        let facts = try LinkFacts.of(self.alice, vouchedUntil: bob.now.wall + .seconds(3600))
+        bob.handle(.link(LinkID(number: 77), .proven(facts, isOtherDead: false)))
+        let queued = try #require(try bob.send(to: self.alice, queue: true)?.get().id)
+        if byTime {
+            bob.advance(.seconds(3601))
+        } else {
+            bob.lose(LinkID(number: 77))
+            #expect(bob.core.outgoingMessage(queued)?.recipients.first?.status.isFinal == false)
+            try bob.prove(self.alice)
+        }
+        #expect(bob.core.outgoingMessage(queued)?.recipients.first?.error == .notConnected)
+    }
+
     @Test func itEndsWhileTheMachineIsAway() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)

@@ -146,8 +146,7 @@ import Testing
         channel.write(ByteBuffer(string: "answer"), promise: nil)
         channel.close(mode: .output, promise: nil)
         channel.close(promise: nil)
-        channel.embeddedEventLoop.advanceTime(by: OrderlyCloseHandler.abandonedTime)
-        #expect(!channel.isActive)
+        self.expectEnd(of: channel, after: OrderlyCloseHandler.abandonedTime)
     }
 
     /// A client that does not read keeps the server from nothing.
@@ -159,10 +158,7 @@ import Testing
             if isBefore { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
             channel.close(mode: isBefore ? .all : .output, promise: nil)
             if !isBefore { channel.close(mode: .input, promise: nil) }
-            channel.embeddedEventLoop.advanceTime(by: OrderlyCloseHandler.time - .nanoseconds(1))
-            #expect(channel.isActive)
-            channel.embeddedEventLoop.advanceTime(by: .nanoseconds(1))
-            #expect(!channel.isActive)
+            self.expectEnd(of: channel, after: OrderlyCloseHandler.time)
         }
     }
 
@@ -175,13 +171,17 @@ import Testing
         #expect(!channel.isActive)
     }
 
+    /// It ends after so long, and not a moment before.
+    private func expectEnd(of channel: EmbeddedChannel, after time: TimeAmount) {
+        channel.embeddedEventLoop.advanceTime(by: time - .nanoseconds(1))
+        #expect(channel.isActive)
+        channel.embeddedEventLoop.advanceTime(by: .nanoseconds(1))
+        #expect(!channel.isActive)
+    }
+
     /// Also where nothing was ever asked, or the head of a request has no end.
     @Test func whoNeverAsksIsIdle() throws {
-        let channel = try self.channel([IdleConnectionHandler(time: .seconds(60))])
-        channel.embeddedEventLoop.advanceTime(by: .seconds(59))
-        #expect(channel.isActive)
-        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
-        #expect(!channel.isActive)
+        self.expectEnd(of: try self.channel([IdleConnectionHandler(time: .seconds(60))]), after: .seconds(60))
     }
 
     /// The answer is not over while its client takes its time to read it.
@@ -194,10 +194,7 @@ import Testing
         channel.embeddedEventLoop.advanceTime(by: .hours(1))
         #expect(channel.isActive)
         socket.takeAll()
-        channel.embeddedEventLoop.advanceTime(by: .seconds(59))
-        #expect(channel.isActive)
-        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
-        #expect(!channel.isActive)
+        self.expectEnd(of: channel, after: .seconds(60))
     }
 
     /// What the parser would keep for another protocol, without a bound, stays in the socket; the request itself is read to its end.

@@ -1,0 +1,59 @@
+import EarshotWire
+import OrderedCollections
+import Testing
+
+@testable import EarshotCore
+@testable import EarshotWire
+
+/// What is done with the end of a transfer once that is on disk, and not before.
+@Suite struct TransferEndTests {
+    /// A body that waits in the spool goes once it is on disk that it is over: a start that found it open would have nothing to send.
+    @Test(arguments: [nil, EarshotError(.noSpace, "full")]) func aQueuedBodyGoesWithItsEnd(_ error: EarshotError?) throws {
+        var bench = try TransferBench()
+        let id = bench.freshID()
+        bench.bench.call(.resource(.send([bench.draft(id, source: .spool, isQueued: true)])))
+        bench.report(id, .opened(OpenedSource(size: 10, stamp: "1")))
+        bench.bench.isDiskHeld = true
+        bench.say(.resourceDone(id))
+        #expect(try bench.row(id).state == .completed)
+        #expect(!bench.orders(id).contains(.discard(.spool)))
+        if error != nil { bench.bench.handle(.rowsRefused([id])) }
+        bench.bench.releaseDisk()
+        guard error != nil else {
+            #expect(bench.orders(id).contains(.discard(.spool)))
+            return
+        }
+        #expect(!bench.orders(id).contains(.discard(.spool)), "the disk does not know of it")
+        bench.bench.advance(EarshotLimits.keepPause)
+        #expect(bench.orders(id).contains(.discard(.spool)))
+        #expect(bench.bench.keptTransfers.count { if case .put(let row, _) = $0 { row.state == .completed } else { false } } == 2)
+    }
+
+    /// Many that end at once are one look at the disk; and one whose row is forgotten meanwhile is not forgotten in the spool.
+    @Test func queuedBodiesThatEndTogether() throws {
+        var bench = try TransferBench()
+        let ids = (0..<3).map { _ in bench.freshID() }
+        for id in ids { bench.bench.call(.resource(.send([bench.draft(id, source: .spool, isQueued: true)]))) }
+        bench.bench.isDiskHeld = true
+        let before = bench.bench.commits.count
+        bench.say(.sessionEnd(bench.session))
+        #expect(bench.bench.commits.count == before + 2, "the session's end, and theirs")
+        bench.bench.handle(.rowsRefused([ids[0]]))
+        bench.bench.releaseDisk()
+        #expect(ids.map { bench.orders($0).contains(.discard(.spool)) } == [false, true, true])
+        bench.bench.call(.resource(.remove(ids[0])))
+        bench.bench.advance(EarshotLimits.keepPause)
+        #expect(bench.orders(ids[0]).contains(.discard(.spool)))
+    }
+
+    /// Whoever cancels one hears so once no start would go on with it.
+    @Test func cancelledWhenThatIsOnDisk() throws {
+        var bench = try TransferBench()
+        let id = bench.send()
+        bench.bench.isDiskHeld = true
+        #expect(bench.bench.call(.resource(.remove(id))) == nil)
+        #expect(try bench.row(id).state == .cancelled)
+        bench.bench.releaseDisk()
+        #expect(bench.bench.answers[bench.bench.lastCall]?.resource?.state == .cancelled)
+    }
+}
