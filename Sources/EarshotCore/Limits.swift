@@ -151,6 +151,9 @@ package enum EarshotLimits {
     package static let dataEndTime: Duration = .seconds(5)
     /// How long a transfer waits for the other side to dial, or to ask to be dialled.
     package static let dataDialTime: Duration = .seconds(15)
+    /// Dials of one peer for data at a time: with as many of its own no connection that is not proven yet gives way
+    /// (`unprovenConnectionsPerAddress`), and where none is answered each has its turn within `dataDialTime`.
+    package static let dataDials = 2
     /// Data connections that are lost one after another, without a byte, before a transfer goes on over the control connection.
     package static let dataFailures = 3
     /// Silence after which the kernel asks whether the other end of a data connection still has it (keep-alive, RFC 1122 section 4.2.3.6).

@@ -28,6 +28,8 @@ extension NodeCore {
         package var configured = 0
         package var deadlines = 0
         package var dataPaths = 0
+        /// Dials for data that are said to be under way to one peer, the most.
+        package var dataDials = 0
         /// Conversations in which there were messages, of how many.
         package var outboxes = 0
         package var conversations = 0
@@ -70,6 +72,7 @@ extension NodeCore {
         figures.configured = self.configuredDials.count
         figures.deadlines = self.deadlines.count
         figures.dataPaths = self.dataPaths.count
+        figures.dataDials = self.dataPaths.mostDials
         figures.outboxes = self.traffic.count
         figures.sending = self.batches.count
         figures.keeping = self.keeping.count

@@ -116,6 +116,57 @@ import Testing
         #expect(self.on(.attached(attempt: 1), at: later) == [.revoke, .doWithout(attempt: 1), .drop])
     }
 
+    // MARK: Several at once
+
+    /// How the first dial of several ends.
+    enum End: CaseIterable {
+        case attached, dialFailed, expired, over
+    }
+
+    @Test(arguments: End.allCases) mutating func dataDials(_ end: End) throws {
+        let count = UInt64(EarshotLimits.dataDials) + 2
+        let token = try self.token
+        let transfers = (0..<count).map { TransferID(high: 0, low: $0) }
+        for transfer in transfers { _ = self.on(.dataPath(transfer, self.wanted(isInitiator: true, attempt: transfer.low))) }
+        func dials(_ effects: [Effect]) -> [TransferID] {
+            effects.compactMap {
+                guard case .dataPath(let transfer, let effect) = $0 else { return nil }
+                return effect == .dial(token, Self.bob, over: Self.link, attempt: transfer.low) ? transfer : nil
+            }
+        }
+        let dialled = transfers.flatMap { dials(self.on(.dataPath($0, .ticket(token, from: Self.bob)))) }
+        #expect(dialled == Array(transfers.prefix(EarshotLimits.dataDials)), "the others wait for their turn")
+        let carols = TransferID(high: 1, low: 0)
+        _ = self.on(.dataPath(carols, self.wanted(Self.carol, isInitiator: true, attempt: 0)))
+        #expect(
+            self.on(.dataPath(carols, .ticket(token, from: Self.carol)))
+                == [.dataPath(carols, .dial(token, Self.carol, over: Self.link, attempt: 0))], "another peer has its own")
+        let next: [Effect] =
+            switch end {
+            case .attached: self.on(.dataPath(transfers[0], .attached(attempt: 0)))
+            case .dialFailed: self.on(.dataPath(transfers[0], .dialFailed(attempt: 0)))
+            case .expired: self.on(.dataPath(transfers[0], .expired(attempt: 0)))
+            case .over: self.on(.dataPath(transfers[0], .over))
+            }
+        #expect(dials(next) == [transfers[EarshotLimits.dataDials]])
+        #expect(self.core.figures.dataDials == EarshotLimits.dataDials)
+    }
+
+    @Test mutating func aPeerThatIsGoneIsDialledForNone() throws {
+        let token = try self.token
+        _ = self.on(.link(Self.link, .proven(try .of(Self.bob), isOtherDead: false)))
+        for number in 0...UInt64(EarshotLimits.dataDials) {
+            let transfer = TransferID(high: 0, low: number)
+            _ = self.on(.dataPath(transfer, self.wanted(isInitiator: true, attempt: number)))
+            _ = self.on(.dataPath(transfer, .ticket(token, from: Self.bob)))
+        }
+        let isDialled = self.on(.link(Self.link, .closed(.lost))).contains {
+            if case .dataPath(_, .dial) = $0 { true } else { false }
+        }
+        #expect(!isDialled)
+        #expect(self.core.dataPathCount == 0)
+    }
+
     // MARK: What is not for it
 
     @Test mutating func othersTicketsAndEarlierAttemptsChangeNothing() throws {

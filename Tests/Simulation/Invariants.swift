@@ -112,6 +112,7 @@ extension World {
             ("streams to a peer", figures.outgoingStreams, EarshotLimits.outgoingStreams),
             ("streams from a peer", figures.incomingStreams, 64),
             ("streams that ask for data connections, to a peer", figures.movingStreams, EarshotLimits.streamReroutes),
+            ("dials for data, to a peer", figures.dataDials, EarshotLimits.dataDials),
             ("closed streams", figures.closedStreams, EarshotLimits.closedStreams),
             ("callers that wait for streams", figures.streamAcceptors, EarshotLimits.streamAcceptors),
             ("movers of streams", self.machines[machine].streams.movers.count, figures.openStreams + figures.closedStreams),

@@ -32,6 +32,14 @@ package struct DataLane: Sendable {
 
     private var state: State
 
+    /// Whether this side is to dial, or dials.
+    var isDialling: Bool {
+        switch self.state {
+        case .dialling: true
+        case .awaitingTicket, .awaitingDial, .connected, .over: false
+        }
+    }
+
     /// `isInitiator`: whether this side opened the control connection.
     package static func begin(isInitiator: Bool) -> (lane: DataLane, action: Action) {
         isInitiator

@@ -10,7 +10,12 @@ struct DataPaths: Sendable {
         /// Tells this one from an earlier one of the same transfer.
         let attempt: UInt64
         var lane: DataLane
+        /// What to dial with, until it is this one's turn.
+        var heldToken: DataToken?
         var isSettled = false
+
+        /// Whether a dial is under way.
+        var isDialling: Bool { self.lane.isDialling && self.heldToken == nil }
     }
 
     private var paths: OrderedDictionary<TransferID, Path> = [:]
@@ -19,6 +24,11 @@ struct DataPaths: Sendable {
 
     /// Data connections, and attempts at them.
     var count: Int { self.paths.count }
+
+    /// Dials under way to one peer, the most.
+    var mostDials: Int {
+        Dictionary(self.paths.values.lazy.filter(\.isDialling).map { ($0.peer, 1) }, uniquingKeysWith: +).values.max() ?? 0
+    }
 
     /// Of which transfers there is one with that peer, the oldest first.
     func transfers(of peer: PeerID) -> [TransferID] { self.paths.filter { $0.value.peer == peer }.map(\.key) }
@@ -55,9 +65,18 @@ struct DataPaths: Sendable {
     }
 
     private mutating func close(_ transfer: TransferID, into effects: inout [Effect]) {
-        guard let path = self.paths.removeValue(forKey: transfer) else { return }
-        effects.append(.dataPath(transfer, .revoke))
-        effects.append(.dataPath(transfer, .close(attempt: path.attempt)))
+        guard let peer = self.paths[transfer]?.peer else { return }
+        self.close([transfer], of: peer, into: &effects)
+    }
+
+    /// Ends those of a peer, all before it is dialled for any other.
+    mutating func close(_ transfers: [TransferID], of peer: PeerID, into effects: inout [Effect]) {
+        for transfer in transfers {
+            guard let path = self.paths.removeValue(forKey: transfer) else { continue }
+            effects.append(.dataPath(transfer, .revoke))
+            effects.append(.dataPath(transfer, .close(attempt: path.attempt)))
+        }
+        self.dialNext(peer, into: &effects)
     }
 
     private mutating func step(
@@ -67,6 +86,18 @@ struct DataPaths: Sendable {
         guard let index = self.paths.index(forKey: transfer) else { return }
         let action = event(&self.paths.values[index].lane)
         self.perform(action, for: transfer, using: &random, into: &effects)
+        self.dialNext(self.paths.values[index].peer, into: &effects)
+    }
+
+    /// Dials a peer for those whose turn it is, the oldest first: of many at once those that are not proven yet would have to give way there.
+    private mutating func dialNext(_ peer: PeerID, into effects: inout [Effect]) {
+        var free = EarshotLimits.dataDials - self.paths.values.count { $0.peer == peer && $0.isDialling }
+        for (transfer, path) in self.paths where free > 0 && path.peer == peer && path.lane.isDialling {
+            guard let token = path.heldToken else { continue }
+            self.paths[transfer]?.heldToken = nil
+            effects.append(.dataPath(transfer, .dial(token, peer, over: path.link, attempt: path.attempt)))
+            free -= 1
+        }
     }
 
     private mutating func perform(
@@ -78,7 +109,8 @@ struct DataPaths: Sendable {
         case .issueTicket:
             let ticket = self.ticket(transfer, path, using: &random, into: &effects)
             effects.append(.send(path.link, [.dataTicket(ticket)]))
-        case .dial(let token): effects.append(.dataPath(transfer, .dial(token, path.peer, over: path.link, attempt: path.attempt)))
+        // In its turn.
+        case .dial(let token): self.paths[transfer]?.heldToken = token
         case .swapSides:
             let ticket = self.ticket(transfer, path, using: &random, into: &effects)
             effects.append(.send(path.link, [.dataUnavailable(transfer), .dataTicket(ticket)]))

@@ -12,10 +12,12 @@ extension NodeCore {
 
     /// The control connection to a peer is lost, or the session with it has ended: what goes in a group goes on then.
     mutating func endDataPaths(of peer: PeerID, by ending: Ending) {
-        for transfer in self.dataPaths.transfers(of: peer) {
-            let resource = self.transfers[ResourceID(high: transfer.high, low: transfer.low)]
-            guard ending == .connection || resource?.row.group == nil else { continue }
-            self.dataPathChanged(transfer, .over)
+        let transfers = self.dataPaths.transfers(of: peer).filter { transfer in
+            ending == .connection || self.transfers[ResourceID(high: transfer.high, low: transfer.low)]?.row.group == nil
         }
+        for transfer in transfers {
+            if let attempt = self.dataPaths.waiting(transfer) { self.deadlines.cancel(.dataPath(transfer, attempt: attempt)) }
+        }
+        self.withEffects { core, effects in core.dataPaths.close(transfers, of: peer, into: &effects) }
     }
 }
