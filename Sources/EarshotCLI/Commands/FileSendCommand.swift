@@ -70,19 +70,19 @@ struct FileSendCommand: AsyncParsableCommand {
             if case .peers(let peers) = recipients { await ProtectionWarning(client: client).tell(of: peers) }
             var results: [FileUpload.Result] = []
             var failure: (any Error)?
-            do {
-                for (index, source) in sources.enumerated() {
-                    let title = sources.count > 1 ? "[\(index + 1)/\(sources.count)] \(source.name)" : source.name
-                    let upload = FileUpload(
-                        source: source, recipients: recipients, client: client, title: title, queue: queue, digest: digest)
-                    let sent = try await canOpen && !source.isLink ? upload.byPath() : upload.byContent()
-                    ProgressLine.leave()
-                    for result in sent { result.tell(file: source.name) }
-                    results += sent
+            for (index, source) in sources.enumerated() where failure == nil {
+                let title = sources.count > 1 ? "[\(index + 1)/\(sources.count)] \(source.name)" : source.name
+                let upload = FileUpload(
+                    source: source, recipients: recipients, client: client, title: title, queue: queue, digest: digest)
+                var sent: [FileUpload.Result] = []
+                do {
+                    if canOpen && !source.isLink { sent = try await upload.byPath() } else { try await upload.byContent(into: &sent) }
+                } catch {
+                    failure = error
                 }
-            } catch {
                 ProgressLine.leave()
-                failure = error
+                for result in sent { result.tell(file: source.name) }
+                results += sent
             }
             // What was sent is said, whatever the rest came to.
             if options.json {

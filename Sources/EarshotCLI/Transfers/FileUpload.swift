@@ -85,14 +85,14 @@ struct FileUpload: Sendable {
     }
 
     /// The daemon is another user and is given the bytes, one recipient after the other; a signal ends the connection, and with it the
-    /// transfer, unless the daemon has all of it by then. For a group it is given them once.
-    func byContent() async throws -> [Result] {
+    /// transfer, unless the daemon has all of it by then. For a group it is given them once. Adds what has become of each as soon as it is
+    /// known: an error takes back nothing of what was sent before it.
+    func byContent(into results: inout [Result]) async throws {
         let peers: [String]
         switch self.recipients {
         case .peers(let named): peers = named
-        case .group(let group): return try await self.keepContent(for: .group(group))
+        case .group(let group): return results += try await self.keepContent(for: .group(group))
         }
-        var results: [Result] = []
         for recipient in peers {
             do {
                 results += try await self.queue ? self.keepContent(for: .peer(recipient)) : [self.upload(to: recipient)]
@@ -100,7 +100,6 @@ struct FileUpload: Sendable {
                 results.append(Result(recipient: recipient, failure: CommandFailure(.problem(problem), peer: recipient)))
             }
         }
-        return results
     }
 
     /// The daemon keeps it before it sends it.
