@@ -46,6 +46,8 @@ package enum EarshotLimits {
     /// Sightings kept of one peer, the latest ones: anyone may advertise under its id, as often as they like. A machine is seen once for
     /// every interface and protocol that it shares with this one.
     package static let sightingsPerPeer = 16
+    /// Of one peer, sightings that had to give way and come back when others go: as many as one backend of discovery reports in all.
+    package static let displacedSightings = 4096
     /// Addresses kept of one peer that discovery sees.
     package static let addressesPerPeer = 32
     /// Of these, how many one attempt to reach it tries, each for up to `connectTime`; the next attempt goes on behind them.

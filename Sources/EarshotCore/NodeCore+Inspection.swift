@@ -85,7 +85,7 @@ extension NodeCore {
         figures.chargedTransfers = self.transfers.ids(.open).count { self.transfers[$0]?.hold != nil }
         for record in self.records.values {
             figures.conversations += 1 + record.groups.shared.count
-            figures.sightings += record.presence.sightings.count
+            figures.sightings += record.presence.sightings.count + record.presence.displaced.count
             figures.mostSightings = max(figures.mostSightings, record.presence.sightings.count)
             figures.waitingStreams = max(figures.waitingStreams, self.streams.count(of: record.id, .waiting))
             figures.outgoingStreams = max(figures.outgoingStreams, self.streams.count(of: record.id, .openOutgoing))

@@ -124,14 +124,43 @@ import Testing
             alice.handle(try self.seen(self.bob, interface: Int32(number), at: hosts))
         }
         #expect(alice.core.records[self.bob]?.presence.sightings.count == EarshotLimits.sightingsPerPeer)
-        #expect(alice.core.sightedPeers.count == EarshotLimits.sightingsPerPeer)
         let row = try #require(alice.core.peers.first)
         #expect(row.addresses.count == min(3 * EarshotLimits.sightingsPerPeer, EarshotLimits.addressesPerPeer))
-        // The oldest one went; each of the others has its share of the addresses, the latest too.
+        // The oldest one gave way; each of the others has its share of the addresses, the latest too.
         #expect(row.addresses.contains("10.0.1.0:9") && !row.addresses.contains("10.0.0.0:9"))
         #expect(row.addresses.contains("10.0.\(EarshotLimits.sightingsPerPeer).1:9"))
+        // It is back as soon as there is room, though discovery does not say again that it is there.
         for number in 1...EarshotLimits.sightingsPerPeer { alice.handle(.discovery(.lost(.avahi, self.key(interface: Int32(number))))) }
-        #expect(alice.core.sightedPeers.isEmpty)
+        #expect(alice.core.peers.first?.addresses == ["10.0.0.0:9", "10.0.0.1:9", "10.0.0.2:9"])
+        #expect(alice.core.records[self.bob]?.presence.isInGrace == false)
+        alice.handle(.discovery(.lost(.avahi, self.key(interface: 0))))
+        #expect(alice.core.sightedPeers.isEmpty && alice.core.records[self.bob]?.presence.isInGrace == true)
+    }
+
+    /// Those that gave way are bounded too, and are lost like others.
+    @Test func displacedSightings() throws {
+        var alice = CoreBench()
+        let count = EarshotLimits.sightingsPerPeer + EarshotLimits.displacedSightings
+        for number in 0...count { alice.handle(try self.seen(self.bob, interface: Int32(number), at: ["10.0.0.1"])) }
+        #expect(alice.core.sightedPeers.count == count)
+        #expect(alice.core.sightedPeers[SightingKey(backend: .avahi, key: self.key(interface: 0))] == nil)
+        #expect(alice.core.sightedPeers[SightingKey(backend: .avahi, key: self.key(interface: 1))] == self.bob)
+        // One of them goes, and one of the others, for which the latest that gave way is back.
+        for number in [2, count] { alice.handle(.discovery(.lost(.avahi, self.key(interface: Int32(number))))) }
+        let kept = try #require(alice.core.records[self.bob]?.presence)
+        #expect(kept.sightings.count == EarshotLimits.sightingsPerPeer && kept.keys.count == count - 2)
+        #expect(kept.sightings.keys.first?.key.interfaceIndex == Int32(count - EarshotLimits.sightingsPerPeer))
+        alice.handle(.discovery(.reset(.avahi)))
+        #expect(alice.core.sightedPeers.isEmpty && alice.core.records[self.bob]?.presence.keys.isEmpty == true)
+    }
+
+    /// DNS takes no account of the case of letters, and of nothing else that makes two spellings one word.
+    @Test func instancesAreToldApartAsDNSDoes() {
+        let keys = ["bob", "Bob", "jos\u{E9}", "jose\u{301}", "\u{C9}", "\u{E9}"].map {
+            Sighting.Key(instanceName: $0, interfaceIndex: 1, overIPv6: false)
+        }
+        #expect(keys[0] == keys[1] && Set(keys.prefix(2)).count == 1)
+        #expect(Set(keys).count == 5)
     }
 
     // MARK: Names

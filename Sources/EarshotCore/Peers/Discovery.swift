@@ -61,6 +61,23 @@ public struct Sighting: Sendable, Hashable {
             self.interfaceIndex = interfaceIndex
             self.overIPv6 = overIPv6
         }
+
+        /// Two are of one instance where DNS says so: its names are bytes, and the case of ASCII letters does not count (RFC 6762 section 16).
+        public static func == (one: Self, other: Self) -> Bool {
+            one.interfaceIndex == other.interfaceIndex && one.overIPv6 == other.overIPv6
+                && one.instanceName.utf8.elementsEqual(other.instanceName.utf8) { Self.folded($0) == Self.folded($1) }
+        }
+
+        /// By what the comparison goes by.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(self.interfaceIndex)
+            hasher.combine(self.overIPv6)
+            for byte in self.instanceName.utf8 { hasher.combine(Self.folded(byte)) }
+        }
+
+        private static func folded(_ byte: UInt8) -> UInt8 {
+            (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+        }
     }
 
     /// What this sighting is of.

@@ -8,7 +8,7 @@ extension NodeCore {
         case .found(let backend, let seen): self.sighted(seen, by: backend)
         case .lost(let backend, let key): self.sightingLost(SightingKey(backend: backend, key: key))
         case .reset(let backend):
-            let keys = self.records.values.flatMap { $0.presence.sightings.keys.filter { $0.backend == backend } }
+            let keys = self.records.values.flatMap { $0.presence.keys.filter { $0.backend == backend } }
             for key in keys { self.sightingLost(key) }
         case .status(let status):
             guard status != self.discoveryStatus else { return }
@@ -119,7 +119,7 @@ extension NodeCore {
     private mutating func forgetPeer(_ record: PeerRecord) {
         let id = record.id
         self.records.removeValue(forKey: id)
-        for key in record.presence.sightings.keys { self.sightedPeers[key] = nil }
+        for key in record.presence.keys { self.sightedPeers[key] = nil }
         for deadline in [Deadline.grace(id), .redial(id), .comparison(id), .trust(id)] { self.deadlines.cancel(deadline) }
         self.publishGone(record)
         self.spread(.forgotten, of: id)

@@ -11,6 +11,8 @@ struct SightingKey: Sendable, Hashable {
 struct Presence: Sendable {
     private(set) var advertisedName: String?
     private(set) var sightings: OrderedDictionary<SightingKey, SeenAddresses> = [:]
+    /// Those that had to give way to later ones, and come back once there is room: discovery says of none twice that it is there.
+    private(set) var displaced: OrderedDictionary<SightingKey, SeenAddresses> = [:]
     /// It is not seen any more, which is forgiven for a while.
     private(set) var isInGrace = false
     /// Whether `peer.found` was published, and how the peer looked when it was last published.
@@ -54,20 +56,32 @@ struct Presence: Sendable {
         return DiscoveryInfo.read(sighting.txt, instanceName: sighting.key.instanceName)?.pairs ?? [:]
     }
 
-    /// It was seen; of too many sightings the oldest goes, whose key is given.
+    /// The keys of all sightings, those that had to give way too, and first.
+    var keys: [SightingKey] { Array(self.displaced.keys) + Array(self.sightings.keys) }
+
+    /// It was seen; of too many sightings the oldest gives way, and of too many of these the oldest goes, whose key is given.
     mutating func note(_ seen: SeenAddresses, _ key: SightingKey, name: String, at now: WallTime) -> SightingKey? {
         // One that was renamed is seen under both instances for a while, and the old one may still be reported anew: it says nothing new.
         if self.sightings[key]?.sighting.txt != seen.sighting.txt { self.advertisedName = name }
         self.lastSeen = now
         self.isInGrace = false
+        self.displaced.removeValue(forKey: key)
         self.sightings[key] = seen
         guard self.sightings.count > EarshotLimits.sightingsPerPeer else { return nil }
-        return self.sightings.removeFirst().key
+        let oldest = self.sightings.removeFirst()
+        self.displaced[oldest.key] = oldest.value
+        guard self.displaced.count > EarshotLimits.displacedSightings else { return nil }
+        return self.displaced.removeFirst().key
     }
 
     /// It is not seen there any more.
     mutating func lose(_ key: SightingKey) {
+        guard self.displaced.removeValue(forKey: key) == nil else { return }
         self.sightings.removeValue(forKey: key)
+        if !self.displaced.isEmpty {
+            let back = self.displaced.removeLast()
+            self.sightings.updateValue(back.value, forKey: back.key, insertingAt: 0)
+        }
         guard let left = self.sightings.values.last?.sighting,
             let info = DiscoveryInfo.read(left.txt, instanceName: left.key.instanceName)
         else { return }
