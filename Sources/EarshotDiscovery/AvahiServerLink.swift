@@ -12,6 +12,8 @@ final class AvahiServerLink: AvahiLink {
     var signals: [AvahiSignal] = []
     private let loop: AvahiLoop
     private let avahi: earshot_avahi_core
+    /// Lives as long as the server.
+    private var screen: ScreenedPoll?
     private var server: OpaquePointer?
     private var group: OpaquePointer?
     private var browser: OpaquePointer?
@@ -51,11 +53,14 @@ final class AvahiServerLink: AvahiLink {
         config.publish_domain = 0
         config.enable_wide_area = 0
         var error: CInt = 0
+        let screen = self.loop.poll.map(ScreenedPoll.init)
+        self.screen = screen
         self.server = self.avahi.server_new(
-            self.loop.poll, &config,
+            screen.map { UnsafePointer($0.poll) }, &config,
             { server, state, context in AvahiServerLink.link(context)?.serverChanged(server, state) }, self.context, &error)
         guard self.server != nil else {
             self.signals.removeAll()
+            self.screen = nil
             throw AvahiFailure(code: error, attempt: "start the embedded responder")
         }
         self.refresh()
@@ -66,8 +71,7 @@ final class AvahiServerLink: AvahiLink {
         case AVAHI_SERVER_RUNNING: self.signals.append(.up)
         case AVAHI_SERVER_REGISTERING: self.signals.append(.paused)
         case AVAHI_SERVER_COLLISION:
-            // Of a random name: the next connection takes another.
-            self.signals.append(.down(AvahiFailure(code: Int32(AVAHI_ERR_COLLISION), attempt: "keep the embedded responder's host name")))
+            self.signals.append(.down(Self.hostNameTaken))
         case AVAHI_SERVER_FAILURE:
             self.signals.append(.down(AvahiFailure(code: self.avahi.server_errno(server), attempt: "run the embedded responder")))
         default: break
@@ -83,6 +87,7 @@ final class AvahiServerLink: AvahiLink {
         // Says goodbye on the network.
         if let server = self.server { self.avahi.server_free(server) }
         self.server = nil
+        self.screen = nil
         self.group = nil
         self.browser = nil
         self.addresses.removeAll()
@@ -111,6 +116,17 @@ final class AvahiServerLink: AvahiLink {
         guard code >= 0 else { throw AvahiFailure(code: code, attempt: attempt) }
         let committed = self.avahi.s_entry_group_commit(group)
         guard committed >= 0 else { throw AvahiFailure(code: committed, attempt: attempt) }
+    }
+
+    /// Somebody says that this random host name is theirs, and Avahi has withdrawn its addresses: without one nobody finds what is published.
+    private func addressGroupChanged(_ state: AvahiEntryGroupState) {
+        guard state == AVAHI_ENTRY_GROUP_COLLISION else { return }
+        self.signals.append(.down(Self.hostNameTaken))
+    }
+
+    /// The next connection takes another name.
+    private static var hostNameTaken: AvahiFailure {
+        AvahiFailure(code: Int32(AVAHI_ERR_COLLISION), attempt: "keep the embedded responder's host name")
     }
 
     private func groupChanged(_ server: OpaquePointer?, _ state: AvahiEntryGroupState) {
@@ -209,14 +225,18 @@ final class AvahiServerLink: AvahiLink {
     var followsAddresses: Bool { true }
 
     func refresh() {
-        guard let server = self.server else { return }
-        let current = Self.published(of: NetworkInterface.all())
+        // Where they are not known nothing is withdrawn.
+        guard let server = self.server, let interfaces = NetworkInterface.all() else { return }
+        let current = Self.published(of: interfaces)
         for (address, group) in self.addresses where !current.contains(address) {
             self.avahi.s_entry_group_free(group)
             self.addresses[address] = nil
         }
         for address in current where self.addresses[address] == nil {
-            guard let group = self.avahi.s_entry_group_new(server, { _, _, _, _ in }, nil) else { continue }
+            guard
+                let group = self.avahi.s_entry_group_new(
+                    server, { _, _, state, context in AvahiServerLink.link(context)?.addressGroupChanged(state) }, self.context)
+            else { continue }
             var record = AvahiAddress()
             record.proto = AvahiProtocol(address.bytes.count == 4 ? AVAHI_PROTO_INET : AVAHI_PROTO_INET6)
             withUnsafeMutableBytes(of: &record.data) { $0.copyBytes(from: address.bytes) }

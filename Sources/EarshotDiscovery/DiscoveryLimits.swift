@@ -8,6 +8,8 @@ enum DiscoveryLimits {
     static let txtPairs = 64
     /// An instance name in bytes of UTF-8: one DNS label (RFC 6763 section 4.1.1).
     static let instanceNameBytes = 63
+    /// A packet of multicast DNS in bytes: as many as one of UDP can have. Avahi itself reads 9,000 of them (RFC 6762 section 17).
+    static let packetBytes = 65_536
 
     /// Instances remembered over all interfaces and protocols; more are ignored. About two a peer and link for 2,048 peers.
     static let sightings = 4_096
@@ -23,6 +25,9 @@ enum DiscoveryLimits {
     /// The first wait after a resolver failed; doubled each time up to `resolverRetryLimit`.
     static let resolverRetry: Duration = .seconds(2)
     static let resolverRetryLimit: Duration = .seconds(60)
+    /// Failures in a row after which an instance that was resolved before counts as gone: with Avahi's 5 s each and the waits between them the
+    /// last of 21 s, behind the two minutes after which its address is forgotten.
+    static let resolverFailures = 3
 
     /// How long after a name's TXT record changed it is resolved from scratch: the name may have passed to another host, and an open
     /// resolver goes on with the old host's address. By then the old records are out of the caches (RFC 6762 section 10.2: 1 s).
@@ -42,6 +47,9 @@ enum DiscoveryLimits {
     static let registering: Duration = .seconds(10)
     /// Names tried one after the other before the first one is tried again after `renamesPause`.
     static let renames = 50
+    /// Of them, how many follow one another at once, and how long each waits behind them (RFC 6762 section 8.1).
+    static let quickRenames = 15
+    static let renameDelay: Duration = .seconds(5)
     static let renamesPause: Duration = .seconds(60)
     /// Seconds that the end waits for Avahi's thread, which says goodbye on the network meanwhile.
     static let farewell: UInt32 = 2

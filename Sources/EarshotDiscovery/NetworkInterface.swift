@@ -16,10 +16,10 @@ struct NetworkInterface: Hashable {
         let bytes: [UInt8]
     }
 
-    /// All interfaces that are there now, by index; empty when the kernel does not say.
-    static func all() -> [Int32: NetworkInterface] {
+    /// All interfaces that are there now, by index; `nil` when the kernel does not say, as when the process has run out of descriptors.
+    static func all() -> [Int32: NetworkInterface]? {
         var list: UnsafeMutablePointer<ifaddrs>?
-        guard getifaddrs(&list) == 0 else { return [:] }
+        guard getifaddrs(&list) == 0 else { return nil }
         defer { freeifaddrs(list) }
         var interfaces: [Int32: NetworkInterface] = [:]
         var item = list
@@ -64,16 +64,16 @@ struct NetworkInterface: Hashable {
 struct InterfaceCache {
     private var interfaces: [Int32: NetworkInterface] = [:]
     private var readAt: Duration?
-    private let read: () -> [Int32: NetworkInterface]
+    private let read: () -> [Int32: NetworkInterface]?
 
-    /// `read`: all that there are, by their indexes.
-    init(read: @escaping () -> [Int32: NetworkInterface] = NetworkInterface.all) { self.read = read }
+    /// `read`: all that there are, by their indexes; `nil` where that is not known, and what was read before counts on.
+    init(read: @escaping () -> [Int32: NetworkInterface]? = NetworkInterface.all) { self.read = read }
 
     /// The interface with this index; `nil` when it is gone.
     mutating func interface(_ index: Int32, now: Duration) -> NetworkInterface? {
         let age = self.readAt.map { now - $0 } ?? .seconds(1)
         if age >= (self.interfaces[index] == nil ? .milliseconds(100) : .seconds(1)) {
-            self.interfaces = self.read()
+            self.interfaces = self.read() ?? self.interfaces
             self.readAt = now
         }
         return self.interfaces[index]

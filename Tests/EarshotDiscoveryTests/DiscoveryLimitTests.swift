@@ -33,10 +33,10 @@ import Testing
         func interface(_ index: Int32) -> NetworkInterface {
             NetworkInterface(index: index, name: "eth\(index)", isLoopback: false, isUsable: true, addresses: [])
         }
-        var (reads, there) = (0, [Int32(1): interface(1)])
-        withoutActuallyEscaping({ () -> [Int32: NetworkInterface] in
+        var (reads, there, isReadable) = (0, [Int32(1): interface(1)], true)
+        withoutActuallyEscaping({ () -> [Int32: NetworkInterface]? in
             reads += 1
-            return there
+            return isReadable ? there : nil
         }) { read in
             var cache = InterfaceCache(read: read)
             #expect(cache.interface(1, now: .zero) != nil && cache.interface(1, now: .milliseconds(999)) != nil && reads == 1)
@@ -44,6 +44,8 @@ import Testing
             there[2] = interface(2)
             #expect(cache.interface(2, now: .milliseconds(1_099)) == nil && reads == 2)
             #expect(cache.interface(2, now: .milliseconds(1_100)) != nil && reads == 3)
+            isReadable = false
+            #expect(cache.interface(2, now: .seconds(9)) != nil && reads == 4, "what was read before counts on")
         }
     }
 

@@ -85,6 +85,47 @@ extension LAN {
             }
         }
 
+        /// Anyone on the network may multicast anything: one packet with an alias of what is browsed for ended whatever has libavahi-core in it.
+        @Test func aPacketWithAnAliasEndsNothing() async throws {
+            try await Laboratory.run { laboratory in
+                let carol = try await laboratory.daemon("carol", arguments: ["--discovery", "embedded"])
+                let alice = try await laboratory.daemon("alice", arguments: ["--discovery", "embedded"])
+                try await laboratory.host("bob")
+                try await carol.awaitPeer(alice)
+                let type = "_\(laboratory.serviceType)._tcp.local"
+                let records =
+                    Self.record(type, 5, seconds: 10, Self.name("x.local")) + Self.record("x.local", 12, seconds: 1, Self.name("m." + type))
+                let packet = [0, 0, 0x84, 0, 0, 0, 0, 2, 0, 0, 0, 0] + records
+                let hex = packet.map { String(UInt16($0) + 0x100, radix: 16).dropFirst() }.joined()
+                let sent = try laboratory.start(on: "bob", ["/usr/bin/perl", "-e", Self.multicasts, "10.77.0.2", hex])
+                let outcome = await sent.outcome()
+                #expect(outcome.status == 0, "\(outcome)")
+                // The second record's time is long over when one that went is forgotten.
+                #expect(try await alice.stop() == 0)
+                try await eventually(within: .seconds(40), "carol has alice no more") { try await carol.peers().isEmpty }
+                let bob = try await laboratory.daemon("bob")
+                try await carol.awaitPeer(bob)
+                #expect(try await carol.status().discovery.backend == "embedded")
+            }
+        }
+
+        /// Sends the packet in its second argument from its first to all that listen for multicast DNS.
+        private static let multicasts = """
+            use Socket;
+            socket(S, PF_INET, SOCK_DGRAM, 17) && setsockopt(S, SOL_SOCKET, SO_REUSEADDR, 1)
+                && bind(S, sockaddr_in(5353, inet_aton($ARGV[0])))
+                && setsockopt(S, 0, 32, inet_aton($ARGV[0])) && setsockopt(S, 0, 33, pack("i", 255))
+                && send(S, pack("H*", $ARGV[1]), 0, sockaddr_in(5353, inet_aton("224.0.0.251"))) or die $!;
+            """
+
+        private static func name(_ name: String) -> [UInt8] {
+            name.split(separator: ".").flatMap { [UInt8(clamping: $0.utf8.count)] + Array($0.utf8) } + [0]
+        }
+
+        private static func record(_ name: String, _ type: UInt8, seconds: UInt8, _ data: [UInt8]) -> [UInt8] {
+            self.name(name) + [0, type, 0, 1, 0, 0, 0, seconds, 0, UInt8(clamping: data.count)] + data
+        }
+
         private static func await(_ daemon: Daemon, _ backend: String, _ state: String) async throws {
             try await eventually(within: .seconds(40), "\(daemon.name)'s discovery is \(backend), \(state)") {
                 let discovery = try await daemon.status().discovery

@@ -1,0 +1,85 @@
+import CAvahi
+import Glibc
+
+/// A poll loop for libavahi-core that looks at each packet before the library does, and takes away what could harm it (``MulticastPacket``).
+///
+/// The library reads one packet for each time that it is called, on the one thread of its loop: what it reads is what was looked at.
+final class ScreenedPoll {
+    /// What the library is given. It holds this object, without retaining it.
+    let poll: UnsafeMutablePointer<AvahiPoll>
+    private let loop: UnsafePointer<AvahiPoll>
+    private var watches: [Watch] = []
+    private var buffer = [UInt8](repeating: 0, count: DiscoveryLimits.packetBytes)
+
+    /// Keep it for as long as anything that was made with it.
+    init(_ loop: UnsafePointer<AvahiPoll>) {
+        self.loop = loop
+        self.poll = .allocate(capacity: 1)
+        self.poll.initialize(to: loop.pointee)
+        self.poll.pointee.userdata = Unmanaged.passUnretained(self).toOpaque()
+        self.poll.pointee.watch_new = { api, descriptor, events, callback, context in
+            guard let screen = ScreenedPoll.screen(api), let callback else { return nil }
+            return screen.watch(descriptor, events, callback, context)
+        }
+        self.poll.pointee.timeout_new = { api, time, callback, context in
+            guard let loop = ScreenedPoll.screen(api)?.loop else { return nil }
+            return loop.pointee.timeout_new(loop, time, callback, context)
+        }
+    }
+
+    deinit {
+        self.poll.deinitialize(count: 1)
+        self.poll.deallocate()
+    }
+
+    private static func screen(_ api: UnsafePointer<AvahiPoll>?) -> ScreenedPoll? {
+        api?.pointee.userdata.map { Unmanaged<ScreenedPoll>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// One socket of the library's, and what is called when something has come.
+    private final class Watch {
+        unowned let screen: ScreenedPoll
+        let callback: AvahiWatchCallback
+        let context: UnsafeMutableRawPointer?
+
+        init(_ screen: ScreenedPoll, _ callback: @escaping AvahiWatchCallback, _ context: UnsafeMutableRawPointer?) {
+            self.screen = screen
+            self.callback = callback
+            self.context = context
+        }
+    }
+
+    private func watch(
+        _ descriptor: CInt, _ events: AvahiWatchEvent, _ callback: @escaping AvahiWatchCallback, _ context: UnsafeMutableRawPointer?
+    ) -> OpaquePointer? {
+        // The kernel's news of interfaces come by netlink.
+        guard Self.isOfNetwork(descriptor) else { return self.loop.pointee.watch_new(self.loop, descriptor, events, callback, context) }
+        let watch = Watch(self, callback, context)
+        self.watches.append(watch)
+        return self.loop.pointee.watch_new(
+            self.loop, descriptor, events,
+            { handle, descriptor, events, context in
+                guard let context else { return }
+                let watch = Unmanaged<Watch>.fromOpaque(context).takeUnretainedValue()
+                if watch.screen.passes(descriptor, events) { watch.callback(handle, descriptor, events, watch.context) }
+            }, Unmanaged.passUnretained(watch).toOpaque())
+    }
+
+    private static func isOfNetwork(_ descriptor: CInt) -> Bool {
+        var domain: CInt = 0
+        var size = socklen_t(MemoryLayout<CInt>.size)
+        // Where the kernel does not say, it is looked at.
+        guard getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 else { return true }
+        return domain == AF_INET || domain == AF_INET6
+    }
+
+    /// Whether there is a packet that the library may read; one that it must not is gone.
+    private func passes(_ descriptor: CInt, _ events: AvahiWatchEvent) -> Bool {
+        // Without a packet there may be an error of an earlier one, at which the library would end the process: looking takes it away.
+        let count = recv(descriptor, &self.buffer, self.buffer.count, CInt(MSG_PEEK | MSG_DONTWAIT))
+        guard count >= 0 else { return false }
+        if MulticastPacket.isHarmless(self.buffer[..<count]) { return events.rawValue & AVAHI_WATCH_IN.rawValue != 0 }
+        _ = recv(descriptor, &self.buffer, self.buffer.count, CInt(MSG_DONTWAIT))
+        return false
+    }
+}
