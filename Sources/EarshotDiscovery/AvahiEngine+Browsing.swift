@@ -53,8 +53,11 @@ extension AvahiEngine {
 
     func resolved(_ key: Sighting.Key, _ instance: ResolvedInstance, now: Duration) {
         guard self.schedule.resolved(key, now: now) else { return }
-        // An interface that went in the meantime: its instances will be reported as gone.
-        guard let interface = self.interfaces.interface(key.interfaceIndex, now: now) else { return }
+        // An interface that went in the meantime: its instances will be reported as gone. Or it could not be looked at.
+        guard let interface = self.interfaces.interface(key.interfaceIndex, now: now) else {
+            self.resolveAnewAt[key] = now + DiscoveryLimits.resolveAnew
+            return
+        }
         self.follow(key, instance)
         let sighting = Sighting(
             key: key, interfaceName: interface.name, isLoopback: interface.isLoopback,
@@ -65,6 +68,17 @@ extension AvahiEngine {
             self.resolveAnewAt[key] = now + DiscoveryLimits.resolveAnew
         }
         self.emit(.found(self.backend, sighting))
+    }
+
+    func resolvingFailed(_ key: Sighting.Key, now: Duration) {
+        guard self.schedule.failed(key, now: now) else { return }
+        self.closeResolver(key)
+        // Its name is remembered for 75 minutes (RFC 6762 section 10), where it is and what it says for two: its machine went without a word.
+        guard self.schedule.failures(of: key) >= DiscoveryLimits.resolverFailures, self.sightings.removeValue(forKey: key) != nil else {
+            return
+        }
+        self.hosts[key] = nil
+        self.emit(.lost(self.backend, key))
     }
 
     func closeResolver(_ key: Sighting.Key) {

@@ -32,8 +32,8 @@ final class AvahiEngine {
 
     private enum Publication: Equatable {
         case idle
-        /// To be published under the name that is set, at once.
-        case pending
+        /// To be published under the name that is set.
+        case pending(at: Duration)
         case registering(since: Duration)
         case established
         case failed(String, retryAt: Duration)
@@ -126,7 +126,7 @@ final class AvahiEngine {
         }
         switch self.publication {
         case .registering(let since): next = min(next, since + DiscoveryLimits.registering)
-        case .pending: next = now
+        case .pending(let due): next = min(next, due)
         case .failed(_, let retryAt): next = min(next, retryAt)
         case .idle, .established, .refused: break
         }
@@ -232,7 +232,7 @@ final class AvahiEngine {
             self.browsing = .failed(failure.message, retryAt: now + DiscoveryLimits.retry)
         case .resolved(let key, let instance): self.resolved(key, instance, now: now)
         case .resolvingFailed(let key):
-            if self.schedule.failed(key, now: now) { self.closeResolver(key) }
+            self.resolvingFailed(key, now: now)
             self.turnAt = self.schedule.nextTurn(now: now)
         case .address(let key, let address, let isPresent): self.addressChanged(key, address, isPresent: isPresent)
         }
@@ -250,9 +250,9 @@ final class AvahiEngine {
         case .registering(let since) where since + DiscoveryLimits.registering <= now:
             self.logger.debug("the advertisement was not confirmed in time, publishing it anew")
             self.publish(advertisement, now: now)
-        case .pending: self.publish(advertisement, now: now)
+        case .pending(let due) where due <= now: self.publish(advertisement, now: now)
         case .failed(_, let retryAt) where retryAt <= now: self.publish(advertisement, now: now)
-        case .registering, .failed, .established, .refused: break
+        case .registering, .pending, .failed, .established, .refused: break
         }
     }
 
@@ -288,6 +288,8 @@ final class AvahiEngine {
     private func rename(now: Duration) {
         self.link.unpublish()
         self.renames += 1
+        let taken = self.instanceName
+        self.releaseOwn(named: taken, now: now)
         if self.renames > DiscoveryLimits.renames {
             self.renames = 0
             self.instanceName = self.plan.advertisement?.instanceName ?? self.instanceName
@@ -295,11 +297,20 @@ final class AvahiEngine {
                 "cannot advertise on the network: \(DiscoveryLimits.renames) instance names in a row are taken; change the peer's name",
                 retryAt: now + DiscoveryLimits.renamesPause)
         } else {
-            let taken = self.instanceName
             self.instanceName = InstanceName.alternative(to: taken)
             self.logger.info(
                 "the instance name is taken, trying the next", metadata: ["taken": "\(taken)", "next": "\(self.instanceName)"])
-            self.publication = .pending
+            self.publication = .pending(at: self.renames < DiscoveryLimits.quickRenames ? now : now + DiscoveryLimits.renameDelay)
+        }
+    }
+
+    /// What Avahi took for ours because it has the name that we tried is the other one's, and it does not say so again. Of what was ours it
+    /// says that it is gone.
+    private func releaseOwn(named name: String, now: Duration) {
+        for key in self.own
+        where key == Sighting.Key(instanceName: name, interfaceIndex: key.interfaceIndex, overIPv6: key.overIPv6) {
+            self.own.remove(key)
+            self.appeared(key, isOwn: false, now: now)
         }
     }
 

@@ -105,20 +105,24 @@ struct ResolverSchedule {
         return true
     }
 
+    /// How often in a row the instance's resolver has failed.
+    func failures(of key: Sighting.Key) -> Int { self.entries[key]?.failures ?? 0 }
+
     /// The resolvers to close and then to open now.
     mutating func rotate(now: Duration) -> (close: [Sighting.Key], open: [Sighting.Key]) {
         guard self.entries.count > self.openCount else { return ([], []) }
-        var due: [(key: Sighting.Key, heardAt: Duration?)] = []
+        var due: [(key: Sighting.Key, heardAt: Duration?, failures: Int)] = []
         var idle: [(key: Sighting.Key, since: Duration)] = []
         for (key, entry) in self.entries {
             switch entry.phase {
-            case .waiting(let notBefore) where notBefore <= now: due.append((key, entry.heardAt))
+            case .waiting(let notBefore) where notBefore <= now: due.append((key, entry.heardAt, entry.failures))
             case .waiting: break
             case .open(let since) where entry.hasSpoken || now - since >= DiscoveryLimits.resolverPatience: idle.append((key, since))
             case .open: break
             }
         }
-        due.sort { ($0.heardAt ?? .seconds(-1)) < ($1.heardAt ?? .seconds(-1)) }
+        // Of those that were never heard the newcomers first: a forger has any number that never will be.
+        due.sort { ($0.heardAt ?? .seconds(-1), $0.failures) < ($1.heardAt ?? .seconds(-1), $1.failures) }
         idle.sort { $0.since < $1.since }
         let free = self.limit - self.openCount
         let unheard = due.prefix { $0.heardAt == nil }.count

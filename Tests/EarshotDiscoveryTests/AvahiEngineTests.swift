@@ -275,6 +275,64 @@ private final class Reports: Sendable {
         #expect(self.link.takeCalls() == ["open alice"])
     }
 
+    /// Avahi says of an instance that it is ours by its name, and says it once: it may be the one that had the name before.
+    @Test func whoHadTheNameBeforeIsAPeer() {
+        let engine = self.upWithBob()
+        let keys = ["alice", "Alice", "alice #2"].map { Sighting.Key(instanceName: $0, interfaceIndex: 1, overIPv6: $0 == "Alice") }
+        self.link.signals = keys.map { .appeared($0, isOwn: true) }
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == [])
+        self.link.signals = [.publicationCollided]
+        _ = engine.work(now: .zero)
+        let calls = self.link.takeCalls()
+        #expect(Set(calls.filter { $0.hasPrefix("open") }) == ["open alice", "open Alice"])
+        // It was ours after all.
+        self.link.signals = [.disappeared(keys[0])]
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == ["close alice", "unfollow alice"])
+    }
+
+    /// Its machine was switched off: what Avahi remembers for over an hour is its name alone.
+    @Test func resolverFailures() {
+        let engine = self.upWithBob()
+        self.link.signals = [self.resolved()]
+        _ = engine.work(now: .zero)
+        var now = Duration.zero
+        for number in 1...DiscoveryLimits.resolverFailures {
+            _ = self.reports.take()
+            self.link.signals = [.resolvingFailed(self.bob)]
+            _ = engine.work(now: now)
+            let isLost = self.reports.takeEvents().contains(.lost(.avahi, self.bob))
+            #expect(isLost == (number == DiscoveryLimits.resolverFailures))
+            now += DiscoveryLimits.resolverRetryLimit
+            _ = engine.work(now: now)
+        }
+        // It is switched on again before its name is forgotten.
+        _ = self.reports.take()
+        self.link.signals = [self.resolved()]
+        _ = engine.work(now: now)
+        #expect(self.foundAddresses().count == 1)
+    }
+
+    /// Of many names that are taken the first few are given up at once, and each one behind them after a while.
+    @Test func quickRenames() {
+        let engine = self.engine()
+        _ = engine.work(now: .zero)
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        _ = self.link.takeCalls()
+        for number in 1...DiscoveryLimits.quickRenames {
+            self.link.signals = [.publicationCollided]
+            _ = engine.work(now: .zero)
+            let isPublished = self.link.takeCalls().contains { $0.hasPrefix("publish") }
+            #expect(isPublished == (number < DiscoveryLimits.quickRenames))
+        }
+        #expect(engine.work(now: DiscoveryLimits.renameDelay - .milliseconds(1)) <= DiscoveryLimits.renameDelay)
+        #expect(self.link.takeCalls() == [])
+        _ = engine.work(now: DiscoveryLimits.renameDelay)
+        #expect(self.link.takeCalls().count == 1)
+    }
+
     @Test func aFailedResolverIsClosedAndTriedLater() {
         let engine = self.upWithBob()
         self.link.signals = [.resolvingFailed(self.bob)]
