@@ -198,6 +198,39 @@ import Testing
         await alice.stop()
     }
 
+    /// It is opened once for all of them, and the first that begins has that; each of the others gets it as it is at its turn.
+    @Test func toSeveral() async throws {
+        let (raw, alice, session) = try await self.joined()
+        let others = [try await RawPeer(to: alice, name: "trudy"), try await RawPeer(to: alice, name: "carol")]
+        for other in others {
+            try await other.prove()
+            _ = try await other.join()
+        }
+        await raw.close()
+        let path = try self.write("0123456789", at: alice)
+        let names = ([raw] + others).map(\.id.description)
+        let rows = try await alice.node.sendResource(to: names, path: path, queue: true)
+        #expect(rows.map(\.peerID.description) == names)
+        #expect(rows.allSatisfy { $0.size == 10 && $0.name == "source" })
+        for (other, row) in zip(others, rows.dropFirst()) {
+            #expect(try await self.offer(other).id == row.id)
+            let (text, end) = try await self.receive(row.id, 0, 10, other)
+            #expect(text == "0123456789")
+            #expect(end.digest == (try self.digest("0123456789")))
+            try await other.send(.resourceDone(row.id))
+        }
+        _ = try self.write("0123456789abc", at: alice)
+        let again = try await raw.back(to: alice, in: session)
+        let offer = try await self.offer(again)
+        #expect(offer.id == rows.first?.id)
+        #expect(offer.size == 13)
+        let (text, end) = try await self.receive(offer.id, 0, 13, again)
+        #expect(text == "0123456789abc")
+        #expect(end.digest == (try self.digest("0123456789abc")))
+        for peer in others + [again] { await peer.close() }
+        await alice.stop()
+    }
+
     @Test func sha256OnRequest() async throws {
         let (alice, bob) = try await pair()
         let path = try self.write("abc", at: alice)

@@ -208,8 +208,7 @@ import Testing
         await bob.stop()
     }
 
-    /// Sent to several, it is to all of them or to none: at any time there are all of the rows or there is none, and where it
-    /// cannot be read for the second any more nothing has begun for the first.
+    /// Sent to several, it is to all of them or to none: at any time there are all of the rows or there is none.
     @Test(arguments: [false, true]) func toSeveralAtOnce(_ queue: Bool) async throws {
         let bob = try await TestNode("bob") { $0.fromUnknown = .accept }
         let peers = [try await RawPeer(to: bob), try await RawPeer(to: bob, name: "trudy")]

@@ -37,23 +37,23 @@ extension Node {
         _ queue: Bool
     ) async throws(EarshotError) -> [Resource] {
         if queue || shareID != nil { try self.core.checkQueue(adding: conversations.count) }
-        var uploads: [(draft: ResourceDraft, content: SourceContent)] = []
-        for conversation in conversations {
-            // Each transfer has its own descriptor and its own digest of what it read.
-            let opened = try await SourceOpening.open(path)
-            let source = opened.source
-            let draft = ResourceDraft(
+        // Once for all of them: a walk of a directory may take minutes.
+        let opened = try await SourceOpening.open(path)
+        let source = opened.source
+        let drafts = conversations.map { conversation in
+            ResourceDraft(
                 id: .random(), to: conversation, shareID: shareID, name: name ?? opened.name, kind: opened.kind, size: source.size,
-                path: path,
-                source: .path, stamp: source.stamp, digest: digest, isQueued: queue)
-            uploads.append((draft, try SourceContent(source)))
+                path: path, source: .path, stamp: source.stamp, digest: digest, isQueued: queue)
         }
-        return try await self.send(uploads.map(\.draft), uploads.map(\.content))
+        return try await self.send(drafts, opened: source)
     }
 
     /// Nothing fails once they have begun that a row does not tell.
-    private func send(_ drafts: [ResourceDraft], _ contents: [SourceContent]) async throws(EarshotError) -> [Resource] {
-        for (draft, content) in zip(drafts, contents) { self.openedSources[draft.id] = content }
+    private func send(_ drafts: [ResourceDraft], opened source: (any ResourceSource)?) async throws(EarshotError) -> [Resource] {
+        if let source {
+            let opened = OpenedContent(.source(source))
+            for draft in drafts { self.openedSources[draft.id] = opened }
+        }
         // What can be opened again is, when its turn comes: a thousand that wait do not need a thousand descriptors.
         defer { for draft in drafts { self.openedSources[draft.id] = nil } }
         return try await self.call(.resource(.send(drafts))).resources
@@ -74,7 +74,7 @@ extension Node {
         let draft = ResourceDraft(
             id: .random(), to: Conversation(with: peer), name: name, kind: kind, size: size, source: .body, digest: digest)
         let source = try BodySource(size: size, digest: digest == .sha256 ? .sha256 : .xxh3)
-        self.openedSources[draft.id] = source
+        self.openedSources[draft.id] = OpenedContent(.body(source))
         let ended = OneShot<Result<Resource, EarshotError>>()
         self.call(.resource(.sendBody(draft))) { answer in
             ended.settle(Result { () throws(EarshotError) in try answer.resource })
@@ -150,7 +150,7 @@ extension Node {
                     id: id, to: conversation, shareID: shareID, name: body.name, kind: body.kind, size: body.size, source: .spool,
                     stamp: source.stamp, digest: body.digest, isQueued: queue)
             }
-            return try await self.send(drafts, [])
+            return try await self.send(drafts, opened: nil)
         } catch {
             for id in ids { await self.spool.dropOutgoing(id) }
             throw error

@@ -85,7 +85,7 @@ extension Node {
         let state = TransferMoverState()
         self.transferMovers[row.id] = TransferMover(peer: row.peerID, orders: .upload(continuation), state: state)
         let job = UploadJob(row: row, source: source, spool: self.spool, state: state, report: self.reporter(of: row.id))
-        let opened = self.openedSources.removeValue(forKey: row.id)
+        let opened = self.openedSources.removeValue(forKey: row.id)?.take()
         self.spawn { await job.run(orders, opened) }
     }
 

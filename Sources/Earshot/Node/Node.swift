@@ -78,8 +78,8 @@ public actor Node {
     // Resources
     /// What moves their bytes.
     var transferMovers: [ResourceID: TransferMover] = [:]
-    /// Sources that were opened for callers, until their movers begin.
-    var openedSources: [ResourceID: any OutgoingContent] = [:]
+    /// What was opened for callers, by the transfers of which the first that begins has it.
+    var openedSources: [ResourceID: OpenedContent] = [:]
     /// What is to be written of them, each together; more may join the last one until other work that may be about the same rows is queued.
     var rowBatches: Deque<RowBatch> = []
     var isRowBatchOpen = false

@@ -20,9 +20,9 @@ struct UploadJob: Sendable {
     let report: @Sendable (TransferReport) -> Void
 
     /// Opens the source, unless it is open already, and follows orders until there are none.
-    func run(_ orders: AsyncStream<Order>, _ opened: (any OutgoingContent)?) async {
+    func run(_ orders: AsyncStream<Order>, _ opened: OpenedContent.Content?) async {
         do throws(EarshotError) {
-            let content = if let opened { opened } else { try await self.open() }
+            let content = try await self.content(opened)
             self.report(.opened(content.source.map { OpenedSource(size: $0.size, stamp: $0.stamp) }))
             var writes: Deque<EventLoopFuture<Void>> = []
             for await order in orders where !self.state.isStopped {
@@ -77,7 +77,15 @@ struct UploadJob: Sendable {
         return true
     }
 
-    /// The source of a transfer that goes on, or begins late, as it is now.
+    private func content(_ opened: OpenedContent.Content?) async throws(EarshotError) -> any OutgoingContent {
+        switch opened {
+        case .source(let source)?: return try SourceContent(source)
+        case .body(let body)?: return body
+        case nil: return try await self.open()
+        }
+    }
+
+    /// The source of a transfer that goes on, or begins late or beside another one of the same source, as it is now.
     private func open() async throws(EarshotError) -> any OutgoingContent {
         switch self.source {
         case .path:
