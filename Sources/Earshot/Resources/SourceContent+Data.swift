@@ -15,8 +15,7 @@ extension SourceContent {
             while position < self.bytes.size {
                 let buffer = try self.read(at: position, count: EarshotLimits.dataBlock)
                 guard buffer.readableBytes > 0 else { break }
-                // Its own thread may wait; the one of all sources may not.
-                if self.isAlone { try connection.writeBlocking(buffer) } else { try await connection.write(buffer) }
+                try connection.writeBlocking(buffer)
                 position += UInt64(buffer.readableBytes)
                 sent.value = position
             }

@@ -5,40 +5,34 @@ internal import Crypto
 
 /// A ``ResourceSource`` read and hashed for callers that must not wait for a disk.
 ///
-/// It runs on a thread, because a read may wait for a disk or a server.
+/// It runs on a thread of its own, because a read may wait for a disk, or for ever for a server that has gone: no other source is to wait
+/// with it.
 package actor SourceContent: OutgoingContent {
     /// What is read.
     package nonisolated let source: (any ResourceSource)?
 
     private nonisolated let executor: ThreadExecutor
-    nonisolated let isAlone: Bool
     let bytes: any ResourceSource
     private let hash: XXH3
     /// Bytes from the start that are in the hash.
     private var hashed: UInt64 = 0
 
-    /// The thread of all sources; it lives as long as the process. `nil` when it could not be started.
-    private static let executor: ThreadExecutor? = try? ThreadExecutor(name: "earshot-source")
-
-    /// The thread of all sources.
+    /// The thread.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// A large one has a thread of its own, which may be busy with it for long; all others share one.
+    /// Starts the thread. A large source may keep it busy for long.
     ///
     /// Throws `unavailable` without memory or a thread.
     package init(_ source: any ResourceSource) throws(EarshotError) {
-        self.isAlone = source.size >= EarshotLimits.dataThreshold
-        guard let executor = self.isAlone ? try ThreadExecutor(name: "earshot-send", isBulk: true) : Self.executor else {
-            throw EarshotError(.unavailable, "cannot start a thread to read files")
-        }
-        self.executor = executor
+        self.hash = try XXH3()
         self.source = source
         self.bytes = source
-        self.hash = try XXH3()
+        let isLarge = source.size >= EarshotLimits.dataThreshold
+        self.executor = try ThreadExecutor(name: isLarge ? "earshot-send" : "earshot-source", isBulk: isLarge)
     }
 
     deinit {
-        if self.isAlone { self.executor.stop() }
+        self.executor.stop()
     }
 
     /// Reads up to `count` bytes at the offset; fewer, or none, only at the end of the size that it had when opened.

@@ -1,0 +1,125 @@
+import EarshotWire
+import Foundation
+import NIOCore
+import Testing
+
+@testable import Earshot
+
+/// A source that cannot be opened or read for long, or for ever, holds up no other.
+@Suite(.timeLimit(.minutes(1))) struct SourceOpeningTests {
+    /// One that answers nothing until it is told to.
+    private final class Server: Sendable {
+        private struct Waiting: Sendable {
+            var now = 0
+            var most = 0
+        }
+
+        private let gate = DispatchSemaphore(value: 0)
+        private let waiting = Box(Waiting())
+
+        /// How many wait for it.
+        var now: Int { self.waiting.value.now }
+        /// How many have waited at a time.
+        var most: Int { self.waiting.value.most }
+
+        func wait() {
+            self.waiting.withLock { waiting in
+                waiting.now += 1
+                waiting.most = max(waiting.most, waiting.now)
+            }
+            self.gate.wait()
+            self.waiting.withLock { $0.now -= 1 }
+        }
+
+        func answer(_ count: Int) {
+            for _ in 0..<count { self.gate.signal() }
+        }
+    }
+
+    /// Finds nothing, and asks the server for the paths that begin with `silent`.
+    private func opening(_ server: Server) -> SourceOpening {
+        SourceOpening { (path: String) throws(EarshotError) -> SourceOpening.Opened in
+            if path.hasPrefix("silent") { server.wait() }
+            throw EarshotError(.invalidSource, "no \(path)")
+        }
+    }
+
+    private static func message(_ opening: SourceOpening, _ path: String) async -> String {
+        do {
+            return try await opening.open(path).name
+        } catch {
+            return error.message
+        }
+    }
+
+    @Test func whatAPathLeadsTo() async throws {
+        let directory = try StateDirectory()
+        try Data("abc".utf8).write(to: URL(fileURLWithPath: "\(directory.path)/file"))
+        let file = try await SourceOpening.open("\(directory.path)/file")
+        #expect(file.kind == .file && file.name == "file" && file.source.size == 3)
+        try FileManager.default.createDirectory(atPath: "\(directory.path)/tree", withIntermediateDirectories: false)
+        let tree = try await SourceOpening.open("\(directory.path)/tree")
+        #expect(tree.kind == .directory && tree.name == "tree")
+        for path in ["\(directory.path)/missing", "/dev/null", "/a\0b/c"] {
+            let error = await #expect(throws: EarshotError.self) { _ = try await SourceOpening.open(path) }
+            #expect(error?.code == .invalidSource, "\(path)")
+        }
+    }
+
+    /// However often it is asked for.
+    @Test func pathLimit() async throws {
+        let server = Server()
+        let opening = self.opening(server)
+        let count = 2 * SourceOpening.limit
+        let asked = (0..<count).map { _ in Task { await Self.message(opening, "silent") } }
+        try await eventually("as many of one path as may be are being opened") { server.now == SourceOpening.pathLimit }
+        #expect(await Self.message(opening, "other") == "no other")
+        #expect(server.now == SourceOpening.pathLimit)
+        server.answer(count)
+        for task in asked { #expect(await task.value == "no silent") }
+        #expect(server.most == SourceOpening.pathLimit)
+    }
+
+    @Test func limit() async throws {
+        let server = Server()
+        let opening = self.opening(server)
+        let paths = (0..<2 * SourceOpening.limit).map { "silent \($0)" }
+        let asked = paths.map { path in Task { await Self.message(opening, path) } }
+        try await eventually("as many as may be are being opened") { server.now == SourceOpening.limit }
+        server.answer(paths.count)
+        for (path, task) in zip(paths, asked) { #expect(await task.value == "no \(path)") }
+        #expect(server.most == SourceOpening.limit)
+        // All of them have gone.
+        #expect(await Self.message(opening, "other") == "no other")
+    }
+
+    /// On a server that does not answer.
+    private struct SilentSource: ResourceSource {
+        let size: UInt64 = 1
+        let stamp = "silent"
+        let server: Server
+
+        func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
+            self.server.wait()
+            buffer.initializeMemory(as: UInt8.self, repeating: 7)
+            return buffer.count
+        }
+
+        func extent(at offset: UInt64, count: UInt64) -> FileExtent? { nil }
+
+        func verify() {}
+    }
+
+    @Test func aSmallSourceThatHangsHoldsUpNoOther() async throws {
+        let server = Server()
+        let silent = try SourceContent(SilentSource(server: server))
+        let reading = Task { try await silent.read(at: 0, count: 1) }
+        try await eventually("it is being read") { server.now == 1 }
+        let directory = try StateDirectory()
+        try Data("0123456789".utf8).write(to: URL(fileURLWithPath: "\(directory.path)/file"))
+        let other = try SourceContent(SourceFile(path: "\(directory.path)/file"))
+        #expect(try await other.read(at: 0, count: 10) == ByteBuffer(string: "0123456789"))
+        server.answer(1)
+        #expect(try await reading.value == ByteBuffer(bytes: [7]))
+    }
+}
