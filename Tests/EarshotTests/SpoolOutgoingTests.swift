@@ -33,6 +33,21 @@ import Testing
         #expect(try directory.names("spool/outgoing") == [])
     }
 
+    @Test func itIsOpenedUnderEachOfItsNames() async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path)
+        let (one, other) = (ResourceID.random(), ResourceID.random())
+        try await self.kept(spool, one)
+        try await spool.share(one, with: [other])
+        let stamp = try await spool.outgoingSource(one).stamp
+        await spool.dropOutgoing(one)
+        let source = try await spool.outgoingSource(other)
+        #expect(source.size == 10)
+        #expect(source.stamp == stamp)
+        let error = await #expect(throws: EarshotError.self) { _ = try await spool.outgoingSource(one) }
+        #expect(error?.code == .invalidSource)
+    }
+
     @Test func whereOneNameIsTakenNoneIsGiven() async throws {
         let directory = try StateDirectory()
         let spool = try Spool(directory: directory.path)

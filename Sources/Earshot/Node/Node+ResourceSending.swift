@@ -141,14 +141,14 @@ extension Node {
             await self.spool.abandon(first)
             throw error as? EarshotError ?? EarshotError(.cancelled, "the body was cut off", underlying: error)
         }
-        let path = try await self.spool.keepForSending(first)
+        _ = try await self.spool.keepForSending(first)
         do throws(EarshotError) {
             if ids.count > 1 { try await self.spool.share(first, with: Array(ids.dropFirst())) }
-            let source = try SourceFile(path: path)
+            let stamp = try await self.spool.outgoingSource(first).stamp
             let drafts = zip(ids, conversations).map { id, conversation in
                 ResourceDraft(
                     id: id, to: conversation, shareID: shareID, name: body.name, kind: body.kind, size: body.size, source: .spool,
-                    stamp: source.stamp, digest: body.digest, isQueued: queue)
+                    stamp: stamp, digest: body.digest, isQueued: queue)
             }
             return try await self.send(drafts, opened: nil)
         } catch {

@@ -95,7 +95,7 @@ struct UploadJob: Sendable {
                 throw EarshotError(.sourceChanged, "\(path.escapedForDisplay) is no \(self.row.kind.rawValue) any more; send it again")
             }
             return try SourceContent(opened.source)
-        case .spool: return try SourceContent(SourceFile(path: self.spool.outgoingPath(self.row.id)))
+        case .spool: return try SourceContent(try await self.spool.outgoingSource(self.row.id))
         case .body, .none: break
         }
         throw EarshotError(.unavailable, "a body that was streamed in cannot be read twice; send it again")

@@ -1,0 +1,8 @@
+internal import EarshotWire
+
+extension Spool {
+    /// Opens an outgoing content to send it: on the spool's thread, which waits for the spool's disk anyway, and for no other one.
+    ///
+    /// Throws `invalid-source` where it is not there.
+    func outgoingSource(_ id: ResourceID) throws(EarshotError) -> SourceFile { try SourceFile(path: self.outgoingPath(id)) }
+}
