@@ -32,16 +32,19 @@ import Testing
         }
 
         func names() throws -> [String] { try self.place.names("in") }
+
+        func text(_ name: String) throws -> String { try String(contentsOfFile: "\(self.directory)/\(name)", encoding: .utf8) }
     }
 
-    private func leave(_ name: String = "a.txt") async throws -> Left {
+    private func leave(_ name: String = "a.txt", asTree: Bool = false) async throws -> Left {
         let place = try StateDirectory()
         let directory = "\(place.path)/in"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
         let (alice, bob) = try await pair(configureBob: { $0.receiveDirectory = directory })
         try FileManager.default.removeItem(atPath: directory)
         let path = "\(alice.directory)/\(name)"
-        try "hello".write(toFile: path, atomically: false, encoding: .utf8)
+        if asTree { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false) }
+        try "hello".write(toFile: asTree ? "\(path)/file" : path, atomically: false, encoding: .utf8)
         let sent = try #require(try await alice.node.sendResource(to: ["bob"], path: path).first)
         let row = try await bob.event { if case .resourceFinished(let row) = $0, row.id == sent.id { row } else { nil } }
         #expect(row.isLeft && row.path == nil)
@@ -54,10 +57,10 @@ import Testing
         try await node.event { if case .resourceFinished(let row) = $0, row.id == id { row } else { nil } }
     }
 
-    @Test func itIsPutInPlaceAtTheNextStart() async throws {
+    @Test(arguments: [NameConflictPolicy.rename, .overwrite]) func itIsPutInPlaceAtTheNextStart(_ policy: NameConflictPolicy) async throws {
         let left = try await self.leave()
         try left.makeDirectory()
-        let bob = try await left.start()
+        let bob = try await left.start(policy)
         let row = try await self.settled(bob, left.row.id)
         #expect(row.path == "\(left.directory)/a.txt" && !row.inSpool && row.error == nil && row.errorMessage == nil)
         #expect(row.state == .completed && row.digest == left.row.digest)
@@ -71,12 +74,12 @@ import Testing
     }
 
     /// Killed after it got its name and before that was recorded: it is there, and is not put there twice.
-    @Test func whatIsThereAlreadyIsFound() async throws {
+    @Test(arguments: [NameConflictPolicy.rename, .overwrite]) func whatIsThereAlreadyIsFound(_ policy: NameConflictPolicy) async throws {
         let left = try await self.leave()
         try left.makeDirectory()
         try left.write("older", "a.txt", at: .now)
         try left.write("hello", "a (2).txt", at: .now)
-        let bob = try await left.start()
+        let bob = try await left.start(policy)
         #expect(try await self.settled(bob, left.row.id).path == "\(left.directory)/a (2).txt")
         #expect(try left.names() == ["a (2).txt", "a.txt"])
         #expect(try bob.spoolNames() == [])
@@ -91,6 +94,31 @@ import Testing
         try #require(mkfifo("\(left.directory)/a (3).txt", 0o600) == 0)
         let bob = try await left.start()
         #expect(try await self.settled(bob, left.row.id).path == "\(left.directory)/a (4).txt")
+        await bob.stop()
+    }
+
+    /// What has its name by now may have come, or been changed, since it was received.
+    @Test func whatMayBeNewerIsNotReplaced() async throws {
+        let left = try await self.leave()
+        try left.makeDirectory()
+        try left.write("newer", "a.txt", at: .now)
+        let bob = try await left.start(.overwrite)
+        #expect(try await self.settled(bob, left.row.id).path == "\(left.directory)/a (2).txt")
+        #expect(try left.text("a.txt") == "newer" && left.text("a (2).txt") == "hello")
+        #expect(try left.names() == ["a (2).txt", "a.txt"])
+        #expect(try bob.spoolNames() == [])
+        await bob.stop()
+    }
+
+    @Test func aDirectoryThatMayBeNewerIsNotReplaced() async throws {
+        let left = try await self.leave("a", asTree: true)
+        try left.makeDirectory()
+        try FileManager.default.createDirectory(atPath: "\(left.directory)/a", withIntermediateDirectories: false)
+        try left.write("newer", "a/file", at: .now)
+        let bob = try await left.start(.overwrite)
+        #expect(try await self.settled(bob, left.row.id).path == "\(left.directory)/a (2)")
+        #expect(try left.text("a/file") == "newer" && left.text("a (2)/file") == "hello")
+        #expect(try left.names() == ["a", "a (2)"])
         await bob.stop()
     }
 

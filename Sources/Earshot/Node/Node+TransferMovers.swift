@@ -136,9 +136,10 @@ extension Node {
     }
 
     /// What an earlier run has received and not put into the directory of received files, killed or because it could not: tried once more,
-    /// at the start. What that has left there half made goes first; the directory may be slow, so beside the rest.
+    /// at the start. What that has left there half made goes first; the directory may be slow, so beside the rest. It replaces nothing: a later
+    /// file of its name may have come since, or a person may have changed the one that was there.
     func placeLeft(_ rows: [Resource]) {
-        let destination = self.destination
+        let destination = self.destination?.replacingNothing
         self.spawn { [input, spool, logger] in
             let removed = await spool.publisher.removeLeftParts()
             if removed > 0 {

@@ -5,7 +5,8 @@ package import FoundationEssentials
 public enum NameConflictPolicy: String, Sendable, Hashable, Codable, CaseIterable {
     /// It becomes `name (2).ext`, and so on.
     case rename
-    /// It replaces the file that is there; never a directory, and of a link the link itself.
+    /// It replaces the file that is there; never a directory, and of a link the link itself. What an earlier run could not put there is
+    /// renamed instead: what is there may be newer.
     case overwrite
     /// It is refused.
     case skip

@@ -27,6 +27,12 @@ package actor Publisher {
             self.conflict = conflict
             self.reserve = reserve
         }
+
+        /// The same for what was received a while ago: what has its name by then may be newer, so that nothing is replaced.
+        var replacingNothing: Destination {
+            Destination(
+                directory: self.directory, conflict: self.conflict == .overwrite ? .rename : self.conflict, reserve: self.reserve)
+        }
     }
 
     /// Where a resource's content lies in the spool.
