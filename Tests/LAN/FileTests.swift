@@ -47,6 +47,27 @@ extension LAN {
             }
         }
 
+        /// What may not be on disk yet stays with the daemon. An empty file: nothing can be written to such an output, so that saving it is
+        /// the first to fail.
+        @Test func whatCannotBeSavedStaysWithTheDaemon() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                _ = FileManager.default.createFile(atPath: "\(alice.place)/empty", contents: Data())
+                try await alice.expect(0, "file", "send", "bob", "empty")
+                _ = FileManager.default.createFile(atPath: "\(bob.place)/output", contents: Data())
+                let script = "import os, sys; os.dup2(os.open('output', os.O_PATH), 1); os.execv(sys.argv[1], sys.argv[1:])"
+                let command = ["\(Laboratory.binaries)/earshot", "file", "get", "empty", "-o", "-"]
+                let got = try await Running(
+                    [Laboratory.script, "host", "exec", bob.host, "--", "/usr/bin/env", "python3", "-c", script] + command,
+                    environment: ["EARSHOT_SOCKET": bob.socket], directory: bob.place
+                ).outcome()
+                #expect(got.status == 74 && got.errors.contains("cannot write to standard output"), "\(got)")
+                #expect(try await bob.files().map(\.inSpool) == [true])
+                try await bob.expect(0, "file", "get", "empty", "-o", "-")
+                #expect(try await bob.files().map(\.inSpool) == [false])
+            }
+        }
+
         /// A script has what was done in one document, also where the rest failed.
         @Test func whatWasDoneBeforeAFailureIsPrinted() async throws {
             try await Laboratory.run { laboratory in

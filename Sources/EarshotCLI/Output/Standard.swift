@@ -30,6 +30,27 @@ enum Standard {
         throw CommandFailure(.io, "cannot write to standard output: \(FileError.reason(code))")
     }
 
+    /// Waits until what was written to standard output is on disk, where that is a file: some disks say only then that they could not take it.
+    static func sync() throws(CommandFailure) {
+        try Self.check(Self.sync(STDOUT_FILENO))
+    }
+
+    /// The same for any descriptor; returns 0 or the errno.
+    static func sync(_ descriptor: CInt) -> CInt {
+        guard let status = FileStatus(descriptor: descriptor) else { return errno }
+        // A pipe or a terminal has handed it on.
+        guard status.kind == .regular else { return 0 }
+        while fsync(descriptor) != 0 {
+            switch errno {
+            case EINTR: continue
+            // Of a file system that knows no such thing; there is nothing better to do there.
+            case EINVAL: return 0
+            case let code: return code
+            }
+        }
+        return 0
+    }
+
     /// Writes a JSON document as one line to standard output; what would move or hide something on a terminal is escaped the JSON way.
     static func write(json: [UInt8]) throws(CommandFailure) {
         try Self.write(Self.line(json: json))

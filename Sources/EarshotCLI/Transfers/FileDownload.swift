@@ -40,19 +40,26 @@ struct FileDownload: Sendable {
         }
     }
 
-    /// To standard output; it leaves the spool when all of it was taken.
+    /// To standard output; it leaves the spool when all of it was taken, and is on disk where that is a file.
     func print() async throws {
-        guard self.resource.kind != .directory else {
+        if self.resource.kind == .directory {
             try await self.printTree()
-            return try await self.leaveSpool()
+        } else {
+            try await self.printFile()
         }
+        // What the daemon has put somewhere stays there.
+        guard self.resource.publishedPath == nil else { return }
+        try Standard.sync()
+        try await self.leaveSpool()
+    }
+
+    private func printFile() async throws {
         var written: UInt64 = 0
         try await self.forEach { piece in
             try Standard.write(Array(piece.readableBytesView))
             written += UInt64(piece.readableBytes)
         }
         try self.check(written)
-        try await self.leaveSpool()
     }
 
     private func name() throws -> SafeName {
