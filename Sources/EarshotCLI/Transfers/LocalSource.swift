@@ -80,9 +80,13 @@ struct LocalSource: Sendable {
         let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw CommandFailure(.noInput, FileError("open", self.path).description) }
         let file = OpenFile(descriptor: descriptor, subject: self.path)
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw CommandFailure(.noInput, FileError("look at", self.path).description) }
-        let size = UInt64(clamping: status.st_size)
+        let opened: FileStatus
+        do throws(FileError) {
+            opened = try file.status()
+        } catch {
+            throw CommandFailure(.noInput, error.description)
+        }
+        let size = opened.size
         let position = Position()
         return (
             size,
@@ -101,11 +105,26 @@ struct LocalSource: Sendable {
                 guard buffer.readableBytes == wanted else {
                     throw ControlError.source("\(file.subject) became shorter while it was being sent")
                 }
+                // Its last bytes are kept back where it has changed: the daemon must not take what it was given for all of it.
+                if offset + UInt64(wanted) == size { try Self.check(file, isStill: opened) }
                 position.offset.withLock { $0 += UInt64(wanted) }
                 progress(offset + UInt64(wanted))
                 return buffer
             }
         )
+    }
+
+    /// What was read of a file that has changed meanwhile may be half of the old one and half of the new.
+    private static func check(_ file: OpenFile, isStill opened: FileStatus) throws(ControlError) {
+        let now: FileStatus
+        do throws(FileError) {
+            now = try file.status()
+        } catch {
+            throw .source(error.description)
+        }
+        guard now.size == opened.size, now.modified == opened.modified else {
+            throw .source("\(file.subject) changed while it was sent; send it again")
+        }
     }
 
     /// How far the content was read.

@@ -1,0 +1,58 @@
+import EarshotClient
+import Foundation
+import Glibc
+import NIOCore
+import Testing
+
+@testable import EarshotCLI
+
+/// What a person wants to send, as this process reads it.
+@Suite struct LocalSourceTests {
+    /// What happens to a file once its first bytes were read.
+    enum Change: CaseIterable, Sendable {
+        case nothing, written, longer, shorter
+
+        func happen(to path: String) throws {
+            switch self {
+            case .nothing: break
+            // In place, as a database does. The time is set, so that no clock's tick decides.
+            case .written: try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: path)
+            case .longer: try #require(truncate(path, off_t(3 * LocalSource.pieceSize)) == 0)
+            case .shorter: try #require(truncate(path, off_t(LocalSource.pieceSize)) == 0)
+            }
+        }
+
+        /// What is said of it.
+        var fault: String? {
+            switch self {
+            case .nothing: nil
+            case .written, .longer: "changed while it was sent; send it again"
+            case .shorter: "became shorter while it was being sent"
+            }
+        }
+    }
+
+    /// Its last bytes are kept back then: the daemon gets less than it was told, and drops that.
+    @Test(arguments: Change.allCases) func aFileThatChanges(_ change: Change) async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID())").path
+        let size = 2 * LocalSource.pieceSize
+        try #require(FileManager.default.createFile(atPath: path, contents: Data(repeating: 0x41, count: size)))
+        defer { unlink(path) }
+        let content = try LocalSource(path).content { _ in }
+        #expect(content.size == UInt64(size))
+        var read: [Int] = []
+        var failure: ControlError?
+        do {
+            for try await piece in content.bytes {
+                read.append(piece.readableBytes)
+                if read.count == 1 { try change.happen(to: path) }
+            }
+        } catch let error as ControlError {
+            failure = error
+        }
+        let expected = change.fault.map { ControlError.source("\(path) \($0)") }
+        #expect(failure == expected)
+        #expect(read.reduce(0, +) == (failure == nil ? size : LocalSource.pieceSize))
+        if let failure { #expect(FailureReport(failure).status == ExitStatus(code: "source-changed").rawValue) }
+    }
+}
