@@ -71,22 +71,44 @@ extension LAN {
         /// A script has what was done in one document, also where the rest failed.
         @Test func whatWasDoneBeforeAFailureIsPrinted() async throws {
             try await Laboratory.run { laboratory in
-                func names(_ outcome: Outcome) throws -> [String] {
-                    try ControlJSON.decode(ControlAPI.ResourceList.self, from: outcome.output.utf8).resources.map(\.name)
-                }
                 let (alice, bob) = try await laboratory.session()
                 try await LAN.make("one", mebibytes: 1, at: alice)
                 try FileManager.default.createDirectory(atPath: "\(alice.place)/pipe", withIntermediateDirectories: false)
                 try #require(mkfifo("\(alice.place)/pipe/p", 0o600) == 0)
                 let sent = try await alice.earshot("file", "send", "bob", "one", "pipe", "--json")
                 #expect(sent.status != 0 && sent.errors.contains("pipe/p"), "\(sent)")
-                #expect(try names(sent) == ["one"])
+                #expect(try Self.names(sent) == ["one"])
                 // The second time its content has been handed out.
                 let got = try await bob.earshot("file", "get", "one", "one", "--json")
                 #expect(got.status != 0, "\(got)")
-                #expect(try names(got) == ["one"])
+                #expect(try Self.names(got) == ["one"])
                 #expect(try await LAN.equal("\(alice.place)/one", "\(bob.place)/one"))
             }
+        }
+
+        /// The daemon goes away after the last byte: what it may have still is here all the same, and where is said.
+        @Test func whatIsSavedIsSaidWhereTheDaemonMayHaveItStill() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                for name in ["one", "two"] {
+                    try await LAN.make(name, mebibytes: 1, at: alice)
+                    try await alice.expect(0, "file", "send", "bob", name)
+                }
+                let held = try HeldSocket(before: bob, holding: "DELETE /v1/resources/")
+                held.decide(.dropped)
+                let plain = try await bob.earshot("file", "get", "one", "--socket", held.path)
+                #expect(plain.status == 69 && plain.output == "one\n", "\(plain)")
+                #expect(plain.errors.contains("one is saved as one, and may still be with the daemon: "), "\(plain)")
+                let json = try await bob.earshot("file", "get", "two", "--json", "--socket", held.path)
+                #expect(json.status == 69 && json.errors.contains("two is saved as two, and may still"), "\(json)")
+                #expect(try Self.names(json) == ["two"])
+                for name in ["one", "two"] { #expect(try await LAN.equal("\(alice.place)/\(name)", "\(bob.place)/\(name)")) }
+                held.close()
+            }
+        }
+
+        private static func names(_ outcome: Outcome) throws -> [String] {
+            try ControlJSON.decode(ControlAPI.ResourceList.self, from: outcome.output.utf8).resources.map(\.name)
         }
 
         @Test(arguments: ["alice", "bob"])

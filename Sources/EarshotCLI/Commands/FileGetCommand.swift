@@ -41,21 +41,28 @@ struct FileGetCommand: AsyncParsableCommand {
                 for resource in wanted {
                     let download = FileDownload(resource: resource, client: client)
                     let path: String
+                    // Why the daemon may have it still.
+                    var kept: CommandFailure?
                     if let published = resource.publishedPath, output == nil {
                         // The daemon has put it where it belongs: there is nothing to do but to say where.
                         path = published
                     } else if let directory {
                         let name = try await download.save(in: directory)
                         path = output == nil || output == "." ? name.description : directory.subject(name)
+                        kept = await download.leaveSpool("is saved as \(path.escapedForDisplay)")
                     } else {
                         try await download.print()
                         continue
                     }
                     if options.json {
-                        fetched.append(try await client.resource(resource.id).value)
+                        // As it was before, where the daemon may have it still or cannot be asked.
+                        var row = resource
+                        defer { fetched.append(row) }
+                        if kept == nil { row = try await client.resource(resource.id).value }
                     } else {
                         try Standard.write(path.escapedForDisplay + "\n")
                     }
+                    if let kept { throw kept }
                 }
             } catch {
                 ProgressLine.leave()

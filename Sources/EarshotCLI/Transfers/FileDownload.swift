@@ -8,13 +8,11 @@ struct FileDownload: Sendable {
     let resource: ControlAPI.Resource
     let client: ControlClient
 
-    /// Into the directory under its own name or a numbered one; it leaves the spool when it is safely on disk.
+    /// Into the directory under its own name or a numbered one, safely on disk; the spool has it until it leaves that.
     func save(in directory: SafeDirectory) async throws -> SafeName {
         let name = try self.name()
         let isTree = self.resource.kind == .directory
-        let published = try await isTree ? self.saveTree(in: directory, as: name) : self.saveFile(in: directory, as: name)
-        try await self.leaveSpool()
-        return published
+        return try await isTree ? self.saveTree(in: directory, as: name) : self.saveFile(in: directory, as: name)
     }
 
     /// Under its own name or a numbered one; a signal meanwhile leaves nothing behind.
@@ -50,7 +48,7 @@ struct FileDownload: Sendable {
         // What the daemon has put somewhere stays there.
         guard self.resource.publishedPath == nil else { return }
         try Standard.sync()
-        try await self.leaveSpool()
+        if let failure = await self.leaveSpool("was written to standard output") { throw failure }
     }
 
     private func printFile() async throws {
@@ -109,7 +107,18 @@ struct FileDownload: Sendable {
         }
     }
 
-    private func leaveSpool() async throws {
-        if self.resource.publishedPath == nil { try await self.client.dropContent(of: self.resource.id) }
+    /// Has the daemon let go of what is here now; gives why it may have it still. That begins with `place`, escaped: what is here is not to be
+    /// looked for, or fetched once more, because of it.
+    func leaveSpool(_ place: String) async -> CommandFailure? {
+        guard self.resource.publishedPath == nil else { return nil }
+        do throws(ControlError) {
+            try await self.client.dropContent(of: self.resource.id)
+            return nil
+        } catch {
+            let failure = CommandFailure(error)
+            let name = self.resource.name.escapedForDisplay
+            return CommandFailure(
+                failure.status, "\(name) \(place), and may still be with the daemon: \(failure.message ?? "")", hint: failure.hint)
+        }
     }
 }
