@@ -55,4 +55,50 @@ import Testing
         #expect(read.reduce(0, +) == (failure == nil ? size : LocalSource.pieceSize))
         if let failure { #expect(FailureReport(failure).status == ExitStatus(code: "source-changed").rawValue) }
     }
+
+    /// The daemon would be told of another path than the one that was meant: it gets the bytes.
+    @Test func aPathThatIsNoText() throws {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID())").path
+        // "café" as Latin-1 has it.
+        let odd = (Array("\(place)/caf".utf8) + [0xE9, 0]).map { CChar(bitPattern: $0) }
+        let link = "\(place)/link"
+        let made = [mkdir(place, 0o700), mkdir(odd, 0o700), symlink(odd, link)]
+        try #require(made == [0, 0, 0])
+        defer {
+            unlink("\(link)/file")
+            unlink(link)
+            rmdir(odd)
+            rmdir(place)
+        }
+        let descriptor = open("\(link)/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(descriptor >= 0 && ftruncate(descriptor, 1) == 0)
+        close(descriptor)
+        let source = try LocalSource("\(link)/file")
+        #expect(source.pathForDaemon == nil && source.name == "file")
+        let content = try source.content { _ in }
+        #expect(content.size == 1)
+        // A link has a name of its own; what it leads to has none that could be sent.
+        #expect(try LocalSource(link).name == "link")
+        let failure = #expect(throws: CommandFailure.self) { try LocalSource("\(link)/.") }
+        #expect(failure?.status == .data && failure?.message?.hasSuffix("is not valid UTF-8") == true)
+    }
+
+    /// The daemon would send what a link leads to under that name.
+    @Test func aPathThatTheDaemonCanUse() throws {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID())").path
+        let (plain, link) = ("\(place)/plain", "\(place)/link")
+        let made = [mkdir(place, 0o700), mkdir(plain, 0o700), symlink("plain", link)]
+        try #require(made == [0, 0, 0])
+        defer {
+            unlink(link)
+            rmdir(plain)
+            rmdir(place)
+        }
+        for path in [plain, "\(plain)/", "\(plain)/.", "\(link)/."] {
+            let source = try LocalSource(path)
+            #expect(source.name == "plain" && source.pathForDaemon?.hasSuffix("/plain") == true, "\(path)")
+        }
+        let linked = try LocalSource(link)
+        #expect(linked.name == "link" && linked.pathForDaemon == nil)
+    }
 }

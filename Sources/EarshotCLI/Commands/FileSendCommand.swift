@@ -76,7 +76,11 @@ struct FileSendCommand: AsyncParsableCommand {
                     source: source, recipients: recipients, client: client, title: title, queue: queue, digest: digest)
                 var sent: [FileUpload.Result] = []
                 do {
-                    if canOpen && !source.isLink { sent = try await upload.byPath() } else { try await upload.byContent(into: &sent) }
+                    if canOpen, let path = source.pathForDaemon {
+                        sent = try await upload.byPath(path)
+                    } else {
+                        try await upload.byContent(into: &sent)
+                    }
                 } catch {
                     failure = error
                 }

@@ -25,15 +25,14 @@ struct FileUpload: Sendable {
     let digest: ControlAPI.Resource.Digest?
 
     /// The daemon opens the path itself; a signal cancels the transfer, unless it was queued.
-    func byPath() async throws -> [Result] {
+    func byPath(_ path: String) async throws -> [Result] {
         let (peers, group): ([String]?, String?) =
             switch self.recipients {
             case .peers(let peers): (peers, nil)
             case .group(let group): (nil, group)
             }
         let request = ControlAPI.ResourceRequest(
-            to: peers, group: group, path: self.source.absolutePath, queue: self.queue ? true : nil,
-            digest: self.digest.map { .known($0) })
+            to: peers, group: group, path: path, queue: self.queue ? true : nil, digest: self.digest.map { .known($0) })
         let rows = TransferRows()
         return try await self.takingBack(rows) {
             // Subscribed first, so that not even the end of a short transfer is missed.

@@ -13,10 +13,9 @@ struct LocalSource: Sendable {
     let path: String
     /// Its last component: the name that the receiver sees.
     let name: String
-    /// Without symbolic links, for the daemon, whose working directory is another.
-    let absolutePath: String
-    /// Whether the path's last component is a symbolic link: the daemon would send the target's name instead of this one's.
-    let isLink: Bool
+    /// Without symbolic links, for the daemon, whose working directory is another; `nil` where it has to be given the bytes instead. Of a
+    /// symbolic link it would send the target's name, and what is no UTF-8 no request can name.
+    let pathForDaemon: String?
     /// What it is.
     let kind: ControlAPI.Resource.Kind
 
@@ -33,14 +32,26 @@ struct LocalSource: Sendable {
         }
         guard let resolved = realpath(path, nil) else { throw CommandFailure(.noInput, FileError("open", path).description) }
         defer { free(resolved) }
+        // Bytes: of those that are no UTF-8 a String would quietly make another path.
+        let real = Array(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
         self.path = path
-        self.absolutePath = String(cString: resolved)
         // The name that the person typed, not that of what a link points to; `.` and `..` are names of nothing.
         let typed = path.split(separator: "/").last.map(String.init) ?? path
-        let resolvedName = self.absolutePath.split(separator: "/").last.map(String.init) ?? path
-        self.name = typed == "." || typed == ".." ? resolvedName : typed
+        self.name = if typed == "." || typed == ".." { try Self.name(real) } else { typed }
         var entry = stat()
-        self.isLink = lstat(path, &entry) == 0 && entry.st_mode & S_IFMT == S_IFLNK
+        let isLink = lstat(path, &entry) == 0 && entry.st_mode & S_IFMT == S_IFLNK
+        self.pathForDaemon = isLink ? nil : String(validating: real, as: UTF8.self)
+    }
+
+    /// The last component of a path; of the root's all of it.
+    private static func name(_ path: [UInt8]) throws(CommandFailure) -> String {
+        let last = path.split(separator: UInt8(ascii: "/")).last ?? path[...]
+        guard let name = String(validating: last, as: UTF8.self) else {
+            let shown = String(decoding: last, as: UTF8.self).escapedForDisplay
+            throw CommandFailure(
+                .data, "the name \"\(shown)\" is not valid UTF-8", hint: "rename the directory, or send it by a link with another name")
+        }
+        return name
     }
 
     /// Whether the daemon runs as this user, and so opens what this user may open: then a path is enough.
