@@ -257,7 +257,7 @@ def identity(scene):
 
 def daemon(scene):
     scene.home("dave")
-    running = scene.begin("dave", "earshotd --name bob --state-directory bob --socket bob.sock")
+    running = scene.begin("dave", "earshotd --config /dev/null --name bob --state-directory bob --socket bob.sock")
     until("the daemon answers", lambda: scene.quiet("dave", "EARSHOT_SOCKET=bob.sock earshot status").returncode == 0)
     scene.run("dave", "EARSHOT_SOCKET=bob.sock earshot status", says="bob")
     running.interrupt()
