@@ -46,7 +46,7 @@ import Testing
         ("let file: FileHandle", .inputOrOutput), ("let file = open(path, 0)", .inputOrOutput),
         ("let s = socket(1, 2, 3)", .inputOrOutput), ("let x: NIOAsyncTestingEventLoop", .inputOrOutput),
         ("print(x)", .inputOrOutput), ("let x: SocketAddress", .inputOrOutput), ("let id = ObjectIdentifier(self)", .address),
-        ("x.hashValue", .address), ("let text = \"at \\(Date())\"", .clock),
+        ("x.hashValue", .address), ("var hasher = Hasher()", .address), ("let text = \"at \\(Date())\"", .clock),
         ("let text = \"\"\"\n    at \\(Date()) sharp\n    \"\"\"", .clock),
     ]
 
@@ -64,6 +64,7 @@ import Testing
         "case .open(let piece): .open(piece)", "case open(ByteBuffer?)", "mutating func open(_ x: Int) {",
         "let update = dated.mutex", "var generator: some RandomNumberGenerator",
         "MessageID.timeOrdered(secondsSince1970: 3, random: generator.next())", "UInt8.random(in: 0...9, using: &generator)", "",
+        "public func hash(into hasher: inout Hasher) {",
     ]
 
     @Test(arguments: Self.permitted) func whatIsNoneOfThemIsNot(_ line: String) {
