@@ -30,12 +30,20 @@ struct Daemon: Sendable {
     private let policy: CallerPolicy
 
     /// Checks what can be checked without touching anything; `loader` reads the settings again.
-    init(_ loaded: SettingsLoader.Result, loader: SettingsLoader) throws(SettingsError) {
+    ///
+    /// What may come by itself later is no fault of the settings, and to exit with 78 would keep a service down for good: a group is awaited
+    /// by starting again, a directory for received files while the daemon runs.
+    init(_ loaded: SettingsLoader.Result, loader: SettingsLoader) throws {
         self.loaded = loaded
         self.loader = loader
-        try loaded.settings.checkReceiveDirectory()
         try loaded.settings.checkIdentity()
-        self.policy = CallerPolicy(owner: geteuid(), group: try loaded.settings.groupID())
+        do throws(SettingsError) {
+            self.policy = CallerPolicy(owner: geteuid(), group: try loaded.settings.groupID())
+        } catch {
+            throw StartError(
+                description: "\(error); it may be in a directory of users (sssd, LDAP) that is not up yet, and is awaited: a service is "
+                    + "started again until it is there", exitCode: 1)
+        }
     }
 
     /// Runs until SIGTERM or SIGINT.
@@ -113,8 +121,24 @@ struct Daemon: Sendable {
         let settings = self.loaded.settings
         var configuration = Node.Configuration(settings, stateDirectory: self.loaded.stateDirectory)
         configuration.isStateLocked = true
-        return try await Node(
+        let late = self.lateDirectory(logger)
+        if late != nil { configuration.receiveDirectory = nil }
+        let node = try await Node(
             configuration: configuration, discovery: settings.backend.makeDiscovery(logger: Logger(label: "discovery")), logger: logger)
+        if let late { await node.awaitReceiveDirectory(late) }
+        return node
+    }
+
+    /// The directory for received files, where files cannot be put there yet: it may be one of a disk that is mounted later. It is opened anew
+    /// for each file, so that it counts from when it is there.
+    private func lateDirectory(_ logger: Logger) -> String? {
+        do throws(SettingsError) {
+            try self.loaded.settings.checkReceiveDirectory()
+            return nil
+        } catch {
+            logger.warning("\(error); until they can be, they stay in the spool")
+            return self.loaded.settings.receiveDirectory?.text
+        }
     }
 
     /// From here on the kernel lets the daemon change files in its state directory, make its socket, and nothing else; received files are

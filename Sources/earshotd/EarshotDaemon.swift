@@ -69,12 +69,12 @@ struct EarshotDaemon: AsyncParsableCommand {
     private func start() async throws {
         let loader = SettingsLoader(flags: self.flags)
         let loaded = try loader.load(placed: !self.checkConfig)
-        let daemon = try Daemon(loaded, loader: loader)
         guard !self.checkConfig else {
+            try loaded.settings.check()
             let files = loaded.files.isEmpty ? ["no settings file: ok"] : loaded.files.map { "\($0.escapedForDisplay): ok" }
             return try Self.output((files + loaded.sources.map { "\($0)" }).map { $0 + "\n" }.joined())
         }
-        try await daemon.run()
+        try await Daemon(loaded, loader: loader).run()
     }
 
     /// The parser's sentences, as ours are: lower case, no full stop, on one line.

@@ -98,7 +98,8 @@ enum DaemonPage {
         .It 0
         it was asked to end
         .It 1
-        it could not start or go on, and says why
+        it could not start or go on, and says why: a group in the settings that the system does not know (yet) is a reason too, as a later
+        start may find it
         .It 64
         an option is wrong
         .It 78

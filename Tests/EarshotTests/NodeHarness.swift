@@ -44,9 +44,10 @@ final class TestNode: Sendable {
     private let task: Task<Void, Never>
     let port: UInt16
 
+    /// `awaiting` is a directory for received files that need not be there.
     init(
-        _ name: String, in state: StateDirectory? = nil, serviceType: String = "earshot", logger: Logger? = nil,
-        configure: (inout Node.Configuration) -> Void = { _ in }
+        _ name: String, in state: StateDirectory? = nil, serviceType: String = "earshot", awaiting directory: String? = nil,
+        logger: Logger? = nil, configure: (inout Node.Configuration) -> Void = { _ in }
     ) async throws {
         let state = try state ?? StateDirectory()
         var configuration = Node.Configuration(
@@ -59,6 +60,7 @@ final class TestNode: Sendable {
         var quiet = Logger(label: name)
         quiet.logLevel = .critical
         let node = try await Node(configuration: configuration, discovery: self.discovery, logger: logger ?? quiet)
+        if let directory { await node.awaitReceiveDirectory(directory) }
         try await node.start()
         self.node = node
         self.port = await node.status().port

@@ -245,6 +245,29 @@ import Testing
         await alice.stop()
     }
 
+    /// As on a disk that is mounted after the start.
+    @Test func aDirectoryThatComesLaterCountsFromThenOn() async throws {
+        let place = try StateDirectory()
+        let directory = "\(place.path)/in"
+        let alice = try await TestNode("alice")
+        let bob = try await TestNode("bob", awaiting: directory)
+        alice.sees(bob)
+        bob.sees(alice)
+        try await alice.found(bob)
+        try await bob.found(alice)
+        try await agree(alice, bob)
+        let early = try await self.send("a", "early", alice, bob).received
+        #expect(early.state == .completed && early.inSpool && early.error == .storage)
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        let late = try await self.send("b", "late", alice, bob).received
+        #expect(try late.path == "\(directory)/b" && self.received("late", at: late))
+        await bob.stop()
+        let again = try await TestNode("bob", in: bob.state, awaiting: directory)
+        #expect(try await self.finished(again, early.id).path == "\(directory)/a")
+        await again.stop()
+        await alice.stop()
+    }
+
     /// Killed between any two steps, the row never says what is not so.
     @Test func rowsSurviveARestart() async throws {
         let place = try StateDirectory()

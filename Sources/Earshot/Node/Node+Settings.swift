@@ -43,6 +43,14 @@ extension Node {
         self.publish(.settingsReloaded(changed: changed, needsRestart: needsRestart))
     }
 
+    /// Has received files put into a directory where none can be put yet when the node is made, such as one of a disk that is mounted later:
+    /// until then they stay in the spool. Before ``start()``; ``run()`` tries once more to put there what has stayed.
+    package func awaitReceiveDirectory(_ directory: String) {
+        self.configuration.receiveDirectory = directory
+        self.transport.use(self.configuration)
+        self.handle(.settings(self.configuration.core))
+    }
+
     /// A name is proven with each connection, and not said again on it. Members of a session with whom nothing is under way learn the new
     /// one at once, by a new connection; the others with their next one.
     private func renewConnections() {

@@ -41,9 +41,7 @@ struct ReloadService: Service {
         self.manager.reloading()
         do throws(SettingsError) {
             let loaded = try self.loader.anew().load()
-            _ = try loaded.settings.groupID()
-            try loaded.settings.checkReceiveDirectory()
-            try loaded.settings.checkIdentity()
+            try loaded.settings.check()
             await self.apply(loaded, to: &running)
         } catch {
             self.logger.error("the settings were not reloaded, the ones before stay: \(error)")

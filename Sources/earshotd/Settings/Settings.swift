@@ -66,6 +66,13 @@ struct Settings: Sendable {
         try self.checkInfo(layers.lowestFirst.flatMap(\.info))
     }
 
+    /// Whether what they name is there and can be used: what is asked before a start, and of a reload. A start itself awaits some of it.
+    func check() throws(SettingsError) {
+        try self.checkReceiveDirectory()
+        try self.checkIdentity()
+        _ = try self.groupID()
+    }
+
     /// The number of the control socket's group, `nil` where none is set; an error where the system has no such group.
     func groupID() throws(SettingsError) -> gid_t? {
         guard let group = self.group else { return nil }
