@@ -44,6 +44,12 @@ enum DaemonPage {
         .Fl -config
         and
         .Fl -state-directory .
+        Where that is
+        .Pa /var/lib/earshot
+        and no
+        .Fl -config
+        is given, the settings are those of the service,
+        .Pa /etc/earshot/earshotd.conf .
         .Sh SIGNALS
         .Bl -tag -width Ds
         .It Dv SIGTERM , SIGINT

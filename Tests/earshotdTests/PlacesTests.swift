@@ -37,6 +37,36 @@ import Testing
         #expect(throws: SettingsError.self) { try nowhere.socket(setting: "/" + String(repeating: "x", count: 107)) }
     }
 
+    /// Who looks after the service by hand gives its state directory, and has none of its unit's variables: an identity that its settings
+    /// name is the service's all the same.
+    @Test func theServicesStateHasTheServicesSettings() throws {
+        try withFile("[identity]\ncertificate = /etc/earshot/alice.pem\nprivate_key = /etc/earshot/alice.key\n") { path in
+            let settings = URL(fileURLWithPath: path).deletingLastPathComponent().path
+            let (state, link) = ("\(settings)/state", "\(settings)/link")
+            try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: false)
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: state)
+            let service = Places.Service(settings: settings, state: state)
+            func found(_ flag: String?, _ more: [String: String] = [:], config: String? = nil) throws -> String? {
+                let places = Places(environment: more.merging(["HOME": "/h"]) { $1 }, isRoot: false, service: service)
+                return try places.configuration(flag: config, stateFlag: flag)?.path
+            }
+            for flag in [state, state + "/", link] { #expect(try found(flag) == path) }
+            #expect(try found(nil, ["STATE_DIRECTORY": state]) == path)
+            #expect(try found(state, config: "/c") == "/c")
+            #expect(try found(state, ["CONFIGURATION_DIRECTORY": "/x"]) == "/x/earshotd.conf")
+            for flag in [nil, settings, "/nonexistent"] as [String?] { #expect(try found(flag) == "/h/.config/earshot/earshotd.conf") }
+            let loader = SettingsLoader(
+                flags: .init(stateDirectory: state, socket: "/s"), environment: [:], isRoot: false, hostName: "kitchen", service: service)
+            #expect(try loader.load().settings.certificate?.text == "/etc/earshot/alice.pem")
+            #expect(try loader.anew().load().settings.certificate?.text == "/etc/earshot/alice.pem")
+            // Without settings of its own a service has those of whoever asks, as before.
+            try FileManager.default.removeItem(atPath: path)
+            #expect(try found(state) == "/h/.config/earshot/earshotd.conf")
+            try FileManager.default.createDirectory(atPath: path + ".d", withIntermediateDirectories: false)
+            #expect(try found(state) == path)
+        }
+    }
+
     /// As `sudo -u earshot earshotd --check-config` looks: that user has no home and no runtime directory, and the settings may be right.
     @Test func whoOnlyLooksNeedsNoPlaces() throws {
         let loader = { SettingsLoader(flags: $0, environment: [:], isRoot: false, hostName: "kitchen") }

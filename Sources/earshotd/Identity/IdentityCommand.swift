@@ -6,7 +6,10 @@ internal import EarshotSafety
 struct IdentityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "identity", abstract: "Show, replace or export the key by which peers know this machine.",
-        discussion: "For the system's daemon: sudo -u earshot earshotd identity show --state-directory /var/lib/earshot",
+        discussion: """
+            For the system's daemon, whose settings in /etc/earshot are read with its state directory: sudo -u earshot earshotd identity show \
+            --state-directory /var/lib/earshot
+            """,
         subcommands: [IdentityShowCommand.self, IdentityNewCommand.self, IdentityExportCommand.self])
 
     mutating func run() throws {

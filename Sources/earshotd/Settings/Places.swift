@@ -2,14 +2,23 @@ internal import EarshotSafety
 
 /// Where the daemon's files are: given by hand, by systemd, or the XDG base directories.
 struct Places: Sendable {
+    /// Where the system's service has its files: its unit says so by systemd's variables, which a person who looks after it by hand has not.
+    struct Service: Sendable {
+        var settings = "/etc/earshot"
+        var state = "/var/lib/earshot"
+    }
+
     /// The environment, and who runs the daemon.
     let environment: [String: String]
     let isRoot: Bool
+    var service = Service()
 
-    /// The settings file to read: the one given (which must exist), else the first place's (which need not).
-    func configuration(flag: String?) throws(SettingsError) -> (path: String, mustExist: Bool)? {
+    /// The settings file to read: the one given (which must exist), else the first place's (which need not). `stateFlag` is the state
+    /// directory that was given.
+    func configuration(flag: String?, stateFlag: String? = nil) throws(SettingsError) -> (path: String, mustExist: Bool)? {
         if let flag { return (try self.given(flag, "config"), true) }
         if let directory = self.systemd("CONFIGURATION_DIRECTORY") { return ("\(directory)/earshotd.conf", false) }
+        if let path = self.serviceConfiguration(stateFlag ?? self.systemd("STATE_DIRECTORY")) { return (path, false) }
         guard let base = self.xdg("XDG_CONFIG_HOME", ".config") else { return nil }
         return ("\(base)/earshot/earshotd.conf", false)
     }
@@ -45,6 +54,22 @@ struct Places: Sendable {
             throw SettingsError("no place for the control socket: XDG_RUNTIME_DIR is not set; give --socket PATH", isUsage: true)
         }
         return "/run/earshot/earshot.sock"
+    }
+
+    /// The service's settings where there are any, and that is the service's state directory: an identity there is not the service's where its
+    /// settings name another.
+    private func serviceConfiguration(_ stateDirectory: String?) -> String? {
+        let path = "\(self.service.settings)/earshotd.conf"
+        guard let stateDirectory, self.isServiceState(stateDirectory), FileStatus(path: path) != nil || FileStatus(path: path + ".d") != nil
+        else { return nil }
+        return path
+    }
+
+    /// However it is written: with a slash behind it, or by a link.
+    private func isServiceState(_ directory: String) -> Bool {
+        if directory == self.service.state { return true }
+        guard let given = FileStatus(path: directory), let own = FileStatus(path: self.service.state) else { return false }
+        return given.device == own.device && given.inode == own.inode
     }
 
     /// A flag's path: absolute, or from the working directory, which the daemon never leaves.

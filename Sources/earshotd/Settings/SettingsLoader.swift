@@ -33,6 +33,7 @@ struct SettingsLoader: Sendable {
     let environment: [String: String]
     let isRoot: Bool
     let hostName: String
+    let service: Places.Service
 
     /// A loader for this process.
     init(flags: Flags) {
@@ -41,20 +42,22 @@ struct SettingsLoader: Sendable {
 
     /// The same loader, with what may have changed since: the host name.
     func anew() -> SettingsLoader {
-        SettingsLoader(flags: self.flags, environment: self.environment, isRoot: self.isRoot, hostName: Self.systemHostName())
+        SettingsLoader(
+            flags: self.flags, environment: self.environment, isRoot: self.isRoot, hostName: Self.systemHostName(), service: self.service)
     }
 
-    init(flags: Flags, environment: [String: String], isRoot: Bool, hostName: String) {
+    init(flags: Flags, environment: [String: String], isRoot: Bool, hostName: String, service: Places.Service = Places.Service()) {
         self.flags = flags
         self.environment = environment
         self.isRoot = isRoot
         self.hostName = hostName
+        self.service = service
     }
 
     /// Reads everything, or says what is wrong with the first thing that is; without `placed`, what is to be looked at only, as the user who
     /// looks may have no place for a socket or a state.
     func load(placed: Bool = true) throws(SettingsError) -> Result {
-        let places = Places(environment: self.environment, isRoot: self.isRoot)
+        let places = Places(environment: self.environment, isRoot: self.isRoot, service: self.service)
         var layers = SettingLayers()
         layers.setFlag("name", .peerName, self.flags.name)
         layers.setFlag("service-type", .peerServiceType, self.flags.serviceType)
@@ -64,7 +67,7 @@ struct SettingsLoader: Sendable {
         layers.setFlag("socket", .controlSocket, try self.flags.socket.map { path throws(SettingsError) in try Self.fromHere(path) })
         layers.readEnvironment(self.environment)
         var files: [String] = []
-        if let place = try places.configuration(flag: self.flags.config) {
+        if let place = try places.configuration(flag: self.flags.config, stateFlag: self.flags.stateDirectory) {
             if let bytes = try SettingsFiles.read(place.path, mustExist: place.mustExist) {
                 try layers.readFile(INIFile(bytes: bytes, path: place.path), path: place.path)
                 files.append(place.path)
