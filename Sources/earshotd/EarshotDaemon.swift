@@ -71,8 +71,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         let loaded = try loader.load(placed: !self.checkConfig)
         guard !self.checkConfig else {
             try loaded.settings.check()
-            let files = loaded.files.isEmpty ? ["no settings file: ok"] : loaded.files.map { "\($0.escapedForDisplay): ok" }
-            return try Self.output((files + loaded.sources.map { "\($0)" }).map { $0 + "\n" }.joined())
+            return try Self.output(loaded.report.map { $0 + "\n" }.joined())
         }
         try await Daemon(loaded, loader: loader).run()
     }

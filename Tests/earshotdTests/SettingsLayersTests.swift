@@ -85,6 +85,17 @@ import Testing
         #expect(try load().sources.isEmpty)
     }
 
+    /// A file that nobody has looked at is not said to be right.
+    @Test func whereNoFileIsFoundIsSaid() throws {
+        #expect(try load().report == ["no /nonexistent/.config/earshot/earshotd.conf: ok"])
+        #expect(try load(environment: ["CONFIGURATION_DIRECTORY": "/no\nwhere"]).report == ["no /no\\nwhere/earshotd.conf: ok"])
+        try withFile("[log]\nlevel = error\n") { path in
+            #expect(try load(flags: .init(config: path)).report == ["\(path): ok", "log.level = error (\(path):2)"])
+        }
+        let nowhere = SettingsLoader(flags: .init(), environment: [:], isRoot: true, hostName: "kitchen")
+        #expect(try nowhere.load(placed: false).report == ["no settings file: ok"])
+    }
+
     @Test func theNameIsTheHostNamesFirstLabel() throws {
         #expect("\(try load().settings.name)" == "kitchen")
         #expect("\(try load(hostName: "").settings.name)" == "earshot")

@@ -21,12 +21,22 @@ struct SettingsLoader: Sendable {
         let settings: Settings
         /// What is set, by whom, in the order of the example file.
         let sources: [SettingSource]
+        /// The settings file that was looked for; `nil` where nothing says where it would be.
+        let configuration: String?
         /// The files that were read, in order: the settings file, where there is one, then its drop-ins.
         let files: [String]
         let stateDirectory: String
         let socket: String
         /// The directory that systemd has made for the socket.
         let runtimeDirectory: String?
+
+        /// What `--check-config` says of settings that will do, line by line: the files, or where none is, so that nobody takes that for a word
+        /// about another place; then what is set, and where.
+        var report: [String] {
+            let none = self.configuration.map { "no \($0.escapedForDisplay): ok" } ?? "no settings file: ok"
+            let files = self.files.map { "\($0.escapedForDisplay): ok" }
+            return (files.isEmpty ? [none] : files) + self.sources.map(\.description)
+        }
     }
 
     let flags: Flags
@@ -67,7 +77,8 @@ struct SettingsLoader: Sendable {
         layers.setFlag("socket", .controlSocket, try self.flags.socket.map { path throws(SettingsError) in try Self.fromHere(path) })
         layers.readEnvironment(self.environment)
         var files: [String] = []
-        if let place = try places.configuration(flag: self.flags.config, stateFlag: self.flags.stateDirectory) {
+        let place = try places.configuration(flag: self.flags.config, stateFlag: self.flags.stateDirectory)
+        if let place {
             if let bytes = try SettingsFiles.read(place.path, mustExist: place.mustExist) {
                 try layers.readFile(INIFile(bytes: bytes, path: place.path), path: place.path)
                 files.append(place.path)
@@ -80,7 +91,7 @@ struct SettingsLoader: Sendable {
         }
         let settings = try Settings(layers, hostName: self.hostName)
         return Result(
-            settings: settings, sources: layers.sources, files: files,
+            settings: settings, sources: layers.sources, configuration: place?.path, files: files,
             stateDirectory: try Self.place(placed) { () throws(SettingsError) in
                 try Self.fromHere(try places.stateDirectory(flag: self.flags.stateDirectory))
             },

@@ -8,7 +8,10 @@ extension Check {
         return facts.settings.files.map { file in
             guard let problem = file.problem else { return .ok(file.path.escapedForDisplay) }
             guard !file.isOfThisUser else { return .skip("\(problem); that may be this user's trouble alone: sudo earshot doctor") }
-            return .fail(problem, next: "correct that; earshotd --check-config says when it will do")
+            // Without a path it would be about the settings of the user who types it.
+            let isSystem = file.path.hasPrefix(DoctorFacts.Settings.systemDirectory + "/")
+            let check = "earshotd --check-config" + (isSystem ? " --config \(file.path.escapedForDisplay)" : "")
+            return .fail(problem, next: "correct that; \(check) says when it will do")
         }
     }
 }
