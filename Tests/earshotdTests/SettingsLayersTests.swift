@@ -137,6 +137,27 @@ import Testing
         #expect(changes == SettingsChanges(changed: ["groups.invitations", "groups.files"], needsRestart: []))
     }
 
+    /// As certificate tools do it: the daemon goes on with what it has read at its start.
+    @Test func whatIsRenewedUnderTheSamePathIsNamed() throws {
+        try withFile("") { path in
+            let (certificate, authority) = (path + ".pem", path + ".ca")
+            func write(_ text: String, to path: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: path)) }
+            func read() throws -> Settings { try load(flags: .init(config: path)).settings }
+            try write("[identity]\ncertificate = \(certificate)\nprivate_key = /key\nauthorities = \(authority)\n", to: path)
+            try write("one", to: certificate)
+            try write("one", to: authority)
+            let started = try read()
+            #expect(try read().changes(from: started) == SettingsChanges(changed: [], needsRestart: []))
+            try write("two", to: certificate)
+            let names = ["identity.certificate", "identity.authorities"]
+            #expect(try read().changes(from: started) == SettingsChanges(changed: [names[0]], needsRestart: [names[0]]))
+            try FileManager.default.removeItem(atPath: authority)
+            #expect(try read().changes(from: started).needsRestart == names)
+            // With each reload, until the daemon is started again.
+            #expect(try read().changes(from: read().applied(to: started)).needsRestart == names)
+        }
+    }
+
     @Test func everyKeyThatDiffersIsNamed() throws {
         let running = try load(file: "[discovery.info]\nroom = attic\nrack = 1\n")
         let new = try load(file: SettingsFileTests.other)

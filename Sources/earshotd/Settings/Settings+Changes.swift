@@ -19,9 +19,9 @@ extension Settings {
         case .peerServiceType: self.serviceType.description
         case .peerPort: self.portIsChosen ? "\(self.port)" : "\(self.port) or any"
         case .peerEncryption: self.encryption.rawValue
-        case .identityCertificate: self.certificate?.text ?? ""
+        case .identityCertificate: Self.value(of: self.certificate.map { [$0] } ?? [], self.certificateMark)
         case .identityPrivateKey: self.privateKey?.text ?? ""
-        case .identityAuthorities: self.authorities.map(\.text).joined(separator: ", ")
+        case .identityAuthorities: Self.value(of: self.authorities, self.authoritiesMark)
         case .discoveryBackend: self.backend.rawValue
         case .discoveryAdvertise: "\(self.advertise)"
         case .discoveryBrowse: "\(self.browse)"
@@ -49,6 +49,11 @@ extension Settings {
         }
     }
 
+    /// Paths, and what was there: either may be another.
+    private static func value(of files: [SettingValue], _ mark: FileMark?) -> String {
+        files.map(\.text).joined(separator: ", ") + (mark.map { " \($0.digest)" } ?? "")
+    }
+
     /// How these differ from the settings that the daemon runs with.
     func changes(from running: Settings) -> SettingsChanges {
         let keys = SettingKey.allCases.filter { self.value(of: $0) != running.value(of: $0) }
@@ -74,9 +79,13 @@ extension Settings {
             self.portIsChosen = running.portIsChosen
         case .controlSocket: self.socket = running.socket
         case .controlGroup: self.group = running.group
-        case .identityCertificate: self.certificate = running.certificate
+        case .identityCertificate:
+            self.certificate = running.certificate
+            self.certificateMark = running.certificateMark
         case .identityPrivateKey: self.privateKey = running.privateKey
-        case .identityAuthorities: self.authorities = running.authorities
+        case .identityAuthorities:
+            self.authorities = running.authorities
+            self.authoritiesMark = running.authoritiesMark
         case .peerName, .peerEncryption, .discoveryBackend, .discoveryAdvertise, .discoveryBrowse, .discoveryPeers, .invitationsFromUnknown,
             .invitationsFromTrusted, .invitationsPairedOnly, .invitationsTimeout, .groupsInvitations, .groupsFiles,
             .messagesInboxLimit, .messagesInboxSize, .messagesInboxAge,

@@ -18,6 +18,9 @@ struct Settings: Sendable {
     var privateKey: SettingValue?
     /// PEM files of authorities, likewise.
     var authorities: [SettingValue] = []
+    /// What was in these files, once that is looked at: what a daemon has read at its start, it goes on with.
+    var certificateMark: FileMark?
+    var authoritiesMark: FileMark?
     var backend = DiscoveryBackend.auto
     var advertise = true
     var browse = true
@@ -64,6 +67,12 @@ struct Settings: Sendable {
             if let value = values[key] { try self.apply(key, value) }
         }
         try self.checkInfo(layers.lowestFirst.flatMap(\.info))
+    }
+
+    /// Takes down what the files of the identity hold, for a reload to compare.
+    mutating func markFiles() {
+        self.certificateMark = FileMark(self.certificate.map { [$0] } ?? [])
+        self.authoritiesMark = FileMark(self.authorities)
     }
 
     /// Whether what they name is there and can be used: what is asked before a start, and of a reload. A start itself awaits some of it.

@@ -89,7 +89,8 @@ struct SettingsLoader: Sendable {
                 files.append(path)
             }
         }
-        let settings = try Settings(layers, hostName: self.hostName)
+        var settings = try Settings(layers, hostName: self.hostName)
+        settings.markFiles()
         return Result(
             settings: settings, sources: layers.sources, configuration: place?.path, files: files,
             stateDirectory: try Self.place(placed) { () throws(SettingsError) in
