@@ -36,6 +36,7 @@ struct Daemon: Sendable {
     init(_ loaded: SettingsLoader.Result, loader: SettingsLoader) throws {
         self.loaded = loaded
         self.loader = loader
+        try loaded.checkReceivePlace()
         try loaded.settings.checkIdentity()
         do throws(SettingsError) {
             self.policy = CallerPolicy(owner: geteuid(), group: try loaded.settings.groupID())

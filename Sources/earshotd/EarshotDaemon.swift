@@ -70,7 +70,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         let loader = SettingsLoader(flags: self.flags)
         let loaded = try loader.load(placed: !self.checkConfig)
         guard !self.checkConfig else {
-            try loaded.settings.check()
+            try loaded.check()
             return try Self.output(loaded.report.map { $0 + "\n" }.joined())
         }
         try await Daemon(loaded, loader: loader).run()

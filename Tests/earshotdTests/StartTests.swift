@@ -15,7 +15,7 @@ import Testing
 
     /// How `--check-config` and a reload see the same settings.
     private func refusal(_ text: String) -> SettingsError? {
-        #expect(throws: SettingsError.self) { try load(file: text).check() }
+        #expect(throws: SettingsError.self) { try withFile(text) { try load(flags: .init(config: $0)).check() } }
     }
 
     @Test func aGroupThatIsNotThereYetIsAwaited() throws {

@@ -41,7 +41,7 @@ struct ReloadService: Service {
         self.manager.reloading()
         do throws(SettingsError) {
             let loaded = try self.loader.anew().load()
-            try loaded.settings.check()
+            try loaded.check()
             await self.apply(loaded, to: &running)
         } catch {
             self.logger.error("the settings were not reloaded, the ones before stay: \(error)")

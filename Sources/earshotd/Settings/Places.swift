@@ -6,6 +6,8 @@ struct Places: Sendable {
     struct Service: Sendable {
         var settings = "/etc/earshot"
         var state = "/var/lib/earshot"
+
+        var configuration: String { "\(self.settings)/earshotd.conf" }
     }
 
     /// The environment, and who runs the daemon.
@@ -59,7 +61,7 @@ struct Places: Sendable {
     /// The service's settings where there are any, and that is the service's state directory: an identity there is not the service's where its
     /// settings name another.
     private func serviceConfiguration(_ stateDirectory: String?) -> String? {
-        let path = "\(self.service.settings)/earshotd.conf"
+        let path = self.service.configuration
         guard let stateDirectory, self.isServiceState(stateDirectory), FileStatus(path: path) != nil || FileStatus(path: path + ".d") != nil
         else { return nil }
         return path

@@ -1,5 +1,6 @@
 internal import Earshot
 internal import EarshotDiscovery
+internal import EarshotSafety
 internal import EarshotWire
 internal import FoundationEssentials
 internal import Glibc
@@ -75,7 +76,7 @@ struct Settings: Sendable {
         self.authoritiesMark = FileMark(self.authorities)
     }
 
-    /// Whether what they name is there and can be used: what is asked before a start, and of a reload. A start itself awaits some of it.
+    /// Whether what they name is there and can be used.
     func check() throws(SettingsError) {
         try self.checkReceiveDirectory()
         try self.checkIdentity()
@@ -96,6 +97,18 @@ struct Settings: Sendable {
             try Publisher.check(directory.text)
         } catch {
             throw SettingsError(directory.origin, error.message)
+        }
+    }
+
+    /// Whether received files would stay clear of the daemon's own: peers choose the names, and could take that of the identity.
+    func checkReceivePlace(beside stateDirectory: String) throws(SettingsError) {
+        guard let directory = self.receiveDirectory, !stateDirectory.isEmpty else { return }
+        let place = DirectoryPlace(directory.text)
+        guard !place.holds(DirectoryPlace(stateDirectory)), !DirectoryPlace("\(stateDirectory)/spool").holds(place) else {
+            throw SettingsError(
+                directory.origin,
+                "received files cannot be put there: the daemon has its own in \(stateDirectory.escapedForDisplay); name a directory that "
+                    + "neither holds that one nor lies in its spool")
         }
     }
 

@@ -63,10 +63,13 @@ enum SettingsFiles {
     }
 
     /// Whether it is `/dev/null`, or a link to it: systemd's way to mask a file.
-    private static func isNull(_ path: String) -> Bool {
-        guard let resolved = realpath(path, nil) else { return false }
+    private static func isNull(_ path: String) -> Bool { self.resolved(path) == "/dev/null" }
+
+    /// Where a path leads, without links; `nil` where it leads nowhere, or may not be followed.
+    static func resolved(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
-        return String(cString: resolved) == "/dev/null"
+        return String(cString: resolved)
     }
 
     private static func unreadable(_ path: String, _ code: CInt) -> SettingsError {

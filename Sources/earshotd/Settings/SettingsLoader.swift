@@ -26,6 +26,8 @@ struct SettingsLoader: Sendable {
         /// The files that were read, in order: the settings file, where there is one, then its drop-ins.
         let files: [String]
         let stateDirectory: String
+        /// That of the service where the settings are the service's: who looks at them may have another.
+        let serviceState: String?
         let socket: String
         /// The directory that systemd has made for the socket.
         let runtimeDirectory: String?
@@ -36,6 +38,18 @@ struct SettingsLoader: Sendable {
             let none = self.configuration.map { "no \($0.escapedForDisplay): ok" } ?? "no settings file: ok"
             let files = self.files.map { "\($0.escapedForDisplay): ok" }
             return (files.isEmpty ? [none] : files) + self.sources.map(\.description)
+        }
+
+        /// Whether the settings will do: what is asked before a start, and of a reload. A start itself awaits some of it.
+        func check() throws(SettingsError) {
+            try self.checkReceivePlace()
+            try self.settings.check()
+        }
+
+        /// Whether received files would stay clear of the daemon's own.
+        func checkReceivePlace() throws(SettingsError) {
+            try self.settings.checkReceivePlace(beside: self.stateDirectory)
+            if let state = self.serviceState { try self.settings.checkReceivePlace(beside: state) }
         }
     }
 
@@ -96,6 +110,7 @@ struct SettingsLoader: Sendable {
             stateDirectory: try Self.place(placed) { () throws(SettingsError) in
                 try Self.fromHere(try places.stateDirectory(flag: self.flags.stateDirectory))
             },
+            serviceState: place?.path == self.service.configuration ? self.service.state : nil,
             socket: try Self.place(placed) { () throws(SettingsError) in try places.socket(setting: settings.socket) },
             runtimeDirectory: places.runtimeDirectory)
     }

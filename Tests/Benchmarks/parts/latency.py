@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import shutil
 import socket
 import statistics
 import subprocess
@@ -108,7 +109,10 @@ def mosquitto(bench):
 
 
 def run(bench):
-    alice, bob = bench.pair({"RESOURCES_ON_CONFLICT": "overwrite", "RESOURCES_DIRECTORY": str(bench.place)})
+    # One that does not hold the daemons' own files.
+    target = bench.place / "transfer-in"
+    target.mkdir()
+    alice, bob = bench.pair({"RESOURCES_ON_CONFLICT": "overwrite", "RESOURCES_DIRECTORY": str(target)})
     source = bench.file("transfer", 2 << 30, random=False)
     control = Control(alice.socket)
     try:
@@ -130,3 +134,4 @@ def run(bench):
         control.close()
         bench.end()
         source.unlink()
+        shutil.rmtree(target)
