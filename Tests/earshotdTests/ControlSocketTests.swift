@@ -27,6 +27,13 @@ import Testing
         return (try Access(directory), try Access(path))
     }
 
+    /// As the packaged service sees every place that is not its own.
+    @Test func aReadOnlyPlaceSaysWhatAUnitNeeds() {
+        #expect(ControlSocket.remedy(EROFS).contains("ReadWritePaths in its unit"))
+        let error = #expect(throws: SocketError.self) { try ControlSocket.claim("/dev/null/here/s") }
+        #expect(error?.description == "cannot make the directory /dev/null/here: not a directory; give another --socket")
+    }
+
     /// The packaged service's directory is its group's alone: another group that may use the socket has to get that far.
     @Test(.enabled(if: geteuid() == 0, "skipped: only root may give a file to any group"))
     func theGroupGetsThroughADirectoryThatWasMadeForTheSocket() throws {

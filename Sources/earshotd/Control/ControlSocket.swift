@@ -25,7 +25,10 @@ final class ControlSocket: Sendable {
         try self.makeDirectory(for: path)
         let lockPath = path + ".lock"
         let descriptor = Glibc.open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw SocketError(description: "cannot open \(lockPath.escapedForDisplay): \(self.reason())") }
+        guard descriptor >= 0 else {
+            let code = errno
+            throw SocketError(description: "cannot open \(lockPath.escapedForDisplay): \(self.reason(code)); \(self.remedy(code))")
+        }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             let holder = self.holder(descriptor)
@@ -90,9 +93,18 @@ final class ControlSocket: Sendable {
         if FileStatus(path: directory) != nil { return }
         try self.makeDirectory(for: directory)
         guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
+            let code = errno
             throw SocketError(
-                description: "cannot make the directory \(directory.escapedForDisplay): \(self.reason()); give another --socket")
+                description: "cannot make the directory \(directory.escapedForDisplay): \(self.reason(code)); \(self.remedy(code))")
         }
+    }
+
+    /// What would help where nothing can be made. The packaged service sees all but its own places as read-only, whatever the permissions
+    /// there.
+    static func remedy(_ code: CInt) -> String {
+        code == EROFS
+            ? "mount it to be written to, or give another --socket; a service must be allowed it by ReadWritePaths in its unit (systemctl edit)"
+            : "give another --socket"
     }
 
     /// Only a socket that no process serves any more may be replaced.
