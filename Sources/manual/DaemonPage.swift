@@ -108,6 +108,17 @@ enum DaemonPage {
         start may find it
         .It 64
         an option is wrong
+        .It 66
+        .Cm identity show
+        or
+        .Cm identity export :
+        no identity has been made there yet
+        .It 73
+        .Cm identity export Fl o :
+        the file cannot be made, or is there already
+        .It 74
+        .Cm identity :
+        the identity cannot be read, or is damaged, or a new one cannot be kept; or what was asked for cannot be written
         .It 78
         the settings are wrong, or a later version has left a state that this one cannot read
         .El

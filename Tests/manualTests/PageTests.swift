@@ -42,6 +42,11 @@ import Testing
         }
     }
 
+    @Test func everyExitCodeOfTheDaemonIsExplained() throws {
+        let page = try Page.earshotd.text(input: Array(EarshotDaemon._dumpHelp().utf8), version: "1", date: "d")
+        for code in [0, 1, 64, 66, 73, 74, 78] { #expect(page.contains("\n.It \(code)\n"), "\(code) is missing") }
+    }
+
     @Test func everySettingIsThere() throws {
         let file = SettingsFile(try Self.example())
         let keys = Set(file.sections.flatMap { section in section.keys.map { "\(section.name).\($0.name)" } })
