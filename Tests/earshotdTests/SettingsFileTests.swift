@@ -149,7 +149,7 @@ import Testing
         #expect(!settings.advertise)
         #expect(!settings.browse)
         #expect(settings.configuredPeers.count == 3)
-        #expect(settings.discoveryInfo == ["room": "kitchen", "Empty": ""])
+        #expect(settings.discoveryInfo == ["room": "kitchen"])
         #expect(settings.fromUnknown == .reject)
         #expect(settings.fromTrusted == .ask)
         #expect(settings.invitationTimeout == .seconds(300))
@@ -206,7 +206,11 @@ import Testing
         ("[discovery.info]\nid = x", 2, "Earshot's own"),
         ("[discovery.info]\nroom = \(String(repeating: "x", count: 251))", 2, "longer than 255 bytes"),
         ("[discovery.info]\na = \(String(repeating: "x", count: 250))\nb = \(String(repeating: "x", count: 200))", 3, "400 bytes together"),
-        ("[discovery.info]\nküche = a", 2, "printable ASCII"),
+        (
+            "[discovery.info]\na = \(String(repeating: "x", count: 250))\nb = \(String(repeating: "x", count: 200))\nc =", 3,
+            "400 bytes together"
+        ),
+        ("[discovery.info]\nküche = a", 2, "printable ASCII"), ("[discovery.info]\nID =", 2, "Earshot's own"),
         ("[discovery]\ninfo.room = a", 2, "unknown key 'info.room'"),
         ("[invitations]\nfrom_unknown = block", 2, "one of ask, accept, reject"),
         ("[invitations]\nfrom_trusted = reject", 2, "one of accept, ask"),

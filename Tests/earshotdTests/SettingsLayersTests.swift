@@ -54,6 +54,22 @@ import Testing
         #expect(error?.description == "$EARSHOT_UNIT_PEER_PORT: 'x' is not a whole number from 0 to 65535")
     }
 
+    /// As with every other key.
+    @Test func anEmptyPairTakesBackWhatWasSet() throws {
+        func loaded(_ text: String, _ variables: [String: String] = [:]) throws -> SettingsLoader.Result {
+            let environment = variables.merging(["EARSHOT_UNIT_DISCOVERY_INFO_ROOM": "hall"]) { $1 }
+            return try withFile(text) { try load(flags: .init(config: $0), environment: environment) }
+        }
+        #expect(try loaded("").settings.discoveryInfo == ["room": "hall"])
+        let none = try loaded("[discovery.info]\nRoom =\n")
+        #expect(none.settings.discoveryInfo.isEmpty && none.sources.isEmpty)
+        #expect(try loaded("[discovery.info]\nrack = 1\nroom = \"\"\nRACK =\nrack = 2\n").settings.discoveryInfo == ["rack": "2"])
+        // By hand it takes back the unit's, and leaves the file alone.
+        let empty = ["EARSHOT_DISCOVERY_INFO_ROOM": ""]
+        #expect(try loaded("", empty).settings.discoveryInfo.isEmpty)
+        #expect(try loaded("[discovery.info]\nroom = file\n", empty).settings.discoveryInfo == ["room": "file"])
+    }
+
     /// A drop-in wins over the file beside it, and both over the unit.
     @Test func aDropInWinsOverTheUnit() throws {
         try withFile("[control]\ngroup = staff\n") { path in
@@ -163,7 +179,7 @@ import Testing
         let new = try load(file: SettingsFileTests.other)
         let changes = new.changes(from: running)
         let keys = SettingKey.allCases.map(\.rawValue)
-        #expect(changes.changed == keys + ["discovery.info.Empty", "discovery.info.rack", "discovery.info.room"])
+        #expect(changes.changed == keys + ["discovery.info.rack", "discovery.info.room"])
         #expect(
             changes.needsRestart == [
                 "peer.service_type", "peer.port", "identity.certificate", "identity.private_key", "identity.authorities", "control.socket",

@@ -2,10 +2,12 @@ internal import EarshotSafety
 
 /// The texts that were given, by layer: flags over the environment over the file over what a packaged unit gives.
 struct SettingLayers: Sendable {
-    /// One pair of `[discovery.info]`.
+    /// One pair of `[discovery.info]`; an empty one takes back what was set before it, too.
     struct InfoPair: Sendable, Hashable {
         let key: String
         let value: SettingValue
+
+        var isReset: Bool { self.value.text.isEmpty }
     }
 
     /// One value for a key; an empty one takes back what was set before it, as in systemd's files.
@@ -35,7 +37,9 @@ struct SettingLayers: Sendable {
 
     /// The pairs of `[discovery.info]` that stand, by their keys, which differ by more than case.
     var infoPairs: [InfoPair] {
-        let pairs = self.lowestFirst.flatMap(\.info).reduce(into: [String: InfoPair]()) { $0[$1.key.lowercased()] = $1 }
+        let pairs = self.lowestFirst.flatMap(\.info).reduce(into: [String: InfoPair]()) {
+            $0[$1.key.lowercased()] = $1.isReset ? nil : $1
+        }
         return pairs.sorted { $0.key < $1.key }.map(\.value)
     }
 
@@ -52,6 +56,8 @@ struct SettingLayers: Sendable {
         self.environment = Self.layer(of: variables, prefix: SettingKey.environmentPrefix) { .environment($0) }
         self.unit.assignments += self.environment.assignments.filter(\.isReset)
         self.environment.assignments.removeAll(where: \.isReset)
+        self.unit.info += self.environment.info.filter(\.isReset)
+        self.environment.info.removeAll(where: \.isReset)
     }
 
     private static func layer(of variables: [String: String], prefix: String, _ origin: (String) -> SettingOrigin) -> Layer {

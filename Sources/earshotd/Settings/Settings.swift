@@ -67,7 +67,7 @@ struct Settings: Sendable {
         for key in SettingKey.allCases {
             if let value = values[key] { try self.apply(key, value) }
         }
-        try self.checkInfo(layers.lowestFirst.flatMap(\.info))
+        try self.checkInfo(layers.lowestFirst.flatMap(\.info).filter { !$0.isReset })
     }
 
     /// Takes down what the files of the identity hold, for a reload to compare.
@@ -201,7 +201,7 @@ struct Settings: Sendable {
                 pair.value.origin, "'\(INIFile.shown(key))' and its value are longer than \(EarshotLimits.discoveryPairBytes) bytes")
         }
         if let same = self.discoveryInfo.keys.first(where: { $0.lowercased() == key.lowercased() }) { self.discoveryInfo[same] = nil }
-        self.discoveryInfo[key] = pair.value.text
+        self.discoveryInfo[key] = pair.isReset ? nil : pair.value.text
     }
 
     /// What is left once the last values stand; the last pair that was given is the one too many.
