@@ -33,6 +33,8 @@ struct DirectoryPlace: Sendable {
         self.missing = missing
     }
 
+    func isSame(as other: DirectoryPlace) -> Bool { self.holds(other) && other.holds(self) }
+
     /// Whether the other one is this one, or somewhere below it.
     func holds(_ other: DirectoryPlace) -> Bool {
         guard let last = self.chain.last else { return false }

@@ -104,11 +104,11 @@ struct Settings: Sendable {
     func checkReceivePlace(beside stateDirectory: String) throws(SettingsError) {
         guard let directory = self.receiveDirectory, !stateDirectory.isEmpty else { return }
         let place = DirectoryPlace(directory.text)
-        guard !place.holds(DirectoryPlace(stateDirectory)), !DirectoryPlace("\(stateDirectory)/spool").holds(place) else {
+        guard !place.isSame(as: DirectoryPlace(stateDirectory)), !DirectoryPlace("\(stateDirectory)/spool").holds(place) else {
             throw SettingsError(
                 directory.origin,
-                "received files cannot be put there: the daemon has its own in \(stateDirectory.escapedForDisplay); name a directory that "
-                    + "neither holds that one nor lies in its spool")
+                "received files cannot be put there: the daemon has its own in \(stateDirectory.escapedForDisplay); name another directory, "
+                    + "and none in its spool")
         }
     }
 
