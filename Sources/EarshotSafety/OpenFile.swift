@@ -97,12 +97,18 @@ package final class OpenFile: Sendable {
     @discardableResult
     package func setGroup(_ group: UInt32) -> Bool { fchown(self.descriptor, uid_t.max, group) == 0 }
 
-    /// Has the file system set the blocks aside; the size stays what was written. Where it cannot promise them, a later write may still
-    /// fail.
-    package func reserve(_ size: UInt64) throws(FileError) {
-        guard size > 0, earshot_reserve(self.descriptor, size) != 0 else { return }
-        let code = errno
-        guard [EOPNOTSUPP, ENOSYS, EINVAL].contains(code) else { throw FileError("reserve space for", self.subject, code: code) }
+    /// Has the file system set the blocks aside; the size stays what was written. Where it has not, as it is said then, a later write may
+    /// still fail.
+    @discardableResult
+    package func reserve(_ size: UInt64) throws(FileError) -> Bool {
+        guard size > 0 else { return true }
+        guard earshot_reserve(self.descriptor, size) == 0 else {
+            let code = errno
+            guard [EOPNOTSUPP, ENOSYS, EINVAL].contains(code) else { throw FileError("reserve space for", self.subject, code: code) }
+            return false
+        }
+        // Some look whether there is room for it, say that it is done and set nothing aside (ZFS).
+        return try self.status().allocated >= size
     }
 
     /// Gives back the blocks that were set aside behind what was written.

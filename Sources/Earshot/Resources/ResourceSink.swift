@@ -32,8 +32,9 @@ struct SpoolFile: ResourceSink {
     let blocks: DiskBlocks
     /// Counts what is on the disk: what was set aside there at the start, or what is written.
     let spent: SpoolLedger.Spent
-    /// Whether the file system has set it aside. Where it cannot, or takes as long for it as for writing, the ledger counts what is
-    /// promised; the write that does not fit then, because others have filled the disk, is the one that fails.
+    /// Whether the file system has set it aside, so that what is free there is without it. Where it cannot (NFS, sshfs, ZFS), or takes as
+    /// long for it as for writing, the ledger counts what is promised; the write that does not fit then, because others have filled the disk,
+    /// is the one that fails.
     private let isReserved: Bool
 
     /// Has the whole size set aside for an open file, where the file system can.
@@ -41,8 +42,7 @@ struct SpoolFile: ResourceSink {
         self.file = file
         self.blocks = blocks
         self.spent = spent
-        self.isReserved = !directory.isInMemory
-        if self.isReserved { try file.reserve(size) }
+        self.isReserved = directory.isInMemory ? false : try file.reserve(size)
         self.count(self.isReserved ? size : try file.status().size)
     }
 
