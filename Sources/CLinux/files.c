@@ -85,9 +85,12 @@ int earshot_is_in_memory(int descriptor) {
     return fstatfs(descriptor, &status) == 0 && status.f_type == TMPFS_MAGIC;
 }
 
-int earshot_is_in_user_space(int descriptor) {
+int earshot_is_saved_by_entry(int descriptor) {
     struct statfs status;
-    return fstatfs(descriptor, &status) == 0 && status.f_type == FUSE_SUPER_MAGIC;
+    if (fstatfs(descriptor, &status) != 0) return 0;
+    // Of FUSE the kernel asks nothing in syncfs(2). eCryptfs has no sync_fs: what is written there goes on to the file system below, and
+    // nothing has that save it.
+    return status.f_type == FUSE_SUPER_MAGIC || status.f_type == ECRYPTFS_SUPER_MAGIC;
 }
 
 int earshot_mount(int descriptor, uint64_t *mount) {

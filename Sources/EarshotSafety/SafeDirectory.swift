@@ -192,8 +192,8 @@ package final class SafeDirectory: Sendable {
     /// Whether the file system is in memory (tmpfs). Setting blocks aside there means to find every single page: as long as writing takes.
     package var isInMemory: Bool { earshot_is_in_memory(self.descriptor) != 0 }
 
-    /// Whether the file system is a process's (FUSE).
-    package var isInUserSpace: Bool { earshot_is_in_user_space(self.descriptor) != 0 }
+    /// Whether each entry has to be brought to disk by itself, as one call for the whole file system does nothing (FUSE, eCryptfs).
+    package var isSavedByEntry: Bool { earshot_is_saved_by_entry(self.descriptor) != 0 }
 
     /// How many entries the directory's file system has room for; `nil` where it knows no such limit, as btrfs does not.
     package func entrySpace() throws(FileError) -> Space? {

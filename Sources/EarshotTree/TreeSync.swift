@@ -4,13 +4,14 @@ internal import Glibc
 /// Brings a written tree to disk entry by entry, where one call for the whole file system does not.
 ///
 /// The kernel has syncfs(2) wait for its own file systems. Of those in user space (FUSE), such as mergerfs, gocryptfs and sshfs, it asks nothing
-/// then, and what they do not save by themselves is lost with the power; fsync(2) it passes on to them.
+/// then, and of eCryptfs no more than to hand on what is written to the file system below, which keeps it in memory: what they do not save by
+/// themselves is lost with the power. fsync(2) reaches all of them.
 package enum TreeSync {
     /// Waits until the entries are on disk, where that is not done by syncfs(2), which follows. Before `TreePermissions`: a file that its owner
     /// may not read could not be opened for it.
     /// - Throws: `file`.
     package static func sync(_ manifest: TreeManifest, in directory: SafeDirectory) throws(TreeError) {
-        if directory.isInUserSpace { try Self.syncEach(of: manifest, in: directory) }
+        if directory.isSavedByEntry { try Self.syncEach(of: manifest, in: directory) }
     }
 
     /// The same on any file system.

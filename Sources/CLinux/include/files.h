@@ -34,8 +34,9 @@ int earshot_reserve(int descriptor, uint64_t size);
 /// Whether an open file or directory lies on a tmpfs: 1 or 0.
 int earshot_is_in_memory(int descriptor);
 
-/// Whether an open file or directory lies on a FUSE file system: 1 or 0.
-int earshot_is_in_user_space(int descriptor);
+/// Whether an open file or directory lies on a file system of which syncfs(2) saves nothing, but fsync(2) each entry (FUSE and eCryptfs):
+/// 1 or 0.
+int earshot_is_saved_by_entry(int descriptor);
 
 /// Which mount an open file or directory was reached by (statx(2), STATX_MNT_ID). Returns 0, or -1 where the kernel does not say, as none does
 /// before Linux 5.8.

@@ -184,7 +184,7 @@ final class TreeSink: ResourceSink {
                     if !state.isComplete { try state.writer.finish() }
                     state.isComplete = true
                     if let manifest = state.reader?.manifest { try TreeSync.sync(manifest, in: self.tree) }
-                    if self.tree.isInUserSpace {
+                    if self.tree.isSavedByEntry {
                         // Beside the tree lies its list.
                         try self.manifest.sync()
                         try self.outer.sync()
