@@ -5,32 +5,66 @@ import Testing
 
 @testable import Earshot
 
-/// A state directory whose database was moved away, as is advised for a damaged one: what had been received is not taken for left over.
+/// A state directory whose database was moved away, as is advised for a damaged one: what had been received, and what waited to be sent, is
+/// not taken for left over.
 @Suite(.timeLimit(.minutes(1))) struct NodeLostDatabaseTests {
-    @Test func whatWasReceivedIsSetAside() async throws {
+    private func node(in state: StateDirectory, _ logged: Box<[String]>) async throws -> TestNode {
+        try await TestNode("bob", in: state, logger: Logger(label: "bob") { _ in Recorder(lines: logged) })
+    }
+
+    @Test func whatWasThereIsSetAside() async throws {
         let state = try StateDirectory()
-        let (file, tree) = (ResourceID.random().description, ResourceID.random().description)
+        let (file, tree, body) = (ResourceID.random().description, ResourceID.random().description, ResourceID.random().description)
         let spool = "\(state.path)/spool"
         try FileManager.default.createDirectory(atPath: "\(spool)/complete/\(tree)/tree/a", withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(atPath: "\(spool)/outgoing", withIntermediateDirectories: true)
         try Data("x".utf8).write(to: URL(fileURLWithPath: "\(spool)/complete/\(file)"))
+        try Data("y".utf8).write(to: URL(fileURLWithPath: "\(spool)/outgoing/\(body)"))
         // That of an earlier time.
         try FileManager.default.createDirectory(atPath: "\(spool)/complete-1/old", withIntermediateDirectories: true)
 
         let logged = Box<[String]>([])
-        let bob = try await TestNode("bob", in: state, logger: Logger(label: "bob") { _ in Recorder(lines: logged) })
+        let bob = try await self.node(in: state, logged)
         #expect(try state.names("spool/complete-2") == [file, tree].sorted())
+        #expect(try state.names("spool/outgoing-1") == [body])
         #expect(try bob.spoolNames() == [])
+        #expect(try state.names("spool/outgoing") == [])
         #expect(await bob.node.spool.heldBytes() == 0)
-        #expect(logged.value.filter { $0.contains("\(spool)/complete-2") }.count == 1, "\(logged.value)")
+        let warnings = logged.value.filter { $0.contains("\(spool)/complete-2, \(spool)/outgoing-1") }
+        #expect(warnings.count == 1, "\(logged.value)")
         await bob.stop()
 
         // The database is there by now: what it does not know is left over, and what was set aside stays.
-        try Data("x".utf8).write(to: URL(fileURLWithPath: "\(spool)/complete/\(file)"))
+        for place in ["complete", "outgoing"] { try Data("x".utf8).write(to: URL(fileURLWithPath: "\(spool)/\(place)/\(file)")) }
         let again = try await TestNode("bob", in: state)
         #expect(try again.spoolNames() == [])
+        #expect(try state.names("spool/outgoing") == [])
         #expect(try state.names("spool/complete-1") == ["old"])
         #expect(try state.names("spool/complete-2") == [file, tree].sorted())
         #expect(try state.names("spool/complete-2/\(tree)/tree") == ["a"])
+        #expect(try state.names("spool/outgoing-1") == [body])
         await again.stop()
+    }
+
+    /// What there is none of is not made, nor named.
+    @Test(arguments: ["complete", "outgoing"]) func whereThereIsOneOfThemOnlyThatMoves(_ place: String) async throws {
+        let state = try StateDirectory()
+        let spool = "\(state.path)/spool"
+        try FileManager.default.createDirectory(atPath: "\(spool)/\(place)", withIntermediateDirectories: true)
+        try Data("x".utf8).write(to: URL(fileURLWithPath: "\(spool)/\(place)/\(ResourceID.random())"))
+        let logged = Box<[String]>([])
+        let bob = try await self.node(in: state, logged)
+        #expect(try state.names("spool").filter { $0.contains("-") } == ["\(place)-1"])
+        #expect(logged.value.filter { $0.contains("set aside") }.count == 1, "\(logged.value)")
+        await bob.stop()
+    }
+
+    @Test func ofAFirstStartNothingIsTold() async throws {
+        let state = try StateDirectory()
+        let logged = Box<[String]>([])
+        let bob = try await self.node(in: state, logged)
+        #expect(try state.names("spool") == ["complete", "outgoing", "partial", "publishing"])
+        #expect(logged.value.filter { $0.contains("set aside") } == [])
+        await bob.stop()
     }
 }

@@ -90,6 +90,20 @@ extension Node {
 
     // MARK: Beginning
 
+    /// What lies in the spool of a state directory whose database is new is not thrown away.
+    static func setContentAside(in directory: String, _ logger: Logger) throws(EarshotError) {
+        var places: [String] = []
+        // Also where the other one stays and the start fails: the next one finds nothing more of what was moved.
+        defer {
+            if !places.isEmpty {
+                logger.warning(
+                    "the database is new and does not know the files that were received or waited to be sent: they were set aside",
+                    metadata: ["directories": "\(places.joined(separator: ", "))"])
+            }
+        }
+        try Spool.setAside(in: directory) { places.append($0) }
+    }
+
     /// What was kept, as far as the spool has it too.
     func loadTransfers(_ state: StoredState) async throws(EarshotError) {
         let stored = Dictionary(state.transfers.map { ($0.id, $0) }) { one, _ in one }

@@ -138,10 +138,7 @@ public actor Node {
         self.id = identity.id
         self.isEphemeral = configuration.stateDirectory == nil
         self.store = try Store(directory: configuration.stateDirectory, inbox: configuration.inboxLimits) { () throws(EarshotError) in
-            guard let directory = configuration.stateDirectory, let aside = try Spool.setAside(in: directory) else { return }
-            logger.warning(
-                "the database is new, and nothing in it says what the received files are that were there: they were set aside",
-                metadata: ["directory": "\(aside)"])
+            if let directory = configuration.stateDirectory { try Node.setContentAside(in: directory, logger) }
         }
         if let directory = configuration.stateDirectory {
             self.temporary = nil
