@@ -49,8 +49,13 @@ actor ContentSettler {
         try content.sink.sync()
     }
 
-    /// The SHA-256 of all of a content.
-    func sha256(_ content: IncomingContent) throws(EarshotError) -> [UInt8] {
+    /// The SHA-256 of all of a content, which is closed.
+    ///
+    /// In pieces, so that others go on meanwhile: that of a large file takes minutes, after which their senders would have given up. What runs
+    /// in between has nothing in common with it: the settler has no state, nothing is written to a closed content, and the one who asks has it
+    /// marked as finishing, so that nobody else has it checked or saved. It may be abandoned, as it might be at any time before, from the
+    /// spool's thread: then a file is read on through its descriptor, a tree's reads fail, and the spool sees that it is not its own any more.
+    func sha256(_ content: IncomingContent) async throws(EarshotError) -> [UInt8] {
         var hash = SHA256()
         var offset: UInt64 = 0
         while offset < content.size {
@@ -61,6 +66,7 @@ actor ContentSettler {
             guard chunk.readableBytes > 0 else { break }
             chunk.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
             offset += UInt64(chunk.readableBytes)
+            await Task.yield()
         }
         return Array(hash.finalize())
     }
