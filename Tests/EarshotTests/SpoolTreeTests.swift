@@ -192,6 +192,36 @@ import Testing
         #expect(await spool.heldBytes() == self.room)
     }
 
+    /// As of a directory that it has replaced, with another user's files in it, a part cannot be removed. It counts until it is gone, and then
+    /// once; whether the next try has it gone or a person has.
+    @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting needs CAP_SYS_ADMIN"), arguments: [false, true])
+    func whatCannotBeRemovedCountsUntilItIsGone(_ isRemovedByHand: Bool) async throws {
+        let (directory, empty) = (try StateDirectory(), try StateDirectory())
+        let spool = try Spool(directory: directory.path)
+        let id = try await self.whole(in: spool)
+        let outer = "\(directory.path)/spool/complete/\(id)"
+        do {
+            let busy = try BoundDirectory(of: empty.path, at: "\(outer)/tree/busy")
+            for _ in 0..<2 {
+                let error = await #expect(throws: EarshotError.self) { try await spool.remove(id) }
+                #expect(error?.code == .storage && error?.message.contains(busy.path) == true)
+                #expect(await spool.heldBytes() == self.room)
+                #expect(try directory.names("spool/complete/\(id)") == ["room", "tree"])
+            }
+            // The next start counts the same, and says where it is.
+            let next = try Spool(directory: directory.path)
+            let swept = try await next.sweep(keeping: [])
+            #expect(swept.removed == [])
+            #expect(swept.left.count == 1 && swept.left.first?.message.contains(busy.path) == true)
+            #expect(await next.heldBytes() == self.room)
+            withExtendedLifetime((busy, empty)) {}
+        }
+        if isRemovedByHand { try FileManager.default.removeItem(atPath: outer) }
+        for _ in 0..<2 { try await spool.remove(id) }
+        #expect(await spool.heldBytes() == 0)
+        #expect(try directory.names("spool/complete") == [])
+    }
+
     /// A copy leaves of the entries of its disk what is to be left.
     @Test(.enabled(if: SmallDisk.isAvailable, "skipped: mounting a small tmpfs needs CAP_SYS_ADMIN"))
     func aCopyKeepsToTheReserveOfEntries() async throws {

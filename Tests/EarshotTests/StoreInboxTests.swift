@@ -377,12 +377,12 @@ final class SmallDisk: Sendable {
     }
 }
 
-/// A directory that is reached by a mount of its own, gone with its test.
+/// A directory that is reached by a mount of its own, somewhere or at a path where it is to be in the way; gone with its test.
 final class BoundDirectory: Sendable {
     let path: String
 
-    init(of directory: String) throws {
-        self.path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-bound-\(UUID())").path
+    init(of directory: String, at path: String? = nil) throws {
+        self.path = path ?? FileManager.default.temporaryDirectory.appendingPathComponent("earshot-bound-\(UUID())").path
         try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
         do {
             try SmallDisk.run("mount", "--bind", directory, self.path)

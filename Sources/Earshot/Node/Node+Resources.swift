@@ -121,9 +121,12 @@ extension Node {
         let (complete, unfinished, outgoing) = self.core.spooled
         // What the core has ended, since its session or group is gone, would lie there until the next start.
         for id in Set(lengths.keys).subtracting(unfinished) { await self.spool.abandon(id) }
-        let removed = try await self.spool.sweep(keeping: Set(complete), outgoing: Set(outgoing))
-        if !removed.isEmpty {
-            self.logger.info("removed unfinished content from the spool", metadata: ["files": "\(removed.count)"])
+        let swept = try await self.spool.sweep(keeping: Set(complete), outgoing: Set(outgoing))
+        if !swept.removed.isEmpty {
+            self.logger.info("removed unfinished content from the spool", metadata: ["files": "\(swept.removed.count)"])
+        }
+        for error in swept.left {
+            self.logger.warning("what nobody needs any more stays in the spool, and takes its room", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -46,6 +46,8 @@ package actor Spool {
     var transfers: [ResourceID: Transfer] = [:]
     /// Interrupted transfers, whose partial content waits for its sender, with their declared sizes.
     var paused: [ResourceID: UInt64] = [:]
+    /// What those take that could not be removed, until they are gone: what is left of a directory may not say it any more.
+    private var unremoved: [ResourceID: UInt64] = [:]
     /// What all of it takes: of the completed, the outgoing and the interrupted ones what they are, of the running what they will be.
     let ledger = SpoolLedger()
     /// How the file system counts.
@@ -150,6 +152,8 @@ package actor Spool {
         guard self.transfers[id] == nil, self.paused[id] == nil, try self.room(try Self.name(id)) == nil else {
             throw EarshotError(.conflict, "a resource \(id) is here already; send it under another id")
         }
+        // Somebody else has removed what could not be removed here.
+        if let room = self.unremoved.removeValue(forKey: id) { self.ledger.removed(room) }
         guard size <= WireLimits.resourceSize else {
             throw EarshotError(.tooLarge, "\(size) bytes are more than a file can hold (\(WireLimits.resourceSize))")
         }
@@ -279,12 +283,17 @@ package actor Spool {
     package func remove(_ id: ResourceID) throws(EarshotError) {
         self.abandon(id)
         let name = try Self.name(id)
-        guard let room = try self.room(name) else { return }
+        var taken = self.unremoved[id]
+        if taken == nil { taken = try self.room(name) }
+        guard let room = taken else { return }
         do {
-            if try TreeRemoval.remove(name, from: self.complete) { self.ledger.removed(room) }
+            try SpooledTree.remove(name, from: self.complete)
         } catch {
+            self.unremoved[id] = room
             throw Self.error(error)
         }
+        self.unremoved[id] = nil
+        self.ledger.removed(room)
     }
 
     /// Drops it for the core, or for a caller's call, and gives what is reported. What cannot be removed now is swept at the next start.
@@ -297,26 +306,38 @@ package actor Spool {
         }
     }
 
-    /// Drops what an earlier run left and no transfer goes on with, and completed or outgoing content of none of these resources; returns
-    /// the names of the files.
+    /// What a sweep has done.
+    package struct Swept: Sendable {
+        /// The names of what is gone.
+        package var removed: [String] = []
+        /// Why something is still there, each with its path.
+        package var left: [EarshotError] = []
+    }
+
+    /// Drops what an earlier run left and no transfer goes on with, and completed or outgoing content of none of these resources.
     ///
-    /// Called at the start, after `adopt`, and harmless later: running and interrupted transfers stay. What cannot be removed (a
-    /// directory that was put there) is left.
+    /// Called at the start, after `adopt`, and harmless later: running and interrupted transfers stay. What cannot be removed (such as a
+    /// directory that was replaced, with another user's files in it) is left, and counts.
     @discardableResult
-    package func sweep(keeping kept: Set<ResourceID>, outgoing: Set<ResourceID> = []) throws(EarshotError) -> [String] {
+    package func sweep(keeping kept: Set<ResourceID>, outgoing: Set<ResourceID> = []) throws(EarshotError) -> Swept {
         do {
-            var removed: [String] = []
+            var swept = Swept()
             let unfinished = Set((Array(self.transfers.keys) + self.paused.keys).map(\.description))
             for (directory, names) in [
                 (self.partial, unfinished), (self.complete, Set(kept.map(\.description))),
                 (self.outgoing, Set(outgoing.map(\.description))),
             ] {
                 for name in try directory.entries() where !names.contains(name.description) {
-                    if (try? TreeRemoval.remove(name, from: directory)) == true { removed.append(name.description) }
+                    do {
+                        if try SpooledTree.remove(name, from: directory) { swept.removed.append(name.description) }
+                    } catch {
+                        swept.left.append(Self.error(error))
+                    }
                 }
             }
             self.ledger.counted(kept: try Self.room(complete: self.complete, outgoing: self.outgoing, on: self.blocks))
-            return removed
+            self.unremoved = [:]
+            return swept
         } catch {
             throw Self.error(error)
         }

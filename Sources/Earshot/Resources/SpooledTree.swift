@@ -87,6 +87,18 @@ package final class SpooledTree: Sendable {
         guard let outer = try? spool.subdirectory(name), let text = try? Self.read(Part.room, of: outer) else { return 0 }
         return UInt64(String(decoding: text, as: UTF8.self)) ?? 0
     }
+
+    /// Removes an entry of the spool, whatever it is; whether there was one. What cannot be removed is left, and the first reason thrown.
+    ///
+    /// In the place of a tree there may lie the directory that it has replaced, and in that what only another user may remove: the note of
+    /// its room stays with it, so that it goes on counting. What says that the tree is whole goes before that itself.
+    @discardableResult
+    static func remove(_ name: SafeName, from spool: SafeDirectory) throws -> Bool {
+        if let outer = try? spool.subdirectory(name) {
+            for part in [Part.manifest, Part.target, Part.inode, Part.tree] { try TreeRemoval.remove(SafeName(part), from: outer) }
+        }
+        return try TreeRemoval.remove(name, from: spool)
+    }
 }
 
 /// A tree on its way out as a tar archive: read once, in order.
