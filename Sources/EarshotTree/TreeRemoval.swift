@@ -14,8 +14,7 @@ package enum TreeRemoval {
         guard errno != ENOENT else { return false }
         guard errno == EISDIR || errno == EPERM else { throw FileError("remove", directory.subject(name)) }
         let subject = directory.subject(name)
-        // The directory's own permissions are not to be in the way; harmless where they are not.
-        _ = fchmodat(directory.descriptor, name.description, 0o700, 0)
+        Self.unlock(name.description, in: directory.descriptor)
         let root = try directory.subdirectory(name)
         var number = 0
         while true {
@@ -27,6 +26,12 @@ package enum TreeRemoval {
         }
         guard unlinkat(directory.descriptor, name.description, AT_REMOVEDIR) == 0 else { throw FileError("remove", subject) }
         return true
+    }
+
+    /// A directory's own permissions are not to be in the way; harmless where they are not. Where a link has come into its place meanwhile, what
+    /// that leads to keeps its own.
+    static func unlock(_ name: UnsafePointer<CChar>, in directory: CInt) {
+        _ = fchmodat(directory, name, 0o700, AT_SYMLINK_NOFOLLOW)
     }
 
     /// Removes what is no directory, and empty directories; returns the names of the rest.
@@ -46,12 +51,12 @@ package enum TreeRemoval {
     /// Empties a directory of the root's: its own directories become the root's, under numbers.
     private static func lift(_ name: [UInt8], in root: CInt, _ subject: String, _ number: inout Int) throws(FileError) {
         let subject = "\(subject)/\(String(decoding: name, as: UTF8.self))"
-        _ = name.withCString { fchmodat(root, $0, 0o700, 0) }
+        name.withCString { Self.unlock($0, in: root) }
         let descriptor = name.withCString { openat(root, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else { throw FileError("open", subject) }
         let directory = OpenFile(descriptor: descriptor, subject: subject)
         for child in try Self.clear(descriptor, subject) {
-            _ = child.withCString { fchmodat(descriptor, $0, 0o700, 0) }
+            child.withCString { Self.unlock($0, in: descriptor) }
             var result: CInt
             repeat {
                 number += 1

@@ -176,6 +176,30 @@ import Testing
         #expect(access("\(scratch.path)/kept/file", F_OK) == 0)
     }
 
+    /// As where one comes into the place of a directory while that is being removed.
+    @Test func whatALinkLeadsToKeepsItsPermissions() throws {
+        let scratch = try TreeScratch()
+        for name in ["kept", "own"] {
+            try scratch.make(name)
+            chmod("\(scratch.path)/\(name)", 0o500)
+        }
+        scratch.link("out", to: "kept")
+        let directory = try scratch.directory()
+        for name in ["out", "own", "missing"] { TreeRemoval.unlock(name, in: directory.descriptor) }
+        #expect(try scratch.directory("kept").status().mode == 0o500)
+        #expect(try scratch.directory("own").status().mode == 0o700)
+    }
+
+    /// A directory that may not be entered, nor written to, has its permissions back for that.
+    @Test func removalOpensWhatIsClosed() throws {
+        let scratch = try TreeScratch()
+        try scratch.make("gone/closed/deeper/deepest")
+        try scratch.put("gone/closed/deeper/file", "x")
+        for name in ["gone/closed/deeper/deepest", "gone/closed/deeper", "gone/closed", "gone"] { chmod("\(scratch.path)/\(name)", 0) }
+        #expect(try TreeRemoval.remove(SafeName("gone"), from: scratch.directory()))
+        #expect(access("\(scratch.path)/gone", F_OK) != 0)
+    }
+
     @Test(arguments: ["longer", "shorter", "another", "a link", "a pipe", "gone", "a directory"])
     func aChangedSourceIsNoticed(change: String) throws {
         let scratch = try TreeScratch()
