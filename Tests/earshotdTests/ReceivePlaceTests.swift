@@ -74,7 +74,7 @@ import Testing
 
     /// The first start makes it, and so would whatever it was that made the directory.
     @Test func aStateThatIsNotThereYet() throws {
-        try self.withBench("new/state") { bench in
+        try self.withBench("new/state") { (bench: Bench) throws in
             for directory in ["new/state", "new/state/spool", "new/state/spool/x"] {
                 #expect(try bench.refuses(directory), "\(directory)")
             }

@@ -105,7 +105,7 @@ import Testing
     @Test func whereNoFileIsFoundIsSaid() throws {
         #expect(try load().report == ["no /nonexistent/.config/earshot/earshotd.conf: ok"])
         #expect(try load(environment: ["CONFIGURATION_DIRECTORY": "/no\nwhere"]).report == ["no /no\\nwhere/earshotd.conf: ok"])
-        try withFile("[log]\nlevel = error\n") { path in
+        try withFile("[log]\nlevel = error\n") { (path: String) throws in
             #expect(try load(flags: .init(config: path)).report == ["\(path): ok", "log.level = error (\(path):2)"])
         }
         let nowhere = SettingsLoader(flags: .init(), environment: [:], isRoot: true, hostName: "kitchen")
