@@ -153,8 +153,8 @@ package enum EarshotLimits {
     package static let dataEndTime: Duration = .seconds(5)
     /// How long a transfer waits for the other side to dial, or to ask to be dialled.
     package static let dataDialTime: Duration = .seconds(15)
-    /// Dials of one peer for data at a time: with as many of its own no connection that is not proven yet gives way
-    /// (`unprovenConnectionsPerAddress`), and where none is answered each has its turn within `dataDialTime`.
+    /// Dials of one peer for data at a time: more at once would push each other out there (`unprovenConnectionsPerAddress`). Where none is
+    /// answered the last of many do not have their turn within `dataDialTime`, and go without.
     package static let dataDials = 2
     /// Data connections that are lost one after another, without a byte, before a transfer goes on over the control connection.
     package static let dataFailures = 3

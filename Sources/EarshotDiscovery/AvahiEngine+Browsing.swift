@@ -46,7 +46,7 @@ extension AvahiEngine {
         do {
             try self.link.openResolver(key, type: "_\(type)._tcp")
         } catch {
-            _ = self.schedule.failed(key, now: now)
+            _ = self.schedule.failed(key, now: now, wasOpen: false)
             self.turnAt = self.schedule.nextTurn(now: now)
         }
     }
@@ -55,7 +55,7 @@ extension AvahiEngine {
         guard self.schedule.resolved(key, now: now) else { return }
         // An interface that went in the meantime: its instances will be reported as gone. Or it could not be looked at.
         guard let interface = self.interfaces.interface(key.interfaceIndex, now: now) else {
-            self.resolveAnewAt[key] = now + DiscoveryLimits.resolveAnew
+            if !self.interfaces.isCurrent { self.resolveAnewAt[key] = now + DiscoveryLimits.resolveAnew }
             return
         }
         self.follow(key, instance)
@@ -74,7 +74,7 @@ extension AvahiEngine {
         guard self.schedule.failed(key, now: now) else { return }
         self.closeResolver(key)
         // Its name is remembered for 75 minutes (RFC 6762 section 10), where it is and what it says for two: its machine went without a word.
-        guard self.schedule.failures(of: key) >= DiscoveryLimits.resolverFailures, self.sightings.removeValue(forKey: key) != nil else {
+        guard self.schedule.silences(of: key) >= DiscoveryLimits.resolverFailures, self.sightings.removeValue(forKey: key) != nil else {
             return
         }
         self.hosts[key] = nil

@@ -304,8 +304,8 @@ final class AvahiEngine {
         }
     }
 
-    /// What Avahi took for ours because it has the name that we tried is the other one's, and it does not say so again. Of what was ours it
-    /// says that it is gone.
+    /// What Avahi took for ours because it has the name that we tried is the other one's, and it does not say so again. What was ours after
+    /// all is found as another's once more, which the node passes over, and goes when Avahi forgets it.
     private func releaseOwn(named name: String, now: Duration) {
         for key in self.own
         where key == Sighting.Key(instanceName: name, interfaceIndex: key.interfaceIndex, overIPv6: key.overIPv6) {

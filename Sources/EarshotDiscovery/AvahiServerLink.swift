@@ -53,7 +53,7 @@ final class AvahiServerLink: AvahiLink {
         config.publish_domain = 0
         config.enable_wide_area = 0
         var error: CInt = 0
-        let screen = self.loop.poll.map(ScreenedPoll.init)
+        let screen = self.loop.poll.map { ScreenedPoll($0) { AvahiServerLink.notePassedOver() } }
         self.screen = screen
         self.server = self.avahi.server_new(
             screen.map { UnsafePointer($0.poll) }, &config,
@@ -255,6 +255,19 @@ final class AvahiServerLink: AvahiLink {
 extension AvahiServerLink {
     /// Where libavahi-core's log goes: it has one for the process, and would write to standard error.
     private static let logger = Mutex<Logger?>(nil)
+
+    private static let hasPassedOver = Mutex(false)
+
+    /// Said once in a process: anyone can send any number.
+    private static func notePassedOver() {
+        let isFirst = self.hasPassedOver.withLock { hasPassedOver in
+            defer { hasPassedOver = true }
+            return !hasPassedOver
+        }
+        guard isFirst else { return }
+        self.logger.withLock { $0 }?.info(
+            "a multicast packet with an alias (CNAME), or that is not well-formed, was passed over; others will be without a word")
+    }
 
     private static func log(_ level: AvahiLogLevel, _ text: UnsafePointer<CChar>?) {
         guard let text, let logger = self.logger.withLock({ $0 }) else { return }

@@ -25,6 +25,8 @@ enum DiscoveryLimits {
     /// The first wait after a resolver failed; doubled each time up to `resolverRetryLimit`.
     static let resolverRetry: Duration = .seconds(2)
     static let resolverRetryLimit: Duration = .seconds(60)
+    /// The same of an instance that was resolved before: when its machine is back, Avahi says nothing of a name that it still remembers.
+    static let heardRetryLimit: Duration = .seconds(5)
     /// Failures in a row after which an instance that was resolved before counts as gone: with Avahi's 5 s each and the waits between them the
     /// last of 21 s, behind the two minutes after which its address is forgotten.
     static let resolverFailures = 3

@@ -27,7 +27,11 @@ struct NetworkInterface: Hashable {
             item = current.ifa_next
             guard let name = current.ifa_name else { continue }
             let index = Int32(clamping: if_nametoindex(name))
-            guard index > 0 else { continue }
+            guard index > 0 else {
+                // One that is gone by now; anything else, such as no descriptor to ask by, leaves all unknown.
+                guard [ENODEV, ENXIO].contains(errno) else { return nil }
+                continue
+            }
             let flags = Int(current.ifa_flags)
             let isLoopback = flags & IFF_LOOPBACK != 0
             var addresses = interfaces[index]?.addresses ?? []
@@ -64,6 +68,8 @@ struct NetworkInterface: Hashable {
 struct InterfaceCache {
     private var interfaces: [Int32: NetworkInterface] = [:]
     private var readAt: Duration?
+    /// Whether the last look at them saw them.
+    private(set) var isCurrent = false
     private let read: () -> [Int32: NetworkInterface]?
 
     /// `read`: all that there are, by their indexes; `nil` where that is not known, and what was read before counts on.
@@ -73,7 +79,9 @@ struct InterfaceCache {
     mutating func interface(_ index: Int32, now: Duration) -> NetworkInterface? {
         let age = self.readAt.map { now - $0 } ?? .seconds(1)
         if age >= (self.interfaces[index] == nil ? .milliseconds(100) : .seconds(1)) {
-            self.interfaces = self.read() ?? self.interfaces
+            let read = self.read()
+            self.isCurrent = read != nil
+            self.interfaces = read ?? self.interfaces
             self.readAt = now
         }
         return self.interfaces[index]

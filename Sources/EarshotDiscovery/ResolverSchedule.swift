@@ -17,6 +17,8 @@ struct ResolverSchedule {
         /// Whether the resolver open now has spoken.
         var hasSpoken = false
         var failures = 0
+        /// How many of these were resolvers that had no answer.
+        var silences = 0
     }
 
     /// Instances remembered, and how many of them have a resolver open.
@@ -89,15 +91,19 @@ struct ResolverSchedule {
         entry.heardAt = now
         entry.hasSpoken = true
         entry.failures = 0
+        entry.silences = 0
         self.entries[key] = entry
         return true
     }
 
-    /// The instance's resolver failed or could not be opened: it waits longer each time. True when there is a resolver to close.
-    mutating func failed(_ key: Sighting.Key, now: Duration) -> Bool {
+    /// The instance's resolver had no answer or could not be opened: it waits longer each time, but not so long where it was heard before,
+    /// since its return is not told otherwise. True when there is a resolver to close.
+    mutating func failed(_ key: Sighting.Key, now: Duration, wasOpen: Bool = true) -> Bool {
         guard var entry = self.entries[key], case .open = entry.phase else { return false }
         entry.failures = min(entry.failures + 1, 16)
-        let delay = min(DiscoveryLimits.resolverRetry * (1 << (entry.failures - 1)), DiscoveryLimits.resolverRetryLimit)
+        if wasOpen { entry.silences = min(entry.silences + 1, 16) }
+        let limit = entry.heardAt == nil ? DiscoveryLimits.resolverRetryLimit : DiscoveryLimits.heardRetryLimit
+        let delay = min(DiscoveryLimits.resolverRetry * (1 << (entry.failures - 1)), limit)
         entry.phase = .waiting(notBefore: now + delay)
         entry.hasSpoken = false
         self.entries[key] = entry
@@ -105,8 +111,8 @@ struct ResolverSchedule {
         return true
     }
 
-    /// How often in a row the instance's resolver has failed.
-    func failures(of key: Sighting.Key) -> Int { self.entries[key]?.failures ?? 0 }
+    /// How often in a row the instance's resolver had no answer.
+    func silences(of key: Sighting.Key) -> Int { self.entries[key]?.silences ?? 0 }
 
     /// The resolvers to close and then to open now.
     mutating func rotate(now: Duration) -> (close: [Sighting.Key], open: [Sighting.Key]) {

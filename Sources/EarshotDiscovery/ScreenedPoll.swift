@@ -9,11 +9,13 @@ final class ScreenedPoll {
     let poll: UnsafeMutablePointer<AvahiPoll>
     private let loop: UnsafePointer<AvahiPoll>
     private var watches: [Watch] = []
+    private let passedOver: () -> Void
     private var buffer = [UInt8](repeating: 0, count: DiscoveryLimits.packetBytes)
 
-    /// Keep it for as long as anything that was made with it.
-    init(_ loop: UnsafePointer<AvahiPoll>) {
+    /// Keep it for as long as anything that was made with it. `passedOver` is called for each packet that is taken away.
+    init(_ loop: UnsafePointer<AvahiPoll>, passedOver: @escaping () -> Void) {
         self.loop = loop
+        self.passedOver = passedOver
         self.poll = .allocate(capacity: 1)
         self.poll.initialize(to: loop.pointee)
         self.poll.pointee.userdata = Unmanaged.passUnretained(self).toOpaque()
@@ -80,6 +82,7 @@ final class ScreenedPoll {
         guard count >= 0 else { return false }
         if MulticastPacket.isHarmless(self.buffer[..<count]) { return events.rawValue & AVAHI_WATCH_IN.rawValue != 0 }
         _ = recv(descriptor, &self.buffer, self.buffer.count, CInt(MSG_DONTWAIT))
+        self.passedOver()
         return false
     }
 }

@@ -19,6 +19,37 @@ import Testing
         #expect(!schedule.isOpen(self.key(3)))
     }
 
+    /// Its machine may be back, of which nobody tells: it is asked for at short intervals, and one that never answered at long ones.
+    @Test(arguments: [true, false]) func heardRetryLimit(wasHeard: Bool) {
+        let limit = wasHeard ? DiscoveryLimits.heardRetryLimit : DiscoveryLimits.resolverRetryLimit
+        var schedule = ResolverSchedule()
+        _ = schedule.appeared(self.key(1), now: .zero)
+        if wasHeard { _ = schedule.resolved(self.key(1), now: .zero) }
+        var now = Duration.zero
+        for _ in 0..<8 {
+            _ = schedule.failed(self.key(1), now: now)
+            now += limit
+            let opened = schedule.rotate(now: now).open
+            #expect(opened == [self.key(1)])
+        }
+        _ = schedule.failed(self.key(1), now: now)
+        let early = schedule.rotate(now: now + limit - .milliseconds(1)).open
+        #expect(early == [])
+    }
+
+    /// That Avahi refuses a resolver says nothing of the machine.
+    @Test func aResolverThatCannotBeOpenedIsNoSilence() {
+        var schedule = ResolverSchedule()
+        _ = schedule.appeared(self.key(1), now: .zero)
+        _ = schedule.failed(self.key(1), now: .zero, wasOpen: false)
+        #expect(schedule.silences(of: self.key(1)) == 0)
+        _ = schedule.rotate(now: DiscoveryLimits.resolverRetryLimit)
+        _ = schedule.failed(self.key(1), now: DiscoveryLimits.resolverRetryLimit)
+        #expect(schedule.silences(of: self.key(1)) == 1)
+        _ = schedule.resolved(self.key(1), now: DiscoveryLimits.resolverRetryLimit)
+        #expect(schedule.silences(of: self.key(1)) == 0)
+    }
+
     @Test func refusesPastTheTableAndSaysSoOnce() {
         var schedule = ResolverSchedule(maximumKeys: 2, limit: 1, turns: 1)
         _ = schedule.appeared(self.key(1), now: .zero)
