@@ -231,6 +231,24 @@ import Testing
         await alice.stop()
     }
 
+    /// All that begin within the call have what was there then, though the caller removes it right after.
+    @Test func toSeveralOfAFileThatIsRemoved() async throws {
+        let (raw, alice, _) = try await self.joined()
+        let other = try await RawPeer(to: alice, name: "trudy")
+        try await other.prove()
+        _ = try await other.join()
+        let path = try self.write("0123456789", at: alice)
+        let peers = [raw, other]
+        let rows = try await alice.node.sendResource(to: peers.map(\.id.description), path: path)
+        try FileManager.default.removeItem(atPath: path)
+        for (peer, row) in zip(peers, rows) {
+            #expect(try await self.offer(peer).id == row.id)
+            #expect(try await self.receive(row.id, 0, 10, peer).0 == "0123456789")
+        }
+        for peer in peers { await peer.close() }
+        await alice.stop()
+    }
+
     @Test func sha256OnRequest() async throws {
         let (alice, bob) = try await pair()
         let path = try self.write("abc", at: alice)
