@@ -154,6 +154,17 @@ import Testing
         #expect(alice.core.sightedPeers.isEmpty && alice.core.records[self.bob]?.presence.keys.isEmpty == true)
     }
 
+    /// One that gave way to advertisements that lead nowhere is dialled as soon as it is back: nothing else would have it dialled.
+    @Test func aSightingThatIsBackIsDialled() throws {
+        var alice = CoreBench()
+        alice.handle(try self.seen(self.bob, interface: 0, at: ["10.0.0.1"]))
+        for number in 1...EarshotLimits.sightingsPerPeer { alice.handle(try self.seen(self.bob, interface: Int32(number), at: [])) }
+        alice.call(.invite(self.bob.description, context: [], timeout: nil))
+        #expect(alice.dials.isEmpty)
+        alice.handle(.discovery(.lost(.avahi, self.key(interface: 1))))
+        #expect(alice.dials == [self.bob])
+    }
+
     /// DNS takes no account of the case of letters, and of nothing else that makes two spellings one word.
     @Test func instancesAreToldApartAsDNSDoes() {
         let keys = ["bob", "Bob", "jos\u{E9}", "jose\u{301}", "\u{C9}", "\u{E9}"].map {

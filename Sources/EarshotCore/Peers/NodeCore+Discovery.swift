@@ -58,10 +58,11 @@ extension NodeCore {
 
     private mutating func sightingLost(_ key: SightingKey) {
         guard let id = self.sightedPeers.removeValue(forKey: key), self.records[id] != nil else { return }
-        self.records[id]?.presence.lose(key)
+        let isElsewhere = self.records[id]?.presence.lose(key) ?? false
         guard let record = self.records[id] else { return }
         if record.presence.sightings.isEmpty { self.beginGrace(id) }
         if let before = record.presence.published, before.name != record.name { self.publishPeer(id) }
+        if isElsewhere { self.ensureConnection(id) }
     }
 
     /// A peer that is not seen any more stays listed for a while.

@@ -74,18 +74,21 @@ struct Presence: Sendable {
         return self.displaced.removeFirst().key
     }
 
-    /// It is not seen there any more.
-    mutating func lose(_ key: SightingKey) {
-        guard self.displaced.removeValue(forKey: key) == nil else { return }
+    /// It is not seen there any more. Gives whether it is where it had to give way instead: it may be reached there again.
+    mutating func lose(_ key: SightingKey) -> Bool {
+        guard self.displaced.removeValue(forKey: key) == nil else { return false }
         self.sightings.removeValue(forKey: key)
-        if !self.displaced.isEmpty {
+        let isBack = !self.displaced.isEmpty
+        if isBack {
             let back = self.displaced.removeLast()
             self.sightings.updateValue(back.value, forKey: back.key, insertingAt: 0)
         }
-        guard let left = self.sightings.values.last?.sighting,
+        if let left = self.sightings.values.last?.sighting,
             let info = DiscoveryInfo.read(left.txt, instanceName: left.key.instanceName)
-        else { return }
-        self.advertisedName = info.name
+        {
+            self.advertisedName = info.name
+        }
+        return isBack
     }
 
     mutating func heard(at now: WallTime) { self.lastSeen = now }
