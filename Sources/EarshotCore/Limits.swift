@@ -72,6 +72,8 @@ package enum EarshotLimits {
     /// What they have held together, in bytes, after which the heap's free pages are given back once it is little again: what a flood has
     /// left between what stays would be counted as the daemon's for good.
     package static let muchUnprocessedBytes = 1024 * 1024
+    /// After how many connections that came in they are given back, too: handshakes leave them behind in pieces.
+    package static let manyUnprovenConnections = 128
     /// How long that waits: floods that follow one another cost it once.
     package static let heapTrimDelay: Duration = .seconds(1)
     /// How much may wait on one connection to be decoded: the largest frame, one read, and what the kernel had when the peer ended it.

@@ -47,6 +47,26 @@ import Testing
         try self.admit(5, other, &tokens)
         #expect(self.closed.value == [0])
     }
+
+    /// One after another they are never many at a time, and leave as much of the heap in pieces.
+    @Test func manyUnprovenConnections() throws {
+        let calls = Box(0)
+        let connections = UnprovenConnections { calls.withLock { $0 += 1 } }
+        let address = try SocketAddress(ipAddress: "10.0.0.1", port: 1)
+        func come(_ count: Int) {
+            for _ in 0..<count {
+                let id = LinkID.next()
+                connections.admit(id, from: address) {}
+                connections.remove(id)
+            }
+        }
+        come(EarshotLimits.manyUnprovenConnections - 1)
+        #expect(calls.value == 0)
+        come(1)
+        #expect(calls.value == 1)
+        come(EarshotLimits.manyUnprovenConnections)
+        #expect(calls.value == 2)
+    }
 }
 
 @Suite struct AcceptBackOffTests {

@@ -37,7 +37,7 @@ package final class Transport: Sendable {
     let identity: Identity
     private let currentConfiguration: Mutex<Node.Configuration>
     private let emit: @Sendable (ConnectionEvent) -> Void
-    private let unproven = UnprovenConnections()
+    private let unproven: UnprovenConnections
     let handshakeFailures = HandshakeFailures()
     private let listener = Mutex<(any Channel)?>(nil)
     /// Dials that have not come to a proven peer yet; `nil` once they are to stop.
@@ -57,6 +57,7 @@ package final class Transport: Sendable {
         self.dataGroup = dataGroup
         let trimmer = HeapTrimmer(on: dataGroup)
         self.accounts = PeerAccounts { trimmer.trimSoon() }
+        self.unproven = UnprovenConnections { trimmer.trimSoon() }
         self.logger = logger
         let connectedPeers = ConnectedPeers()
         self.connectedPeers = connectedPeers

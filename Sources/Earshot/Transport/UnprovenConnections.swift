@@ -10,8 +10,13 @@ package final class UnprovenConnections: Sendable {
     }
 
     private let entries = Mutex<[Entry]>([])
+    private let admitted = Atomic(0)
+    /// Called for every so many that were taken in: what they have left of the heap is spread over it.
+    private let many: @Sendable () -> Void
 
-    package init() {}
+    package init(many: @escaping @Sendable () -> Void = {}) {
+        self.many = many
+    }
 
     package var count: Int { self.entries.withLock { $0.count } }
 
@@ -32,6 +37,8 @@ package final class UnprovenConnections: Sendable {
             return evicted
         }
         for entry in evicted { entry.close() }
+        let isMany = self.admitted.add(1, ordering: .relaxed).newValue.isMultiple(of: EarshotLimits.manyUnprovenConnections)
+        if isMany { self.many() }
     }
 
     /// The connection is proven or gone.
