@@ -262,12 +262,14 @@ extension TestNode {
         try await raw.prove()
         try await raw.roundTrip()
         try await raw.channel.setOption(.autoRead, value: false).get()
-        // A timer against a timer: a busy machine delays both.
+        // A timer against a timer, on the connection's own event loop: this test itself may be kept waiting for longer.
+        let channel = try #require(await bob.node.links.values.first?.channel)
         let isUp = Box(false)
-        let patience = raw.channel.eventLoop.scheduleTask(in: .seconds(5)) { isUp.withLock { $0 = true } }
-        await bob.stop()
+        let patience = channel.eventLoop.scheduleTask(in: .seconds(5)) { isUp.withLock { $0 = true } }
+        channel.closeFuture.whenComplete { _ in patience.cancel() }
+        bob.cancel()
+        await bob.ended()
         #expect(!isUp.value, "it was closed before TLS would have given up")
-        patience.cancel()
         await raw.close()
     }
 

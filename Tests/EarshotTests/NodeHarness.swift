@@ -72,9 +72,12 @@ final class TestNode: Sendable {
 
     /// Stops in order, as SIGTERM does.
     func stop() async {
-        self.task.cancel()
-        await self.task.value
+        self.cancel()
+        await self.ended()
     }
+
+    func cancel() { self.task.cancel() }
+    func ended() async { await self.task.value }
 
     /// How `other` looks on the loopback interface.
     func sighting(id: PeerID? = nil, name: String? = nil, port: UInt16? = nil) -> Sighting {

@@ -26,9 +26,7 @@ import Testing
                 try await conversation.say(String(repeating: "x", count: 1000))
                 let id = try await Self.begun(bob)
                 try await Self.end(id, kind, alice, bob)
-                let began = ContinuousClock.now
                 let answer = try await conversation.answer()
-                #expect(ContinuousClock.now - began < .seconds(5), "at once, on a machine that does other things too")
                 switch kind {
                 case .receiverCancels, .callerDeletes: #expect(answer.status == 409 && answer.code == "cancelled")
                 case .receiverLeaves, .senderLeaves, .receiverBlocks: #expect(answer.status == 409 && answer.code == "not-connected")
