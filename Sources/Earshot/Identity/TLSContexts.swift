@@ -27,6 +27,8 @@ package struct TLSContexts: Sendable {
         configuration.signingSignatureAlgorithms = Self.algorithms
         // With a callback of ours this makes the listener ask for the dialler's certificate.
         configuration.certificateVerification = .noHostnameVerification
+        // Also how long TLS's side of a connection stays in memory after one was closed whose peer went without a goodbye.
+        configuration.shutdownTimeout = TimeAmount(EarshotLimits.closingTime)
         return try NIOSSLContext(configuration: configuration)
     }
 

@@ -352,20 +352,15 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         guard !self.isClosing else { return }
         self.isClosing = true
         if case .proven(let connection) = self.state { self.settings.connectedPeers.remove(connection) }
-        let channel = context.channel
         switch self.security {
         case .tls:
+            // TLS waits as long for the other side's word.
             context.flush()
             context.close(promise: nil)
-            context.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.closingTime)) {
-                // From in front of TLS: asked again, it would only wait on for the other side's word.
-                let pipeline = channel.pipeline.syncOperations
-                (try? pipeline.context(handlerType: NIOSSLServerHandler.self))?.close(mode: .all, promise: nil)
-                (try? pipeline.context(handlerType: NIOSSLClientHandler.self))?.close(mode: .all, promise: nil)
-            }
         case .plaintext:
             // Half, until the other side has closed too: bytes of its that are not read any more would reset the connection, and
             // with it take back what it has not read yet.
+            let channel = context.channel
             context.writeAndFlush(self.wrapOutboundOut(ByteBuffer())).whenComplete { _ in channel.close(mode: .output, promise: nil) }
             context.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.closingTime)) { channel.close(mode: .all, promise: nil) }
         }
