@@ -98,7 +98,9 @@ import Testing
             let source = try LocalSource(path)
             #expect(source.name == "plain" && source.pathForDaemon?.hasSuffix("/plain") == true, "\(path)")
         }
-        let linked = try LocalSource(link)
-        #expect(linked.name == "link" && linked.pathForDaemon == nil)
+        for path in [link, "\(link)/", "\(link)//"] {
+            let linked = try LocalSource(path)
+            #expect(linked.name == "link" && linked.pathForDaemon == nil, "\(path)")
+        }
     }
 }

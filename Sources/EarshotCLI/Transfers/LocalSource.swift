@@ -39,7 +39,9 @@ struct LocalSource: Sendable {
         let typed = path.split(separator: "/").last.map(String.init) ?? path
         self.name = if typed == "." || typed == ".." { try Self.name(real) } else { typed }
         var entry = stat()
-        let isLink = lstat(path, &entry) == 0 && entry.st_mode & S_IFMT == S_IFLNK
+        // A slash behind a link's name would have what it leads to looked at.
+        let entryPath = path.last == "/" ? String(path.reversed().drop { $0 == "/" }.reversed()) : path
+        let isLink = lstat(entryPath, &entry) == 0 && entry.st_mode & S_IFMT == S_IFLNK
         self.pathForDaemon = isLink ? nil : String(validating: real, as: UTF8.self)
     }
 
