@@ -295,7 +295,7 @@ import Testing
             Check.settings.findings(Self.facts { $0.settings.files = [.init(path: path, problem: "no")] }).first?.next
         }
         let system = "/etc/earshot/earshotd.conf"
-        #expect(next(system) == "correct that; earshotd --check-config --config \(system) says when it will do")
+        #expect(next(system) == "correct that; sudo -u earshot earshotd --check-config --config \(system) says when it will do")
         #expect(next("/home/ann/.config/earshot/earshotd.conf") == "correct that; earshotd --check-config says when it will do")
         let ofThisUser = Self.lines(.settings) {
             $0.settings.files[0].problem = "x.conf:2: permission denied"

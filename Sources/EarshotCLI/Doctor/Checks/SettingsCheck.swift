@@ -8,10 +8,11 @@ extension Check {
         return facts.settings.files.map { file in
             guard let problem = file.problem else { return .ok(file.path.escapedForDisplay) }
             guard !file.isOfThisUser else { return .skip("\(problem); that may be this user's trouble alone: sudo earshot doctor") }
-            // Without a path it would be about the settings of the user who types it.
+            // Without a path it would be about the settings of the user who types it, and by another user about what that one may open.
             let isSystem = file.path.hasPrefix(DoctorFacts.Settings.systemDirectory + "/")
-            let check = "earshotd --check-config" + (isSystem ? " --config \(file.path.escapedForDisplay)" : "")
-            return .fail(problem, next: "correct that; \(check) says when it will do")
+            let check = "earshotd --check-config"
+            let whole = isSystem ? "sudo -u earshot \(check) --config \(file.path.escapedForDisplay)" : check
+            return .fail(problem, next: "correct that; \(whole) says when it will do")
         }
     }
 }
