@@ -28,6 +28,8 @@ struct Daemon: Sendable {
     private let loaded: SettingsLoader.Result
     private let loader: SettingsLoader
     private let policy: CallerPolicy
+    /// Why received files cannot be put where they are to go yet.
+    private let awaited: SettingsError?
 
     /// Checks what can be checked without touching anything; `loader` reads the settings again.
     ///
@@ -37,6 +39,7 @@ struct Daemon: Sendable {
         self.loaded = loaded
         self.loader = loader
         try loaded.checkReceivePlace()
+        self.awaited = try loaded.settings.awaitedReceiveDirectory()
         try loaded.settings.checkIdentity()
         do throws(SettingsError) {
             self.policy = CallerPolicy(owner: geteuid(), group: try loaded.settings.groupID())
@@ -133,13 +136,9 @@ struct Daemon: Sendable {
     /// The directory for received files, where files cannot be put there yet: it may be one of a disk that is mounted later. It is opened anew
     /// for each file, so that it counts from when it is there.
     private func lateDirectory(_ logger: Logger) -> String? {
-        do throws(SettingsError) {
-            try self.loaded.settings.checkReceiveDirectory()
-            return nil
-        } catch {
-            logger.warning("\(error); until they can be, they stay in the spool")
-            return self.loaded.settings.receiveDirectory?.text
-        }
+        guard let awaited = self.awaited else { return nil }
+        logger.warning("\(awaited); until they can be, they stay in the spool")
+        return self.loaded.settings.receiveDirectory?.text
     }
 
     /// From here on the kernel lets the daemon change files in its state directory, make its socket, and nothing else; received files are

@@ -138,6 +138,20 @@ import Testing
         #expect(throws: Never.self) { try load(file: "[resources]\ndirectory = /tmp").checkReceiveDirectory() }
     }
 
+    /// What is not there may be mounted yet; what is no directory, or may only be read, is a fault of the settings.
+    @Test(arguments: [("/nonexistent/here", true), ("/tmp", false)])
+    func aDirectoryThatIsNotThereIsAwaited(directory: String, isAwaited: Bool) throws {
+        let why = try load(file: "[resources]\ndirectory = \(directory)").awaitedReceiveDirectory()
+        #expect((why != nil) == isAwaited)
+    }
+
+    @Test(arguments: ["/etc/passwd", "/etc/passwd/below"]) func aDirectoryThatIsNoneIsNotAwaited(directory: String) throws {
+        let error = #expect(throws: SettingsError.self) {
+            try load(file: "[resources]\ndirectory = \(directory)").awaitedReceiveDirectory()
+        }
+        #expect(error?.exitCode == 78)
+    }
+
     @Test func everyKeyIsRead() throws {
         let settings = try load(file: Self.other)
         #expect(settings.value(of: .peerEncryption) == "optional")

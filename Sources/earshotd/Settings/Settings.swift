@@ -100,6 +100,21 @@ struct Settings: Sendable {
         }
     }
 
+    /// Why received files cannot be put where they are to go as long as that has not come, by a disk that is mounted later; `nil` where they
+    /// can.
+    /// - Throws: why not, where it will not come by itself: it may only be read, or is no directory.
+    func awaitedReceiveDirectory() throws(SettingsError) -> SettingsError? {
+        guard let directory = self.receiveDirectory else { return nil }
+        do throws(EarshotError) {
+            try Publisher.check(directory.text)
+            return nil
+        } catch {
+            let why = SettingsError(directory.origin, error.message)
+            if let cause = error.underlying as? FileError, [EROFS, ENOTDIR].contains(cause.code) { throw why }
+            return why
+        }
+    }
+
     /// Whether received files would stay clear of the daemon's own: peers choose the names, and could take that of the identity.
     func checkReceivePlace(beside stateDirectory: String) throws(SettingsError) {
         guard let directory = self.receiveDirectory, !stateDirectory.isEmpty else { return }
