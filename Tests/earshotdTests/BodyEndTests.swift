@@ -26,6 +26,7 @@ import Testing
                 try await conversation.say(String(repeating: "x", count: 1000))
                 let id = try await Self.begun(bob)
                 try await Self.end(id, kind, alice, bob)
+                // At once: the caller says no more of its body, and nothing moves the clock of the daemon's limits.
                 let answer = try await conversation.answer()
                 switch kind {
                 case .receiverCancels, .callerDeletes: #expect(answer.status == 409 && answer.code == "cancelled")

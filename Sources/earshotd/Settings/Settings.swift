@@ -92,12 +92,7 @@ struct Settings: Sendable {
 
     /// Whether received files can be put where they are to go.
     func checkReceiveDirectory() throws(SettingsError) {
-        guard let directory = self.receiveDirectory else { return }
-        do throws(EarshotError) {
-            try Publisher.check(directory.text)
-        } catch {
-            throw SettingsError(directory.origin, error.message)
-        }
+        if let why = try self.awaitedReceiveDirectory() { throw why }
     }
 
     /// Why received files cannot be put where they are to go as long as that has not come, by a disk that is mounted later; `nil` where they
