@@ -2,7 +2,6 @@ package import EarshotWire
 import FoundationEssentials
 package import Logging
 package import NIOCore
-import NIOSSL
 import NIOTLS
 
 /// The last handler of a connection's pipeline: bytes to frames and back, the handshake, and signs of life.
