@@ -88,6 +88,21 @@ import Testing
         #expect(await last.value.map(\.sequence) == [2])
     }
 
+    @Test func anEndedSubscriptionWaitsForNothing() async {
+        let log = self.log(1)
+        let (ended, other) = (log.subscribe(), log.subscribe())
+        let waiting = Task { await self.all(ended) }
+        let reading = Task { await self.all(other) }
+        ended.end()
+        #expect(await waiting.value.isEmpty)
+        // Before it begins to wait, too; and nobody else's reads are touched.
+        #expect(await self.all(ended).isEmpty)
+        self.append(to: log)
+        log.finish()
+        #expect(await reading.value.map(\.sequence) == [2])
+        #expect(await self.all(ended).isEmpty)
+    }
+
     @Test func manyReadersSeeTheSame() async {
         let log = self.log(0)
         let read = await withTaskGroup(of: [UInt64].self) { group in

@@ -136,6 +136,23 @@ import Testing
         }
     }
 
+    /// A reader that hangs up while nothing happens is given back at once, not with the next event.
+    @Test(.timeLimit(.minutes(1))) func aReaderThatHangsUpLeavesNothing() async throws {
+        try await APIServer.with { server in
+            for _ in 0..<20 {
+                try await APIConnection.with(server.path) { call in
+                    try await call.ask("GET", "/v1/events")
+                    #expect(try await call.head().status == 200)
+                }
+            }
+            // No event tells of it. Each round trip gives the server time to notice; the time limit ends a wait in vain.
+            while server.node.events.readers > 0 {
+                #expect(try await APICaller(path: server.path).call("GET", "/v1/status").status == 200)
+            }
+            #expect(server.readers.counts.readers == 0)
+        }
+    }
+
     /// Who asks for the head alone reads nothing, and nothing of its connection is kept for reading.
     @Test func aHeadIsNoReader() async throws {
         try await APIServer.with { server in

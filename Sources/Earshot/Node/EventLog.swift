@@ -15,15 +15,27 @@ public final class EventLog: Sendable {
         let isLive: Bool
     }
 
+    /// A read that waits for the next event.
+    private struct Waiter {
+        let reader: Presence
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
     private struct State {
         var backlog: Deque<Entry> = []
         var bytes = 0
         var lastSequence: UInt64 = 0
         var nextWaiter: UInt64 = 0
-        var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var waiters: [UInt64: Waiter] = [:]
         var isFinished = false
         /// Subscriptions that are held.
         var readers = 0
+
+        /// Removes all waiters, for the caller to resume outside the lock.
+        mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
+            defer { self.waiters.removeAll() }
+            return self.waiters.values.map(\.continuation)
+        }
 
         mutating func append(_ entry: Entry) {
             self.backlog.append(entry)
@@ -40,11 +52,17 @@ public final class EventLog: Sendable {
     /// Counted while a subscription, or a copy of it, is held.
     fileprivate final class Presence: Sendable {
         private let log: EventLog
+        private let ended = Atomic(false)
+
+        /// Whether ``Subscription/end()`` was called.
+        var hasEnded: Bool { self.ended.load(ordering: .acquiring) }
 
         init(_ log: EventLog) {
             self.log = log
             log.state.withLock { $0.readers += 1 }
         }
+
+        func end() { self.ended.store(true, ordering: .releasing) }
 
         deinit { self.log.state.withLock { $0.readers -= 1 } }
     }
@@ -75,8 +93,7 @@ public final class EventLog: Sendable {
                 let event = NodeEvent(sequence: state.lastSequence, at: time, kind)
                 state.append(Entry(event: event, cost: cost(kind), isLive: isLive))
             }
-            defer { state.waiters.removeAll() }
-            return Array(state.waiters.values)
+            return state.takeWaiters()
         }
         for waiter in waiters { waiter.resume() }
     }
@@ -89,12 +106,11 @@ public final class EventLog: Sendable {
 
     /// Has every reader that waits in ``Subscription/step()`` come back, although nothing has happened.
     public func wakeReaders() {
-        let waiters = self.state.withLock { state in
-            defer { state.waiters.removeAll() }
-            return Array(state.waiters.values)
-        }
-        for waiter in waiters { waiter.resume() }
+        for waiter in self.state.withLock({ $0.takeWaiters() }) { waiter.resume() }
     }
+
+    /// Subscriptions that are held.
+    var readers: Int { self.state.withLock { $0.readers } }
 
     /// The events after the one numbered `since`, or from now on where that is `nil` or of another epoch.
     ///
@@ -137,9 +153,14 @@ public final class EventLog: Sendable {
             case event(NodeEvent)
             /// Nothing has happened; ``EventLog/wakeReaders()`` was called.
             case idle
-            /// The log has ended, or the reader's task is cancelled.
+            /// The log or the subscription has ended, or the reader's task is cancelled.
             case ended
         }
+
+        /// Ends this subscription and every copy of it: a read that waits returns at once, and so does every later one.
+        ///
+        /// For a caller that learns elsewhere that nobody reads any more, such as a server whose client has hung up.
+        public func end() { self.log.end(self.presence) }
 
         /// The next event, once there is one; `nil` when the log has ended or the reader's task is cancelled.
         public mutating func next() async -> NodeEvent? {
@@ -173,7 +194,7 @@ public final class EventLog: Sendable {
                 self.pendingGap = nil
                 return .event(NodeEvent(sequence: gap.upperBound, time: Date(), kind: .gap(gap)))
             }
-            for isFirst in [true, false] where !Task.isCancelled {
+            for isFirst in [true, false] where !Task.isCancelled && !self.presence.hasEnded {
                 switch self.log.read(after: self.position, start: self.start) {
                 case .event(let event):
                     self.position = event.sequence
@@ -181,7 +202,7 @@ public final class EventLog: Sendable {
                 case .finished:
                     return .ended
                 case .nothingYet where isFirst:
-                    await self.log.wait(after: self.position)
+                    await self.log.wait(self.presence, after: self.position)
                 case .nothingYet:
                     return .idle
                 }
@@ -236,7 +257,17 @@ public final class EventLog: Sendable {
         }
     }
 
-    private func wait(after position: UInt64) async {
+    private func end(_ reader: Presence) {
+        let waiters = self.state.withLock { state in
+            reader.end()
+            let ended = state.waiters.filter { $0.value.reader === reader }
+            for id in ended.keys { state.waiters[id] = nil }
+            return ended.values
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+    }
+
+    private func wait(_ reader: Presence, after position: UInt64) async {
         let id = self.state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
@@ -244,14 +275,14 @@ public final class EventLog: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isReady = self.state.withLock { state in
-                    if state.lastSequence > position || state.isFinished || Task.isCancelled { return true }
-                    state.waiters[id] = continuation
+                    if state.lastSequence > position || state.isFinished || reader.hasEnded || Task.isCancelled { return true }
+                    state.waiters[id] = Waiter(reader: reader, continuation: continuation)
                     return false
                 }
                 if isReady { continuation.resume() }
             }
         } onCancel: {
-            self.state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+            self.state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume()
         }
     }
 }

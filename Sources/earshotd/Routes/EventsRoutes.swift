@@ -36,8 +36,12 @@ struct EventsRoutes: Sendable {
         let reader = try readers.enter { channel.close(promise: nil) }
         // Now, not when the body is asked for: what happens after the head is out must be in the stream.
         let subscription = self.api.node.events.subscribe(since: position.since, epoch: position.epoch)
-        // However the connection ends, also where the body is never asked for.
-        channel.closeFuture.whenComplete { _ in readers.leave(reader) }
+        // However the connection ends, also where the body is never asked for. Without the second call, the request of a reader that has
+        // hung up would wait for the next event, and keep its connection's memory until then.
+        channel.closeFuture.whenComplete { _ in
+            readers.leave(reader)
+            subscription.end()
+        }
         try await channel.pipeline.addHandler(InputEndHandler { channel.close(promise: nil) }, position: .first)
         let body = ResponseBody { writer in
             try await self.copy(subscription, format, reader, to: &writer)
