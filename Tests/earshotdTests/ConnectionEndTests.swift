@@ -1,3 +1,4 @@
+import Earshot
 import EarshotWire
 import Foundation
 import HTTPTypes
@@ -28,6 +29,26 @@ import Testing
                 for _ in 0..<50 { #expect(try await call.answer().status == 200) }
                 #expect(try await call.hasEnded())
             }
+        }
+    }
+
+    /// A caller that hangs up while it waits for an invitation's answer leaves no request behind; the invitation goes on.
+    @Test func hangingUpEndsTheWaitForAnInvitation() async throws {
+        let peer = try #require(PeerID(bytes: Array(repeating: 7, count: 32)))
+        // Nothing listens there.
+        let place = try ConfiguredPeer("\(peer)@127.0.0.1:1")
+        try await APIServer.with(configure: { $0.configuredPeers = [place] }) { server in
+            let body = Array(#"{"peer":"\#(peer)","timeout_seconds":3600}"#.utf8)
+            func pending() async -> Int { await server.node.invitations(all: false).count }
+            try await APIConnection.with(server.path) { call in
+                try await call.ask("POST", "/v1/invitations?wait=true", ["Content-Type: application/json"], body: body)
+                while await pending() == 0 { #expect(try await APICaller(path: server.path).call("GET", "/v1/status").status == 200) }
+            }
+            var metrics = ""
+            while !metrics.contains(#"earshot_api_requests_total{status="409"} 1"#) {
+                metrics = try await APICaller(path: server.path).call("GET", "/v1/metrics").text
+            }
+            #expect(await pending() == 1)
         }
     }
 

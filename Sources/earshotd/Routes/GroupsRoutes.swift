@@ -57,7 +57,9 @@ struct GroupsRoutes: Sendable {
             body.peers, toGroup: group, context: try InvitationsRoutes.context(body.context),
             timeout: try InvitationsRoutes.timeout(body.timeoutSeconds))
         let isSettled = invitations.allSatisfy { $0.state == .accepted }
-        if waits { invitations = try await self.decided(invitations) }
+        if waits {
+            invitations = try await ClientPresence.required(on: context.channel) { [invitations] in try await self.decided(invitations) }
+        }
         return try .json(
             ControlAPI.InvitationList(invitations: invitations.map(ControlAPI.Invitation.init)), status: isSettled || waits ? .ok : .created
         )

@@ -41,7 +41,8 @@ struct InvitationsRoutes: Sendable {
             return try .json(ControlAPI.Invitation(invitation), status: invitation.state == .accepted || waits ? .ok : .created)
         }
         // The invitation stands until it is decided or withdrawn, whether the client stays or not.
-        return try .json(ControlAPI.Invitation(try await self.api.node.decided(invitation.id)))
+        let decided = try await ClientPresence.required(on: context.channel) { try await self.api.node.decided(invitation.id) }
+        return try .json(ControlAPI.Invitation(decided))
     }
 
     /// What an inviter says along, within its limit.
