@@ -66,4 +66,7 @@ package struct FileStatus: Sendable, Hashable {
         guard stat(path, &status) == 0 else { return nil }
         self.init(status)
     }
+
+    /// Whether both are of one file, under whatever names.
+    package func isSameFile(as other: FileStatus) -> Bool { self.device == other.device && self.inode == other.inode }
 }

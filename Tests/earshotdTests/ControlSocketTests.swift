@@ -27,6 +27,28 @@ import Testing
         return (try Access(directory), try Access(path))
     }
 
+    /// Somebody emptied the directory, and a newer daemon serves a socket of its own there: the end of the older one leaves that alone.
+    @Test func theEndOfAnOlderDaemonLeavesANewerSocket() throws {
+        let directory = "\(NSTemporaryDirectory())earshotd-\(UUID().uuidString)"
+        let path = "\(directory)/s"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let older = try ControlSocket.claim(path)
+        try Data().write(to: URL(fileURLWithPath: path))
+        try FileManager.default.removeItem(atPath: directory)
+        // Without a lock file nobody knows whose the socket is.
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        try Data().write(to: URL(fileURLWithPath: path))
+        older.remove()
+        #expect(FileManager.default.fileExists(atPath: path))
+        try FileManager.default.removeItem(atPath: path)
+        let newer = try ControlSocket.claim(path)
+        try Data().write(to: URL(fileURLWithPath: path))
+        older.remove()
+        #expect(FileManager.default.fileExists(atPath: path))
+        newer.remove()
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
     /// As the packaged service sees every place that is not its own.
     @Test func aReadOnlyPlaceSaysWhatAUnitNeeds() {
         #expect(ControlSocket.remedy(EROFS).contains("ReadWritePaths in its unit"))

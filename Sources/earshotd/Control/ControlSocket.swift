@@ -23,7 +23,7 @@ final class ControlSocket: Sendable {
     static func claim(_ path: String, ownDirectory: String? = nil) throws(SocketError) -> ControlSocket {
         let shown = path.escapedForDisplay
         try self.makeDirectory(for: path)
-        let lockPath = path + ".lock"
+        let lockPath = self.lockPath(of: path)
         let descriptor = Glibc.open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             let code = errno
@@ -83,8 +83,18 @@ final class ControlSocket: Sendable {
         }
     }
 
-    /// Takes the socket away at the end; the lock file stays, as removing it would let two processes hold "the" lock.
-    func remove() { unlink(self.path) }
+    /// Removes the socket at the end; the lock file stays, as removing it would let two processes hold "the" lock.
+    ///
+    /// If another file has taken the lock file's name, somebody has removed the directory's content, and a newer daemon may hold that lock
+    /// and serve its own socket at this path. Nothing is removed then.
+    func remove() {
+        guard let held = FileStatus(descriptor: self.descriptor), let named = FileStatus(path: Self.lockPath(of: self.path)),
+            named.isSameFile(as: held)
+        else { return }
+        unlink(self.path)
+    }
+
+    private static func lockPath(of path: String) -> String { path + ".lock" }
 
     /// Makes the directory, for its owner alone, where it is missing; one that is there is left as it is.
     private static func makeDirectory(for path: String) throws(SocketError) {
