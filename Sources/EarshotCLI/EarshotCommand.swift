@@ -1,7 +1,6 @@
 import ArgumentParser
 import EarshotClient
 import EarshotSafety
-import EarshotSafety
 import Glibc
 
 /// The command line: `earshot VERB`, a client of the daemon's control API. Its manual page is earshot(1).
@@ -27,6 +26,9 @@ struct EarshotCommand: AsyncParsableCommand {
                 subcommands: [SendCommand.self, ReceiveCommand.self, FileCommand.self, StreamCommand.self, GroupCommand.self]),
         ])
 
+    /// Files that a command opens at once: event loops, the socket, and a file or a directory's levels.
+    private static let descriptors = 24
+
     /// Without a verb nothing can be done: a script that forgot it must not take that for success.
     mutating func run() async throws {
         throw CommandFailure(.usage, "a command is missing", hint: Self.helpMessage())
@@ -34,8 +36,10 @@ struct EarshotCommand: AsyncParsableCommand {
 
     static func main() async {
         StandardDescriptors.fill()
-        Interrupts.install()
+        ProcessLimits.ignoreFileSizeSignal()
         do {
+            try ProcessLimits.require(descriptors: Self.descriptors)
+            Interrupts.install()
             if let fault = ArgumentText.fault() {
                 throw CommandFailure(
                     .data, fault, hint: "bytes of any kind go through standard input or a file: earshot send PEER - < FILE")

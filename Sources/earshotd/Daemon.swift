@@ -52,7 +52,11 @@ struct Daemon: Sendable {
 
     /// Runs until SIGTERM or SIGINT.
     func run() async throws(StartError) {
-        ProcessSetup.apply()
+        do throws(ProcessLimitError) {
+            try ProcessSetup.apply()
+        } catch {
+            throw StartError(description: error.description, exitCode: 1)
+        }
         let environment = ProcessInfo.processInfo.environment
         let level = LogLevel(self.loaded.settings.logLevel)
         let logger = self.makeLogger(environment, level)

@@ -44,6 +44,7 @@ struct EarshotDaemon: AsyncParsableCommand {
 
     static func main() async {
         StandardDescriptors.fill()
+        ProcessLimits.ignoreFileSizeSignal()
         if let fault = ArgumentText.fault() { Self.end(fault, 64) }
         do {
             var command = try Self.parseAsRoot()

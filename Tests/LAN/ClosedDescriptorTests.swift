@@ -50,6 +50,20 @@ extension LAN {
             }
         }
 
+        /// Too low a limit on files or threads is said in words, and ends neither program by a signal.
+        @Test func lowLimits() async throws {
+            try await Laboratory.run { laboratory in
+                let alice = try await laboratory.daemon("alice")
+                for command in ["$earshot status", "$earshotd --discovery none --state-directory other --socket other.sock"] {
+                    for limit in [16, 20] {
+                        let outcome = try await self.run("ulimit -n \(limit); \(command)", alice)
+                        #expect(outcome.status == 1 && outcome.errors.contains("raise the limit: ulimit -n"), "\(command): \(outcome)")
+                    }
+                }
+                #expect(try await self.run("ulimit -n 64; $earshot status", alice).status == 0)
+            }
+        }
+
         /// A disk that is full is no closed descriptor, and has a backup that is not there look like one all the same.
         @Test func theDaemonsCommandsOnAFullDisk() async throws {
             try await Laboratory.run { laboratory in

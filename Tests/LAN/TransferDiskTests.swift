@@ -62,6 +62,28 @@ extension LAN {
             }
         }
 
+        /// A limit on the size of files (LimitFSIZE= in a unit) is a full disk to what does not fit, on either side, and ends no daemon.
+        @Test func aLimitOnFileSizesIsNoSpace() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await self.session(laboratory, [:])
+                try await LAN.make("large", mebibytes: 8, at: alice)
+                func limit(_ daemon: Daemon, _ bytes: String) async throws {
+                    let outcome = try await Running(["prlimit", "--pid", "\(try #require(daemon.pid))", "--fsize=\(bytes)"]).outcome()
+                    try #require(outcome.status == 0, "\(outcome)")
+                }
+                try await limit(bob, "2097152:")
+                let refused = try await alice.expect(74, "file", "send", "bob", "large")
+                #expect(refused.errors.contains("there is no space for it"), "\(refused)")
+                try await limit(alice, "2097152:")
+                let queued = try await alice.expect(74, "file", "send", "bob", "large", "--queue")
+                #expect(queued.errors.contains("file too large"), "\(queued)")
+                for daemon in [alice, bob] { try await limit(daemon, "unlimited:") }
+                // Both are the processes that they were, and the session goes on.
+                try await alice.expect(0, "send", "bob", "still here")
+                try await alice.expect(0, "file", "send", "bob", "large")
+            }
+        }
+
         /// Killed again and again while it puts a file on another file system: what was confirmed is there, and nothing half of anything.
         @Test func killedWhilePublishing() async throws {
             try await Laboratory.run { laboratory in

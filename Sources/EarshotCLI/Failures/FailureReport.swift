@@ -16,6 +16,7 @@ struct FailureReport {
         case let error as ControlError: self.init(CommandFailure(error))
         case let error as FileError: self.init(CommandFailure(error.isNoSpace ? .io : .cannotCreate, error.description))
         case let error as NameRejected: self.init(CommandFailure(.data, error.description))
+        case let error as ProcessLimitError: self.init(CommandFailure(.failure, error.description))
         case is CancellationError: self.init(CommandFailure(.failure, "cancelled"))
         default: self.init(parsing: error)
         }

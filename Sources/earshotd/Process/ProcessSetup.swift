@@ -1,4 +1,5 @@
 internal import CLinux
+internal import EarshotSafety
 internal import Glibc
 internal import NIOCore
 internal import NIOPosix
@@ -14,26 +15,23 @@ enum ProcessSetup {
     /// Free bytes that stay at the end of an arena.
     private static let spareHeap: CInt = 1024 * 1024
 
-    static func apply() {
+    /// Files that the daemon opens in its first moments, and room for some connections.
+    static let descriptors = 40
+    /// Threads: the Architecture article lists those of a daemon at rest and those that come with work.
+    static let threads = 32
+
+    static func apply() throws(ProcessLimitError) {
         // Files and sockets are their owner's alone from their first moment.
         umask(0o077)
         earshot_bound_heap(self.heapArenas, self.mappedAllocation, self.spareHeap)
         // A client that goes away is an error of its connection, not of the process.
         signal(SIGPIPE, SIG_IGN)
-        self.raiseDescriptorLimit()
+        try ProcessLimits.require(descriptors: self.descriptors, threads: self.threads)
     }
 
     /// After the process is confined, and before it does anything at once. The control API's connections share one event loop.
     static func makeThreads() {
         NIOSingletons.groupLoopCountSuggestion = 1
         earshot_run_tasks(CInt(clamping: max(2, System.coreCount)))
-    }
-
-    /// Soft limit to hard limit: the soft one is low for select(2)'s sake, which nothing here calls.
-    private static func raiseDescriptorLimit() {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
-        limit.rlim_cur = limit.rlim_max
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 }
