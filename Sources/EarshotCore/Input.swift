@@ -108,10 +108,13 @@ package enum DiscoveryInput: Sendable, Hashable {
 package struct SeenAddresses: Sendable, Hashable {
     package let sighting: Sighting
     package let addresses: [PeerAddress]
+    /// Whether one of the addresses is this machine's own.
+    package let isThisMachine: Bool
 
-    package init(sighting: Sighting, addresses: [PeerAddress]) {
+    package init(sighting: Sighting, addresses: [PeerAddress], isThisMachine: Bool = false) {
         self.sighting = sighting
         self.addresses = addresses
+        self.isThisMachine = isThisMachine
     }
 }
 

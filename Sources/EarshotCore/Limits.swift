@@ -183,6 +183,8 @@ package enum EarshotLimits {
     package static let discoveredPeers = 2048
     /// Ids that are only advertised and begin as what a caller has given: so many are named where no other peer answers to that.
     package static let advertisedIDsNamed = 4
+    /// Sightings of this node's own peer id at other machines that are remembered.
+    package static let identityCopies = 16
     /// How long a peer stays listed after its last advertisement went.
     package static let lossGrace: Duration = .seconds(15)
     /// How long the thread of the store, and that of the spool, may be busy with one thing before a watchdog takes it for stuck: a commit

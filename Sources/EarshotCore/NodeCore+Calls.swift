@@ -107,6 +107,9 @@ extension NodeCore {
     }
 
     /// How discovery stands, and under which name this machine is advertised.
+    /// Where other machines advertise this node's peer id.
+    package var identityCopyAddresses: [PeerAddress] { self.identityCopies.addresses }
+
     package var discovery: (status: DiscoveryStatus, instanceName: String?) { (self.discoveryStatus, self.instanceName) }
 
     /// How many there are.

@@ -25,6 +25,7 @@ package struct NodeCore: Sendable {
     var isDiscoveryFull = false
     var discoveryStatus: DiscoveryStatus
     var instanceName: String?
+    var identityCopies = IdentityCopies()
     var names = NameIndex()
     var configuredDials: OrderedDictionary<ConfiguredPeer, ConfiguredDial> = [:]
     var pins = PinnedPeers()

@@ -8,14 +8,16 @@ import Testing
 @Suite struct DoctorCheckTests {
     private static func status(
         name: String = "alice", version: String = EarshotVersion.current, backend: String = "avahi", state: String = "running",
-        instance: String? = "alice", port: Int = 47110, quota: UInt64 = 1 << 30
+        instance: String? = "alice", port: Int = 47110, quota: UInt64 = 1 << 30,
+        identityCopies: [String] = []
     ) -> ControlAPI.Status {
         ControlAPI.Status(
             name: name, peerID: "KZJ2IIXX2ZK5AAAA", version: version, serviceType: "earshot", encryption: "required", addresses: [],
             discovery: .init(backend: backend, state: state, error: state == "unavailable" ? "no daemon" : nil),
             counts: .init(peers: 0, connected: 0, sessions: 0, invitations: 0, unread: 0, transfers: 0), startedAt: Date(),
             local: .init(
-                instanceName: instance, port: port, wantedPort: 47110, stateDirectory: "/var/lib/earshot", quota: quota, reserve: 0.05))
+                instanceName: instance, port: port, wantedPort: 47110, stateDirectory: "/var/lib/earshot", quota: quota, reserve: 0.05,
+                identityCopies: identityCopies))
     }
 
     private static func peer(_ name: String, _ id: String) -> ControlAPI.Peer {
@@ -326,6 +328,26 @@ import Testing
         #expect(Self.lines(.clock) { $0.clock.now = EarshotVersion.date }.first?.hasPrefix("ok ") == true)
     }
 
+    /// The write probe leaves nothing in the directory.
+    @Test func theDiskIsWrittenTo() throws {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("doctor-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: place) }
+        guard case .space = DoctorFacts.Disk.gather(stateDirectory: place.path, choice: .option) else {
+            Issue.record("a directory that can be written to is not")
+            return
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).isEmpty)
+    }
+
+    @Test func aCopiedIdentity() {
+        let lines = Self.lines(.names) {
+            $0.daemon = .answers(
+                Self.status(identityCopies: ["10.0.0.9:47110", "[fe80::9%eth0]:47110"]), peers: [], groups: [], received: 0)
+        }
+        #expect(lines == ["fail another machine at 10.0.0.9:47110, [fe80::9%eth0]:47110 advertises the peer id of this one"])
+    }
+
     @Test func disk() {
         let space: (UInt64, Bool, UInt64) -> DoctorFacts.Disk = { free, isReadOnly, inodes in
             .space(path: "/s", .init(total: 100_000_000, free: free, isReadOnly: isReadOnly, inodes: 10, freeInodes: inodes))
@@ -343,6 +365,9 @@ import Testing
             $0.daemon = .answers(Self.status(quota: 1_000_000), peers: [], groups: [], received: 950_000)
         }
         #expect(quota == ["warn received files take 950.0 kB of the quota of 1.0 MB"])
+        #expect(
+            Self.lines(.disk) { $0.disk = .unwritable(path: "/s", "input/output error") } == ["fail cannot write to /s: input/output error"]
+        )
         #expect(Self.lines(.disk) { $0.disk = .unknown } == ["skip not checked: no daemon says where its state is"])
     }
 

@@ -44,6 +44,32 @@ import Testing
         #expect(Set(pauses).count == 256)
     }
 
+    /// Another machine that advertises our id is reported once, and listed until its last sighting has gone. Our own record is neither.
+    @Test func ourIdentityAtAnotherMachine() throws {
+        var alice = CoreBench()
+        let own = alice.core.id
+        func sighting(_ interface: Int32, at host: String, isThisMachine: Bool = false) throws -> Input {
+            guard case .discovery(.found(let backend, let seen)) = try self.seen(own, interface: interface, at: [host]) else {
+                throw EarshotError(.invalidParameter, "no sighting")
+            }
+            return .discovery(
+                .found(backend, SeenAddresses(sighting: seen.sighting, addresses: seen.addresses, isThisMachine: isThisMachine)))
+        }
+        func warnings() -> Int { alice.notices.filter { $0.text.hasPrefix("another machine advertises") }.count }
+        alice.handle(try sighting(1, at: "10.9.8.7", isThisMachine: true))
+        #expect(alice.core.identityCopyAddresses.isEmpty && warnings() == 0)
+        alice.handle(try sighting(1, at: "10.9.8.8"))
+        alice.handle(try sighting(2, at: "10.5.5.8"))
+        #expect(alice.core.identityCopyAddresses.map(\.description) == ["10.9.8.8:9", "10.5.5.8:9"] && warnings() == 1)
+        #expect(alice.core.peers.isEmpty)
+        alice.handle(.discovery(.lost(.avahi, self.key(interface: 1))))
+        #expect(alice.core.identityCopyAddresses.map(\.description) == ["10.5.5.8:9"])
+        alice.handle(.discovery(.reset(.avahi)))
+        #expect(alice.core.identityCopyAddresses.isEmpty)
+        for interface in 1...Int32(EarshotLimits.identityCopies + 1) { alice.handle(try sighting(interface, at: "10.0.0.\(interface)")) }
+        #expect(alice.core.identityCopyAddresses.count == EarshotLimits.identityCopies && warnings() == 2)
+    }
+
     @Test func manySightingsAreOneRow() throws {
         var alice = CoreBench()
         alice.handle(try self.seen(self.bob, at: ["10.9.8.7"]))

@@ -156,7 +156,7 @@ struct GeneratedModels: GeneratedValues {
             encryption: self.word(EncryptionPreference.self), addresses: self.list { $0.text() },
             port: UInt16(self.number(below: 65_536)), wantedPort: UInt16(self.number(below: 65_536)), stateDirectory: self.words(),
             quota: self.size(), reserve: self.element([0, 0.05, 1, Double(self.count()) / 10_000]), discovery: self.discovery(),
-            instanceName: self.words(), startedAt: self.time().date, counts: self.counts())
+            instanceName: self.words(), identityCopies: self.list { $0.text() }, startedAt: self.time().date, counts: self.counts())
     }
 
     mutating func event() -> NodeEvent {

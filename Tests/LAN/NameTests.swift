@@ -5,6 +5,29 @@ import Testing
 extension LAN {
     /// Which peer a name means when another peer takes it.
     @Suite struct Names {
+        /// Two machines started from one disk image both report it, until the other has gone.
+        @Test func twoMachinesWithOneIdentity() async throws {
+            try await Laboratory.run { laboratory in
+                let alice = try await laboratory.daemon("alice")
+                let copy = try await laboratory.daemon("alice", on: "bob")
+                for daemon in [alice, copy] { #expect(try await daemon.stop() == 0) }
+                try FileManager.default.removeItem(atPath: "\(copy.place)/state")
+                try FileManager.default.copyItem(atPath: "\(alice.place)/state", toPath: "\(copy.place)/state")
+                for daemon in [alice, copy] { try await daemon.start() }
+                for (daemon, other) in [(alice, "10.77.0.2:"), (copy, "10.77.0.1:")] {
+                    try await eventually("the other is seen") {
+                        try await daemon.status().local?.identityCopies?.contains { $0.hasPrefix(other) } == true
+                    }
+                    #expect(try await daemon.earshot("status").output.contains("\nwarning       also advertised by another machine, at "))
+                    let doctor = try await daemon.expect(1, "doctor")
+                    #expect(doctor.output.contains("advertises the peer id of this one"), "\(doctor)")
+                    #expect(try await daemon.peers().isEmpty)
+                }
+                #expect(try await copy.stop() == 0)
+                try await eventually("the other is not seen any more") { try await alice.status().local?.identityCopies == [] }
+            }
+        }
+
         @Test func anImpostorGetsNothing() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()

@@ -31,7 +31,12 @@ extension Node {
             let addresses = sighting.addresses.compactMap {
                 PeerAddress(host: $0, interface: sighting.interfaceName, port: sighting.port)
             }
-            self.handle(.discovery(.found(backend, SeenAddresses(sighting: sighting, addresses: addresses))))
+            // Asking for this machine's addresses costs a system call, and only sightings of the node's own id need them.
+            let isOurs = DiscoveryInfo.read(sighting.txt, instanceName: sighting.key.instanceName)?.id == self.id
+            let isThisMachine = isOurs && addresses.contains(where: LocalLinks.current().isOwn)
+            self.handle(
+                .discovery(
+                    .found(backend, SeenAddresses(sighting: sighting, addresses: addresses, isThisMachine: isThisMachine))))
         case .lost(let backend, let key): self.handle(.discovery(.lost(backend, key)))
         case .reset(let backend): self.handle(.discovery(.reset(backend)))
         case .status(let status): self.handle(.discovery(.status(status)))

@@ -43,6 +43,9 @@ public struct NodeStatus: Sendable, Hashable, Codable {
     public let discovery: DiscoveryStatus
     /// As advertised: the display name, unless it collided.
     public let instanceName: String?
+    /// Where other machines advertise this node's peer id, such as `10.0.0.9:47110`: their disk is a copy of this machine's, or they
+    /// imitate it.
+    public let identityCopies: [String]
     /// When this run began, to the millisecond.
     public let startedAt: Date
     /// How many of each there are.
@@ -66,6 +69,7 @@ extension NodeStatus {
         self.reserve = try fields.decode(Double.self, forKey: .reserve)
         self.discovery = try fields.decode(DiscoveryStatus.self, forKey: .discovery)
         self.instanceName = try fields.decodeIfPresent(String.self, forKey: .instanceName)
+        self.identityCopies = try fields.decodeIfPresent([String].self, forKey: .identityCopies) ?? []
         self.startedAt = try fields.decode(Date.self, forKey: .startedAt)
         self.counts = try fields.decode(Counts.self, forKey: .counts)
         guard (0...1).contains(self.reserve) else { throw fields.fault(.reserve, "the reserve is 0 to 1") }
@@ -82,7 +86,7 @@ extension Node {
             encryption: self.configuration.encryption, addresses: self.transport.ownAddresses(port: self.listeningPort),
             port: self.listeningPort, wantedPort: self.configuration.port, stateDirectory: self.configuration.stateDirectory,
             quota: self.configuration.quota, reserve: self.configuration.reserve, discovery: discovery, instanceName: instanceName,
-            startedAt: self.startedAt,
+            identityCopies: self.core.identityCopyAddresses.map(\.description), startedAt: self.startedAt,
             counts: NodeStatus.Counts(
                 peers: counts.peers, sessions: counts.sessions, connections: counts.connections,
                 pendingInvitations: counts.pendingInvitations, unreadMessages: self.unreadMessages,

@@ -38,6 +38,12 @@ package struct LocalLinks: Sendable {
         }
     }
 
+    /// Whether an address is one of this machine's own.
+    package func isOwn(_ address: PeerAddress) -> Bool {
+        guard let target = address.socketAddress.flatMap(Self.bytes) else { return false }
+        return Self.isLoopback(target) || self.links.contains { $0.address == target }
+    }
+
     private static func isLoopback(_ bytes: [UInt8]) -> Bool {
         bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
     }

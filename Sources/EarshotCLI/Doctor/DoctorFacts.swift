@@ -157,6 +157,8 @@ struct DoctorFacts: Sendable {
         case unknown
         /// In words.
         case failed(path: String, String)
+        /// A file could be made there and not written; in words.
+        case unwritable(path: String, String)
         case space(path: String, Space)
 
         struct Space: Hashable, Sendable {

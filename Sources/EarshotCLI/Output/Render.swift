@@ -162,6 +162,7 @@ enum Render {
 
     static func status(_ status: ControlAPI.Status, socketPath: String) -> String {
         let discovery = status.discovery
+        let copies = status.local?.identityCopies ?? []
         let lines: [(String, String)] = [
             ("name", status.name), ("peer id", status.peerID), ("version", status.version), ("service type", status.serviceType),
             ("encryption", status.encryption), ("addresses", status.addresses.isEmpty ? "-" : status.addresses.joined(separator: ", ")),
@@ -170,7 +171,8 @@ enum Render {
             ("invitations", "\(status.counts.invitations) waiting"), ("messages", "\(status.counts.unread) unread"),
             ("transfers", "\(status.counts.transfers) running"), ("started", Words.time(status.startedAt)), ("socket", socketPath),
         ]
-        return lines.map { name, value in
+        let warning = copies.isEmpty ? [] : [("warning", "also advertised by another machine, at " + copies.joined(separator: ", "))]
+        return (lines + warning).map { name, value in
             name + String(repeating: " ", count: 14 - name.count) + value.escapedForDisplay + "\n"
         }.joined()
     }

@@ -3,6 +3,8 @@ extension ControlAPI {
     public struct Local: Codable, Hashable, Sendable {
         /// As advertised: the display name, unless it collided; `nil` where nothing is advertised.
         @ExplicitNull public var instanceName: String?
+        /// Where other machines advertise this machine's peer id, such as `10.0.0.9:47110`; `nil` where the daemon is older and does not say.
+        public let identityCopies: [String]?
         /// The TCP port that is listened on.
         public let port: Int
         /// The one of the settings; 0 for any.
@@ -16,9 +18,11 @@ extension ControlAPI {
 
         /// A value from its parts.
         public init(
-            instanceName: String?, port: Int, wantedPort: Int, stateDirectory: String, quota: UInt64, reserve: Double
+            instanceName: String?, port: Int, wantedPort: Int, stateDirectory: String, quota: UInt64, reserve: Double,
+            identityCopies: [String]? = nil
         ) {
             self._instanceName = ExplicitNull(wrappedValue: instanceName)
+            self.identityCopies = identityCopies
             self.port = port
             self.wantedPort = wantedPort
             self.stateDirectory = stateDirectory
@@ -28,6 +32,7 @@ extension ControlAPI {
 
         private enum CodingKeys: String, CodingKey {
             case instanceName = "instance_name"
+            case identityCopies = "identity_copies"
             case port
             case wantedPort = "wanted_port"
             case stateDirectory = "state_directory"

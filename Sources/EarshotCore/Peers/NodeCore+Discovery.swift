@@ -10,6 +10,7 @@ extension NodeCore {
         case .reset(let backend):
             let keys = self.records.values.flatMap { $0.presence.keys.filter { $0.backend == backend } }
             for key in keys { self.sightingLost(key) }
+            self.identityCopies.lose(backend)
         case .status(let status):
             guard status != self.discoveryStatus else { return }
             self.discoveryStatus = status
@@ -25,7 +26,8 @@ extension NodeCore {
             return self.sightingLost(key)
         }
         if let previous = self.sightedPeers[key], previous != info.id { self.sightingLost(key) }
-        guard info.id != self.id else { return }
+        guard info.id != self.id else { return self.sightedOwnIdentity(seen, key, name: info.name) }
+        self.identityCopies.lose(key)
         guard self.records[info.id] != nil || self.hasRoomForDiscovered() else { return }
         self.makeRecord(info.id)
         if let oldest = self.records[info.id]?.presence.note(seen, key, name: info.name, at: self.now.wall) {
@@ -45,6 +47,18 @@ extension NodeCore {
         self.ensureConnection(info.id)
     }
 
+    /// Tells an administrator that another machine has this node's identity. A sighting at one of this machine's own addresses is its own
+    /// advertisement, sent back by a repeater or another responder.
+    private mutating func sightedOwnIdentity(_ seen: SeenAddresses, _ key: SightingKey, name: String) {
+        guard !seen.isThisMachine, !seen.addresses.isEmpty else { return self.identityCopies.lose(key) }
+        guard self.identityCopies.note(seen, key) else { return }
+        let addresses = seen.addresses.map(\.description).joined(separator: ", ")
+        self.log(
+            Notice(
+                .warning, "another machine advertises this machine's identity; if its disk is a copy, give one of the two a new identity",
+                ["name": name, "addresses": addresses]))
+    }
+
     /// Whether one more peer that nothing here has to do with may be listed; those that are dealt with are listed in any case.
     private mutating func hasRoomForDiscovered() -> Bool {
         let isFull = self.discoveredOnly.count >= EarshotLimits.discoveredPeers
@@ -57,6 +71,7 @@ extension NodeCore {
     }
 
     private mutating func sightingLost(_ key: SightingKey) {
+        self.identityCopies.lose(key)
         guard let id = self.sightedPeers.removeValue(forKey: key), self.records[id] != nil else { return }
         let isElsewhere = self.records[id]?.presence.lose(key) ?? false
         guard let record = self.records[id] else { return }

@@ -15,7 +15,8 @@ extension ControlAPI.Status {
             startedAt: status.startedAt,
             local: ControlAPI.Local(
                 instanceName: status.instanceName, port: Int(status.port), wantedPort: Int(status.wantedPort),
-                stateDirectory: status.stateDirectory ?? "", quota: status.quota, reserve: status.reserve))
+                stateDirectory: status.stateDirectory ?? "", quota: status.quota, reserve: status.reserve,
+                identityCopies: status.identityCopies))
     }
 }
 

@@ -17,6 +17,12 @@ extension Check {
             return [
                 .fail("cannot look at \(place.escapedForDisplay): \(reason.escapedForDisplay)", next: "is it mounted, and the daemon's?")
             ]
+        case .unwritable(let place, let reason):
+            return [
+                .fail(
+                    "cannot write to \(place.escapedForDisplay): \(reason.escapedForDisplay)",
+                    next: "see the kernel's messages: dmesg | tail")
+            ]
         case .space(let place, let found): (path, space) = (place.escapedForDisplay, found)
         }
         let amount = "\(Words.size(space.free)) free of \(Words.size(space.total)) at \(path)"

@@ -7,6 +7,12 @@ extension Check {
         guard case .answers(let status, let peers, _, _) = facts.daemon else { return [.skip("no daemon answers")] }
         let name = status.name.escapedForDisplay
         var remarks: [Remark] = []
+        if let copies = status.local?.identityCopies, !copies.isEmpty {
+            remarks.append(
+                .fail(
+                    "another machine at \(copies.map(\.escapedForDisplay).joined(separator: ", ")) advertises the peer id of this one",
+                    next: "if its disk is a copy of this one's, give it an identity of its own: sudo earshotd identity new, there"))
+        }
         if let instance = status.local?.instanceName, instance != status.name {
             remarks.append(
                 .warn(

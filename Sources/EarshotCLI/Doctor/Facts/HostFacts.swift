@@ -71,6 +71,9 @@ extension DoctorFacts.Disk {
         guard let path = stateDirectory ?? Self.standardDirectory(choice) else { return .unknown }
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return .failed(path: path, FileError.reason(errno)) }
+        // A full or a read-only disk has a finding of its own.
+        let isWorthTrying = status.f_bavail > 0 && status.f_flag & UInt(ST_RDONLY) == 0
+        if isWorthTrying, let reason = Self.writeFailure(path) { return .unwritable(path: path, reason) }
         let unit = UInt64(status.f_frsize)
         return .space(
             path: path,
@@ -79,6 +82,27 @@ extension DoctorFacts.Disk {
                 isReadOnly: status.f_flag & UInt(ST_RDONLY) != 0, inodes: UInt64(status.f_files),
                 freeInodes: UInt64(status.f_favail)))
     }
+
+    /// Writes a file without a name in a directory and syncs it to disk. Returns why that failed; `nil` if it succeeded, or if the caller
+    /// may not create files there, since the daemon runs as another user.
+    private static func writeFailure(_ path: String) -> String? {
+        let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { return nil }
+        defer { close(directory) }
+        let descriptor = earshot_open_unnamed(directory, 0o600)
+        guard descriptor >= 0 else {
+            return [EACCES, EPERM, EROFS, EOPNOTSUPP, EISDIR].contains(errno) ? nil : FileError.reason(errno)
+        }
+        defer { close(descriptor) }
+        let bytes = [UInt8](repeating: 0xE5, count: Self.triedBytes)
+        guard bytes.withUnsafeBytes({ BytePipe.write($0, to: descriptor) }) == 0, fsync(descriptor) == 0 else {
+            return FileError.reason(errno)
+        }
+        return nil
+    }
+
+    /// Bytes of the write probe: one block.
+    private static let triedBytes = 4096
 
     private static func standardDirectory(_ choice: DoctorFacts.Socket.Choice) -> String? {
         let own = Terminal.environment("XDG_STATE_HOME") ?? Terminal.environment("HOME").map { "\($0)/.local/state" }
