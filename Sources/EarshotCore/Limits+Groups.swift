@@ -23,6 +23,10 @@ extension EarshotLimits {
     package static let groupRecordsPerSecond = 64
     /// How many of them are checked at once.
     package static let groupRecordsPerTurn = 16
+    /// How many invalid signatures a peer may send at once before its next ones have to wait.
+    package static let groupInvalidSignatures = 8
+    /// How long each invalid signature beyond those delays the peer's next ones.
+    package static let groupInvalidSignatureInterval: Duration = .seconds(1)
     /// How many of a peer's records wait to be checked: all of one group. What comes beyond is dropped, and asked for later.
     package static let groupRecordsWaiting = 3 * groupRecords + 1
     /// When members that are wanted are dialled after they are known: at random, up to this.

@@ -24,7 +24,7 @@ enum GroupChecking: Sendable {
     case records([GroupRecordInput], from: PeerID, LinkID)
     case invitation(GroupInvite, from: PeerID, LinkID, HoldID?)
     /// The seat of a peer that has accepted an invitation.
-    case application(GroupSeat, InvitationID, LinkID)
+    case application(GroupSeat, InvitationID)
     /// A seat of this machine's own, in a group that it does not hold.
     case ownSeat(GroupSeat, of: GroupID, LinkID)
 }

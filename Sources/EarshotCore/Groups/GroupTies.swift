@@ -19,6 +19,9 @@ struct GroupTies: Sendable {
     private var shownEnds: Set<GroupID> = []
     /// Groups of which the peer was asked for what is lacking, and has not answered.
     private var asked: Set<GroupID> = []
+    /// By which digests, this side's and the peer's, it was last asked. Under the same ones its answer would be the same: what it holds beyond this
+    /// side is not taken here.
+    private var questioned: [GroupID: [GroupRecordHash]] = [:]
     /// Groups of which the peer is to be asked once it may be asked again.
     private var unasked: OrderedSet<GroupID> = []
     /// When the peer was asked, of each group: not as often as it has to answer, so that no question is in vain.
@@ -45,6 +48,10 @@ struct GroupTies: Sendable {
     private var former: Set<GroupID> = []
     private var rate = RateLimiter<Int>(
         burst: EarshotLimits.groupRecordsPerSecond, interval: .seconds(1) / EarshotLimits.groupRecordsPerSecond, capacity: 4)
+
+    /// Signatures of the peer's that were not valid. Kept across connections, so that a new one does not restore the allowance.
+    private var invalid = RateLimiter<Int>(
+        burst: EarshotLimits.groupInvalidSignatures, interval: EarshotLimits.groupInvalidSignatureInterval, capacity: 4)
 
     var isEmpty: Bool { self.shared.isEmpty }
     private static let questions = RateLimiter<GroupID>(
@@ -85,6 +92,7 @@ struct GroupTies: Sendable {
         self.shown = []
         self.shownEnds = []
         self.asked = []
+        self.questioned = [:]
         self.unasked = []
         self.questions = Self.questions
         self.answers = Self.answers
@@ -145,16 +153,20 @@ struct GroupTies: Sendable {
         case asksLater
         /// It is asked already, or will be.
         case isAsking
+        /// It was asked when both sides held the same as now.
+        case isAnswered
     }
 
-    mutating func ask(_ group: GroupID, at now: MonotonicInstant) -> Question {
-        guard !self.asked.contains(group), !self.unasked.contains(group) else { return .isAsking }
+    mutating func ask(_ group: GroupID, holding own: GroupRecordHash, at now: MonotonicInstant) -> Question {
+        guard !self.asked.contains(group), !self.unasked.contains(group), let said = self.heard[group] else { return .isAsking }
+        guard self.questioned[group] != [own, said] else { return .isAnswered }
         guard self.questions.allows(group, at: now) else {
             self.unasked.append(group)
             return self.unasked.count == 1 ? .asksLater : .isAsking
         }
         self.questions.note(group, at: now)
         self.asked.insert(group)
+        self.questioned[group] = [own, said]
         return .asks
     }
 
@@ -183,12 +195,18 @@ struct GroupTies: Sendable {
         return true
     }
 
-    /// Whether one more record of the peer is checked now.
-    mutating func mayCheck(at now: MonotonicInstant) -> Bool {
-        guard self.rate.allows(0, at: now) else { return false }
+    /// How long the peer's next record has to wait before it is checked; `nil` if it is checked now.
+    mutating func pauseBeforeCheck(at now: MonotonicInstant) -> Duration? {
+        guard self.mayCheckMore(at: now) else { return EarshotLimits.groupInvalidSignatureInterval }
+        guard self.rate.allows(0, at: now) else { return .seconds(1) / EarshotLimits.groupRecordsPerSecond }
         self.rate.note(0, at: now)
-        return true
+        return nil
     }
+
+    /// Whether few enough of the peer's signatures were invalid lately for another one to be checked.
+    func mayCheckMore(at now: MonotonicInstant) -> Bool { self.invalid.allows(0, at: now) }
+
+    mutating func signatureFailed(at now: MonotonicInstant) { self.invalid.note(0, at: now) }
 }
 
 /// A record that came, and what its peer is charged for it until it is dealt with.

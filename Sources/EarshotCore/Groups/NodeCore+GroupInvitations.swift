@@ -118,6 +118,9 @@ extension NodeCore {
             current.facts.protection == .encrypted || invite.charter.isUnprotected, invite.seatNumber <= EarshotLimits.groupSeatNumber,
             let input = try? invite.terms.signedBytes(in: invite.charter.id)
         else { return self.answerGroup(invite.id, .declined, on: link) }
+        guard self.records[id]?.groups.mayCheckMore(at: self.now.monotonic) == true else {
+            return self.answerGroup(invite.id, .busy, on: link)
+        }
         let check = ProofCheck(
             scheme: invite.charter.creatorScheme, publicKey: invite.charter.creatorKey, input: input, signature: invite.terms.signature)
         let hold = self.hold(WireLimits.groupRecord + invite.context.count)
@@ -330,20 +333,22 @@ extension NodeCore {
             self.resolveInvitation(answer.id, .failed, EarshotError(.busy, words))
         case .accepted(let seat):
             guard let held = self.groups[group], let own = held.records.seat(of: self.id) else { return }
-            guard seat.peer == id else { return self.refuseForged(link) }
+            guard seat.peer == id else { return self.refuseSeat(answer.id, "the peer has accepted with another key than its own") }
             // In already, by another's word: its records tell, and until then the invitation waits.
             guard seat.voucher == self.id, seat.voucherNumber == own.number else { return self.resolveInvitations(ofMembersOf: group) }
             guard let input = try? seat.signedBytes(as: .peer, in: group) else { return }
             guard (entry.seatNumber...EarshotLimits.groupSeatNumber).contains(seat.number) else {
-                let words = "the peer has taken the seat \(seat.number), and was given \(entry.seatNumber)"
-                let error = EarshotError(.protocolViolation, words)
-                self.resolveInvitation(answer.id, .failed, error, withdrawing: .withdrawn)
-                return
+                return self.refuseSeat(answer.id, "the peer has taken the seat \(seat.number), and was given \(entry.seatNumber)")
             }
             let check = ProofCheck(scheme: seat.scheme, publicKey: seat.publicKey, input: input, signature: seat.signature)
             self.invitations.setDeciding(answer.id, true)
-            self.emit(.check(self.groups.signatures.begin(.application(seat, answer.id, link)), [[check]]))
+            self.emit(.check(self.groups.signatures.begin(.application(seat, answer.id)), [[check]]))
         }
+    }
+
+    /// A seat that does not pass ends the invitation: the peer hears at once that nobody vouches for it.
+    mutating func refuseSeat(_ id: InvitationID, _ words: String) {
+        self.resolveInvitation(id, .failed, EarshotError(.protocolViolation, words), withdrawing: .withdrawn)
     }
 
     /// A peer has answered an invitation that is over here, since it was found to be a member already.

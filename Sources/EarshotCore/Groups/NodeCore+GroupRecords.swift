@@ -97,10 +97,10 @@ extension NodeCore {
         guard let held = self.groups[group], let ties = self.records[id]?.groups, let said = ties.heard[group], said != held.records.digest,
             let link = self.records[id]?.connection
         else { return }
-        switch self.records[id]?.groups.ask(group, at: self.now.monotonic) {
+        switch self.records[id]?.groups.ask(group, holding: held.records.digest, at: self.now.monotonic) {
         case .asks: self.send(.group(.index(group, held.records.hashes)), on: link)
         case .asksLater: self.set(.groupQuestions(id), after: EarshotLimits.groupQuestionInterval)
-        case .isAsking, nil: break
+        case .isAsking, .isAnswered, nil: break
         }
     }
 
@@ -212,8 +212,8 @@ extension NodeCore {
                     self.dropRecord(of: id)
                     continue
                 }
-                guard self.records[id]?.groups.mayCheck(at: self.now.monotonic) == true else {
-                    self.set(.groupRecords(id), after: .seconds(1) / EarshotLimits.groupRecordsPerSecond)
+                if let pause = self.records[id]?.groups.pauseBeforeCheck(at: self.now.monotonic) {
+                    self.set(.groupRecords(id), after: pause)
                     return self.check(batch, checks, of: id, on: link)
                 }
                 self.records[id]?.groups.records.removeFirst()
@@ -244,16 +244,20 @@ extension NodeCore {
             // Blocked while that was checked, which it must not notice.
             guard !self.isMuted(link) else { return self.declineLater(invite.id, isToGroup: true, on: link) }
             guard self.records[peer]?.connection == link else { return }
-            guard areValid.allSatisfy(\.self) else { return self.refuseForged(link) }
-            self.groupInvitationChecked(invite, from: peer, on: link)
-        case .application(let seat, let invitation, let link)?:
             guard areValid.allSatisfy(\.self) else {
-                let error = EarshotError(.protocolViolation, "the peer has accepted with a signature that is not valid")
-                self.resolveInvitation(invitation, .failed, error, withdrawing: .withdrawn)
-                return self.refuseForged(link)
+                self.signatureFailed(of: peer)
+                return self.answerGroup(invite.id, .declined, on: link)
+            }
+            self.groupInvitationChecked(invite, from: peer, on: link)
+        case .application(let seat, let invitation)?:
+            guard areValid.allSatisfy(\.self) else {
+                self.signatureFailed(of: seat.peer)
+                return self.refuseSeat(invitation, "the peer has accepted with a signature that is not valid")
             }
             self.applicationChecked(seat, invitation)
-        case .ownSeat(let seat, let group, let link)?: if areValid.allSatisfy(\.self) { self.leaveUnheld(seat, group, link) }
+        case .ownSeat(let seat, let group, let link)?:
+            if areValid.allSatisfy(\.self) { return self.leaveUnheld(seat, group, link) }
+            if let peer = self.linkPeers[link] { self.signatureFailed(of: peer) }
         case nil: break
         }
     }
@@ -267,16 +271,13 @@ extension NodeCore {
         for input in inputs { self.release(input.hold) }
         if self.records[id]?.connection == link { self.records[id]?.groups.isChecking = false }
         for (group, records) in merged { self.groupChanged(group, records, from: id) }
-        // Nobody passes on what is not signed: it is the peer's own.
-        guard areValid.allSatisfy(\.self) else { return self.refuseForged(link) }
+        for isValid in areValid where !isValid { self.signatureFailed(of: id) }
         self.checkRecords(of: id)
     }
 
-    mutating func refuseForged(_ link: LinkID) {
-        // It may have gone while that was being checked.
-        guard self.linkPeers[link] != nil else { return }
-        self.emit(.close(link, Refusal(code: .protocolViolation, explanation: "a signature of a group's record is not valid")))
-    }
+    /// A signature that a peer has sent is not valid. The record changes nothing and the connection stays: two versions that disagree about one
+    /// signature would never stay connected. The peer's next signatures are checked later instead.
+    private mutating func signatureFailed(of id: PeerID) { self.records[id]?.groups.signatureFailed(at: self.now.monotonic) }
 
     // MARK: Groups that are not held
 

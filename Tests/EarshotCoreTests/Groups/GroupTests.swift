@@ -336,15 +336,6 @@ import Testing
         for index in 0..<3 { #expect(bench.members(id, at: index) == [0, 1, 2]) }
     }
 
-    @Test func aForgedRecordEndsTheConnection() throws {
-        var (bench, id) = try GroupBench.group(of: 2)
-        let removal = GroupRecord.removal(GroupRemoval(peer: bench.ids[1], number: 1, signature: [1]))
-        let link = try bench.link(0, 1)
-        bench.peers[0].frame(.group(.record(removal, of: id)), on: link)
-        #expect(bench.peers[0].closed[link] == .some(.protocolViolation))
-        #expect(bench.members(id, at: 0) == [0, 1])
-    }
-
     @Test func aBlockedMemberIsNeitherSentToNorHeard() throws {
         var (bench, id) = try GroupBench.group(of: 3)
         bench.peers[0].call(.setTrust(.blocked, bench.ids[1].description, until: nil))
@@ -369,20 +360,5 @@ import Testing
             #expect(bench.group(id, at: index)?.name == "apart")
         }
         #expect(bench.bodies(at: 2) == ["here"] && bench.bodies(at: 5) == ["there"])
-    }
-
-    @Test func anAcceptanceThatIsForgedEndsItsInvitation() throws {
-        var bench = try GroupBench(2)
-        try bench.connectAll()
-        let id = try bench.create(0)
-        bench.peers[0].call(.group(.invite("team", peers: ["peer1"], context: [], timeout: nil)))
-        let invitation = try #require(bench.peers[0].pending.first)
-        let seat = GroupSeat(
-            publicKey: GroupBench.key(1).publicKey, scheme: .ed25519, name: try DisplayName("peer1"), number: 1, joinedAtMilliseconds: 1,
-            voucher: bench.ids[0], voucherNumber: 1, signature: [1], warrant: GroupSeat.Warrant(.voucher))
-        let link = try bench.link(0, 1)
-        bench.peers[0].frame(.group(.inviteAnswer(GroupInviteAnswer(id: invitation, decision: .accepted(seat)))), on: link)
-        #expect(bench.peers[0].closed[link] == .some(.protocolViolation) && bench.members(id, at: 0) == [0])
-        #expect(try bench.peers[0].invitation(invitation).error == .protocolViolation)
     }
 }

@@ -164,10 +164,4 @@ final class GroupPeer {
         try self.send(.names([GroupName(group: group, digest: .random())]))
         return try self.next { if case .index(group, let hashes) = $0 { Set(hashes) } else { nil } }
     }
-
-    /// Sends a record for which the daemon closes the connection; how it does.
-    func refusal(of record: GroupRecord, in group: GroupID) throws -> WireErrorCode? {
-        try self.send(record, of: group)
-        return try self.peer.refusal()
-    }
 }
