@@ -26,15 +26,19 @@ enum TarHeader {
             for (key, value) in [("major", "1"), ("minor", "0"), ("realsize", "\(real)")] {
                 Self.append("GNU.sparse.\(key)", Array(value.utf8), to: &records)
             }
-            Self.append("GNU.sparse.name", path, to: &records)
-            name = Array("GNUSparseFile.0/".utf8) + (path.split(separator: UInt8(ascii: "/")).last.map(Array.init) ?? [])
+            // Without it, the archive's member keeps its own name.
+            if Self.isText(path) {
+                Self.append("GNU.sparse.name", path, to: &records)
+                name = Array("GNUSparseFile.0/".utf8) + (path.split(separator: UInt8(ascii: "/")).last.map(Array.init) ?? [])
+            }
         }
-        // Names that are not UTF-8 are said to be bytes, as POSIX wants it.
-        if String(validating: path, as: UTF8.self) == nil || String(validating: target, as: UTF8.self) == nil {
-            records = Self.record("hdrcharset", Array("BINARY".utf8)) + records
+        // Extended headers hold UTF-8 alone: GNU tar warns of the key `hdrcharset`, which POSIX has for other names, and libarchive of names
+        // without it. GNU's long names are bytes, and all of them read those.
+        for (text, key, kind) in [(name, "path", UInt8(ascii: "L")), (target, "linkpath", UInt8(ascii: "K"))] {
+            let isText = Self.isText(text)
+            if text.count > 100, !isText { Self.appendLong(text, kind, to: &bytes) }
+            if isText, text.count > 100 || !text.allSatisfy({ $0 < 0x80 }) { Self.append(key, text, to: &records) }
         }
-        if name.count > 100 || !name.allSatisfy({ $0 < 0x80 }) { Self.append("path", name, to: &records) }
-        if target.count > 100 || !target.allSatisfy({ $0 < 0x80 }) { Self.append("linkpath", target, to: &records) }
         if size > 0o77777777777 { Self.append("size", Array("\(size)".utf8), to: &records) }
         let time = entry.modified
         if time.nanoseconds > 0 || !(0...0o77777777777).contains(time.seconds) {
@@ -50,6 +54,16 @@ enum TarHeader {
         bytes += Self.header(name: name, kind: kind, mode: entry.mode, size: size, seconds: time.seconds, target: target)
         bytes += map
         return map.count
+    }
+
+    private static func isText(_ bytes: [UInt8]) -> Bool { String(validating: bytes, as: UTF8.self) != nil }
+
+    /// GNU tar's member for the name, or the link's target, of the next one: its content ends with a NUL.
+    private static func appendLong(_ name: [UInt8], _ kind: UInt8, to bytes: inout [UInt8]) {
+        let length = UInt64(name.count + 1)
+        bytes += Self.header(name: Array("././@LongLink".utf8), kind: kind, mode: 0, size: length, seconds: 0, target: [])
+        bytes += name
+        bytes.append(contentsOf: repeatElement(0, count: 1 + Self.padding(length)))
     }
 
     /// Seconds with a fraction; before 1970 too, where nanoseconds count upwards all the same.

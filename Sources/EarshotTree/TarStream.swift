@@ -2,13 +2,18 @@ internal import EarshotSafety
 
 /// A tree as a tar archive (POSIX.1-2001 `pax`), made as it is read: for programs that do not know the tree format.
 ///
+/// Entries come depth-first, each behind its directory. GNU tar sets a directory's mode and time once it reads the first entry outside of
+/// that directory: in any other order a directory that may not be written to would refuse its own content.
+///
 /// Names, link targets, sizes and times that the old header cannot hold are in extended headers; holes are left out, as GNU tar's sparse
 /// format 1.0 does it, which GNU tar, libarchive and Python read. Used by one thread at a time.
 package final class TarStream {
     private let reader: TreeReader
     private let name: [UInt8]
-    /// The entry that is next.
-    private var index = 0
+    /// By directory, the first of its entries, which stand together; 0 for everything else.
+    private var firstEntries: [UInt32]
+    /// The entries that are next, by directory on the way from the root: the last one goes first.
+    private var next: [Int] = [0]
     /// What is ready to be given out.
     private var ready: ArraySlice<UInt8> = []
     /// The data of the entry whose header went out last.
@@ -20,6 +25,9 @@ package final class TarStream {
     package init(_ reader: TreeReader, name: String) {
         self.reader = reader
         self.name = Array(name.utf8)
+        let manifest = reader.manifest
+        self.firstEntries = [UInt32](repeating: 0, count: manifest.count)
+        for index in stride(from: manifest.count - 1, to: 0, by: -1) { self.firstEntries[manifest.parent(of: index)] = UInt32(index) }
     }
 
     /// At most `count` bytes, which must be at least 1; none at the end.
@@ -44,23 +52,32 @@ package final class TarStream {
         return result
     }
 
+    /// The next entry, depth-first; `nil` after the last one.
+    private func nextEntry() -> Int? {
+        guard let index = self.next.popLast() else { return nil }
+        let manifest = self.reader.manifest
+        let following = index + 1
+        if index > 0, following < manifest.count, manifest.parent(of: following) == manifest.parent(of: index) { self.next.append(following) }
+        if self.firstEntries[index] > 0 { self.next.append(Int(self.firstEntries[index])) }
+        return index
+    }
+
     /// Makes the next header; `false` at the end.
     private func step() -> Bool {
-        guard self.index < self.reader.manifest.count else {
+        guard let index = self.nextEntry() else {
             guard !self.hasEnded else { return false }
             self.hasEnded = true
             self.ready = ArraySlice(repeating: 0, count: 2 * TarHeader.block)
             return true
         }
-        let entry = self.reader.manifest[self.index]
-        let path = self.reader.manifest.path(of: self.index)
+        let entry = self.reader.manifest[index]
+        let path = self.reader.manifest.path(of: index)
         var bytes: [UInt8] = []
         let map = TarHeader.append(entry, path: path.isEmpty ? self.name : self.name + [UInt8(ascii: "/")] + path, to: &bytes)
-        self.data = self.reader.manifest.data(of: self.index)
+        self.data = self.reader.manifest.data(of: index)
         self.padding = TarHeader.padding(UInt64(map) + UInt64(self.data.count))
         if self.data.isEmpty { bytes.append(contentsOf: repeatElement(0, count: self.padding)) }
         self.ready = bytes[...]
-        self.index += 1
         return true
     }
 }

@@ -62,8 +62,15 @@ final class TreeScratch: Sendable {
     }
 }
 
+/// Which times two trees have to have in common.
+enum TreeTimes {
+    case all
+    /// To the millisecond, and none of links.
+    case milliseconds
+}
+
 /// Everything about a tree but its inodes, by path: two are the same when these are.
-func portrait(_ directory: SafeDirectory) throws -> [String: String] {
+func portrait(_ directory: SafeDirectory, _ times: TreeTimes = .all) throws -> [String: String] {
     let scan = try TreeScanner.scan(directory)
     let reader = TreeReader(directory, scan: scan)
     var result: [String: String] = [:]
@@ -71,8 +78,13 @@ func portrait(_ directory: SafeDirectory) throws -> [String: String] {
         let entry = scan.manifest[index]
         let data = scan.manifest.data(of: index)
         let bytes = try reader.bytes(at: data.lowerBound, count: data.count)
-        result[scan.manifest.pathText(of: index)] =
-            "\(entry.content) \(String(entry.mode, radix: 8)) \(entry.modified.seconds).\(entry.modified.nanoseconds) \(bytes)"
+        let time =
+            switch (times, entry.content) {
+            case (.all, _): "\(entry.modified.seconds).\(entry.modified.nanoseconds)"
+            case (.milliseconds, .link): "-"
+            case (.milliseconds, _): "\(entry.modified.seconds).\(entry.modified.nanoseconds / 1_000_000)"
+            }
+        result[scan.manifest.pathText(of: index)] = "\(entry.content) \(String(entry.mode, radix: 8)) \(time) \(bytes)"
     }
     return result
 }
