@@ -53,6 +53,38 @@ import Testing
         #expect(bob.inviteAnswer(on: link) == nil)
     }
 
+    /// The withdrawal waits for its turn while the acceptance comes to be on disk: the connection has read it already, and has not written the
+    /// answer. The inviter holds no session, so none is held here.
+    @Test(arguments: [InviteWithdraw.Reason.withdrawn, .timedOut]) func whatWasWithdrawnBeforeItsAnswerWasWrittenIsNoSession(
+        reason: InviteWithdraw.Reason
+    ) throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        let accepted = bob.call(.respond(id, .accept, always: false))?.invitation
+        let session = try #require(accepted?.sessionID)
+        _ = bob.sent(on: link)
+        bob.frame(.inviteWithdraw(InviteWithdraw(id: id, reason: reason)), on: link)
+        #expect(bob.sent(on: link) == [.sessionEnd(session)])
+        try self.expect(.unknown, inSession: false, by: bob)
+        // The next one is asked as ever.
+        let next = bob.invite(on: link)
+        #expect(bob.pending == [next])
+    }
+
+    /// The withdrawal is of an invitation that led to no session, or whose session has been replaced: the present one stands.
+    @Test func aLateWithdrawalEndsNoOtherSession() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice)
+        let first = bob.invite(on: link)
+        let session = try #require(bob.call(.respond(first, .accept, always: false))?.invitation?.sessionID)
+        bob.frame(.sessionEnd(session), on: link)
+        let second = bob.invite(on: link)
+        let standing = bob.call(.respond(second, .accept, always: false))?.invitation?.sessionID
+        bob.frame(.inviteWithdraw(InviteWithdraw(id: first, reason: .withdrawn)), on: link)
+        #expect(bob.core.sessions.map(\.id) == [standing])
+    }
+
     /// The disk refuses to undo it: the caller hears that nothing has come of it once that is so, also on disk.
     @Test(arguments: [true, false]) func anAcceptanceIsUndoneBeforeItIsTold(stops: Bool) throws {
         var bob = CoreBench()

@@ -119,6 +119,18 @@ private func violation(_ action: ConnectionStateMachine.ReceivedAction) -> Frame
         #expect(machine.received(Self.invite(2)) == .deliver)
     }
 
+    /// So that the owner knows by a withdrawal that it is handed that no acceptance of it has gone out, whenever it hears of the withdrawal.
+    @Test func aWithdrawalIsDeliveredOnlyWhereNothingWasAnswered() {
+        var machine = self.machine
+        _ = machine.received(Self.invite(1))
+        #expect(machine.sent(Self.answer(1, .accepted(Fixtures.session))) == .send)
+        #expect(machine.received(Self.withdraw(1)) == .ignore)
+        _ = machine.received(Self.invite(2))
+        #expect(machine.received(Self.withdraw(2)) == .deliver)
+        #expect(machine.sent(Self.answer(2, .accepted(Fixtures.session))) == .drop)
+        #expect(machine.sent(.sessionEnd(Fixtures.session)) == .send)
+    }
+
     @Test func aSecondInvitationIsBusy() {
         var machine = self.machine
         _ = machine.received(Self.invite(1))

@@ -166,8 +166,11 @@ extension NodeCore {
         if let hold = self.groups.signatures.withdraw(withdraw.id, of: id) { return self.release(hold) }
         guard self.invitations[withdraw.id]?.invitation.peerID == id else { return }
         if self.invitations[withdraw.id]?.invitation.group == nil { self.invitations.withdrawn(withdraw.id) }
-        // One of this side's may have waited for that.
-        guard self.pending(withdraw.id, of: id, .incoming) != nil else { return self.sendInvitation(to: id) }
+        guard self.pending(withdraw.id, of: id, .incoming) != nil else {
+            self.undoAcceptance(of: withdraw.id, from: id)
+            // One of this side's may have waited for that.
+            return self.sendInvitation(to: id)
+        }
         if let group = self.invitations[withdraw.id]?.invitation.group?.id, self.groups[group]?.invitation == withdraw.id {
             let words = "the inviter has taken its invitation back"
             return self.stopJoining(group, withdraw.id, .cancelled, EarshotError(.cancelled, words))
@@ -176,5 +179,17 @@ extension NodeCore {
         case .withdrawn: self.resolveInvitation(withdraw.id, .cancelled)
         case .timedOut: self.resolveInvitation(withdraw.id, .timedOut)
         }
+    }
+
+    /// Ends the session that accepting a withdrawn invitation has begun: the inviter does not hold it.
+    ///
+    /// A connection hands a withdrawal on only where it has written no answer. The withdrawal was read while the acceptance was on its way to
+    /// the disk, and the connection has dropped the acceptance since.
+    private mutating func undoAcceptance(of id: InvitationID, from peer: PeerID) {
+        guard let invitation = self.invitations[id]?.invitation, invitation.direction == .incoming, invitation.group == nil,
+            invitation.state == .accepted, let session = invitation.sessionID, self.records[peer]?.sessionID == session
+        else { return }
+        self.endSession(with: peer, tellPeer: true)
+        self.keepPeer(peer, andSession: true)
     }
 }
