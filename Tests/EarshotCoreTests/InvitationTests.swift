@@ -285,6 +285,33 @@ import Testing
         #expect(bob.core.sessions.map(\.id) == [session])
     }
 
+    /// The peer is off, and another machine has its address: what is asked of the peer waits for it, and says at last who answers there.
+    @Test(arguments: [true, false]) func oneToAPeerWhoseAddressIsAnotherMachinesWaits(isSeen: Bool) throws {
+        let other = PeerAddress(host: "10.77.0.9", zone: nil, port: 47110)
+        var bob = CoreBench()
+        try bob.see(peerID(3), name: "carol", at: "10.77.0.3")
+        try bob.see(self.alice)
+        if !isSeen {
+            bob.call(.setTrust(.trusted, self.alice.description, until: nil))
+            let link = try bob.prove(self.alice, isInitiator: true)
+            bob.lose(link)
+            bob.handle(.discovery(.reset(.avahi)))
+            try bob.see(peerID(3), name: "carol", at: "10.77.0.3")
+        }
+        let own = try #require(bob.call(.invite(self.alice.description, context: [], timeout: .seconds(60)))?.invitation)
+        let answer = AnotherAnswers(at: other, id: peerID(3))
+        for number in 1...3 {
+            #expect(bob.dials.count == number, "it is looked for again")
+            bob.handle(.dial(self.alice, .ended(EarshotError(.identityMismatch, answer.description, underlying: answer))))
+            #expect(bob.pending == [own.id])
+            bob.advance(EarshotLimits.redialDelays[number])
+        }
+        bob.advance(.seconds(60))
+        let end = try bob.invitation(own.id)
+        #expect(end.state == .timedOut && end.error == .timedOut)
+        #expect(end.errorMessage?.contains("another machine, carol (\(peerID(3))), answers at 10.77.0.9:47110") == true, "\(end)")
+    }
+
     /// The peer was restarted while the disk was busy with having accepted its invitation: it has this side's alone.
     @Test func oneThatCrossedIsTakenBackFromAPeerThatHasItAlone() throws {
         let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))

@@ -169,6 +169,27 @@ import Testing
         #expect(await bob.node.transport.handshakeFailures.byCode[.timedOut] == nil, "the dial was ended, not waited for")
         try await trap.close()
     }
+
+    /// Its address is another machine's by now: that is no word of the peer's, which is found elsewhere before the invitation's time is over.
+    @Test func anAddressThatAnotherMachineHasNowIsOneToTryLater() async throws {
+        let (alice, bob, carol) = try await (TestNode("alice"), TestNode("bob"), TestNode("carol"))
+        alice.sees(carol)
+        try await alice.found(carol)
+        alice.discovery.tell(.found(.embedded, bob.sighting(port: carol.port)))
+        try await alice.found(bob)
+        let sent = try await alice.node.invite(bob.node.id.description, context: [], timeout: .seconds(60))
+        try await eventually("carol has answered") { await alice.node.lastDialError(of: bob.node.id) != nil }
+        #expect(await alice.node.lastDialError(of: bob.node.id) == .unavailable)
+        let words = await alice.node.lastDialMessage(of: bob.node.id)
+        #expect(words == "another machine, carol (\(carol.node.id)), answers at 127.0.0.1:\(carol.port)")
+        #expect(try await alice.node.invitation(sent.id).state == .pending)
+        alice.sees(bob)
+        let received = try await bob.invitation()
+        _ = try await bob.node.respond(to: received.id, .accept, always: false)
+        #expect(try await alice.node.decided(sent.id).state == .accepted)
+        #expect(await carol.node.invitations(all: true).isEmpty)
+        for node in [alice, bob, carol] { await node.stop() }
+    }
 }
 
 @Suite struct RenamedPeerTests {

@@ -7,7 +7,7 @@ extension Transport {
     /// Dials until one address has proven to be the peer, or any peer where none is expected; the node hears of that first.
     ///
     /// - Returns: the peer that answered, where a connection with it stands already; no other is made then.
-    /// - Throws: why the last address failed; a peer's own refusal before anything else.
+    /// - Throws: why the addresses failed: a peer's own refusal before another machine's answer, and that before an address that is silent.
     @discardableResult
     func dial(_ addresses: [PeerAddress], expecting peer: PeerID?) async throws(EarshotError) -> PeerID? {
         var failure: EarshotError?
@@ -18,7 +18,8 @@ extension Transport {
                 return nil
             } catch {
                 if let already = error.underlying as? ConnectedPeers.AlreadyConnected { return already.id }
-                if failure == nil || error.code != .unavailable { failure = error }
+                let error = error.at(address)
+                if failure.map({ $0.weight < error.weight || error.weight > 0 && $0.weight == error.weight }) ?? true { failure = error }
             }
         }
         throw failure ?? EarshotError(.unavailable, "no address of the peer is known on this machine's networks")
@@ -103,5 +104,23 @@ extension Transport {
         } catch {
             throw EarshotError(.unavailable, "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))", underlying: error)
         }
+    }
+}
+
+extension EarshotError {
+    /// How much the failure at one of a peer's addresses says of the peer.
+    fileprivate var weight: Int {
+        switch self.code {
+        case .unavailable: 0
+        case .identityMismatch: 1
+        default: 2
+        }
+    }
+
+    /// Names the address where another machine than the peer has answered.
+    fileprivate func at(_ address: PeerAddress) -> EarshotError {
+        guard case .notTheDialled(let id)? = self.underlying as? WireError else { return self }
+        let other = AnotherAnswers(at: address, id: id)
+        return EarshotError(self.code, other.description, underlying: other)
     }
 }

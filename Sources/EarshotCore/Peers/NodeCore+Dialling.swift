@@ -89,11 +89,12 @@ extension NodeCore {
             if !self.deadlines.contains(.redial(id)) { self.ensureConnection(id) }
             return self.publishPeer(id)
         }
-        let explained = error.explained(name: record.name, ours: self.settings.encryption)
+        let explained = self.withoutOthers(error).explained(name: record.name, ours: self.settings.encryption)
         let isNews = record.reach.lastError?.code != explained.code
         self.records[id]?.reach.dialFailed(explained)
         self.beginComparison(id)
-        if explained.isFinalForDial {
+        // Where the peer is not seen any more, its last address may be any machine's by now.
+        if explained.isFinalForDial, !record.presence.sightings.isEmpty {
             self.log(Notice(isNews ? .warning : .debug, "cannot agree with a peer", ["peer": id, "error": explained]))
             // Where the peer's own connection stands meanwhile, what waits goes over that.
             if record.connection == nil { self.disagreed(with: id, explained) }
@@ -102,6 +103,17 @@ extension NodeCore {
         }
         self.ensureConnection(id)
         self.publishPeer(id)
+    }
+
+    /// What a dial says of the peer itself. Anyone can advertise an address for a peer, and the address of a machine that is off is soon
+    /// another's: an answer of another machine there says no more than that the peer was not reached.
+    private func withoutOthers(_ error: EarshotError) -> EarshotError {
+        if error.underlying as? WireError == .ownKey {
+            return EarshotError(.unavailable, "this machine itself has its last address", underlying: error)
+        }
+        guard let other = error.underlying as? AnotherAnswers else { return error }
+        let name = self.records[other.id].map { "\($0.name) (\(other.id))" } ?? other.id.description
+        return EarshotError(.unavailable, "another machine, \(name), answers at \(other.address)", underlying: error)
     }
 
     /// The two sides do not agree on a connection, and dialling again would end the same way: what waits for one is told why.

@@ -1,3 +1,5 @@
+package import EarshotWire
+
 /// Where a peer can be dialled: numeric.
 package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
     /// Such as `10.77.0.2` or `fe80::1`.
@@ -19,4 +21,18 @@ package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
     }
 
     package var isIPv6: Bool { self.host.utf8.contains(UInt8(ascii: ":")) }
+}
+
+/// Another machine answered where a peer was dialled.
+package struct AnotherAnswers: Error, Sendable, Hashable, CustomStringConvertible {
+    package let address: PeerAddress
+    /// By its own key, which it has not proven.
+    package let id: PeerID
+
+    package init(at address: PeerAddress, id: PeerID) {
+        self.address = address
+        self.id = id
+    }
+
+    package var description: String { "the peer that answered at \(self.address) is \(self.id), not the one that was dialled" }
 }
