@@ -196,6 +196,8 @@ package enum EarshotLimits {
     /// When the inbox is first pruned by age after the start, and how long afterwards each time.
     package static let firstPruning: Duration = .seconds(60)
     package static let pruningInterval: Duration = .seconds(3600)
+    /// How often it is noted on disk for how long daemons have run: as much may not count where one is killed.
+    package static let runningNoteInterval: Duration = .seconds(3600)
     /// The user's pairs in the advertisement, keys and values together, in bytes.
     package static let discoveryInfoBytes = 400
     /// One pair of the advertisement, `key=value`, in bytes (RFC 6763 section 6.1).

@@ -1,12 +1,17 @@
-/// What the time is, by both clocks: handed in with each input, because the core asks no clock.
+/// What the time is, by three clocks: handed in with each input, because the core asks no clock.
 package struct Now: Sendable, Hashable {
     /// For deadlines, pauses and rates.
     package let monotonic: MonotonicInstant
-    /// For what is shown and stored.
+    /// For times that are shown. The wall clock may be wrong, and jump.
     package let wall: WallTime
+    /// For the expiry of what is on disk: the wall clock's time when the state was new, and since then as much more as daemons have run on that
+    /// state. Nobody sets this clock, and it stands still while no daemon runs.
+    package let running: WallTime
 
-    package init(monotonic: MonotonicInstant, wall: WallTime) {
+    /// Without a time of its own, the running clock shows what the wall clock shows.
+    package init(monotonic: MonotonicInstant, wall: WallTime, running: WallTime? = nil) {
         self.monotonic = monotonic
         self.wall = wall
+        self.running = running ?? wall
     }
 }

@@ -14,6 +14,8 @@ struct CoreBench {
     private(set) var time: Duration = .zero
     /// What of its clocks the wall's is ahead.
     var wallAhead: Duration = .zero
+    /// The same for the clock by which what is on disk expires.
+    var runningAhead: Duration = .zero
 
     // What has come of it so far
     private(set) var effects: [Effect] = []
@@ -71,7 +73,11 @@ struct CoreBench {
 
     // MARK: Inputs
 
-    var now: Now { Now(monotonic: Now(after: self.time).monotonic, wall: Now(after: self.time + self.wallAhead).wall) }
+    var now: Now {
+        Now(
+            monotonic: Now(after: self.time).monotonic, wall: Now(after: self.time + self.wallAhead).wall,
+            running: Now(after: self.time + self.runningAhead).wall)
+    }
 
     @discardableResult
     mutating func handle(_ input: Input) -> [Effect] {
@@ -258,6 +264,7 @@ struct CoreBench {
         var again = CoreBench(self.core.id, seed: 2, change: change)
         again.time = self.time
         again.wallAhead = self.wallAhead
+        again.runningAhead = self.runningAhead
         again.peersOnDisk = self.peersOnDisk
         again.sessionsOnDisk = self.sessionsOnDisk
         again.groupsOnDisk = self.groupsOnDisk

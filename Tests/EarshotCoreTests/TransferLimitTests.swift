@@ -157,7 +157,7 @@ import Testing
         var bench = try TransferBench()
         let moving = (0..<EarshotLimits.outgoingTransfers).map { _ in bench.send() }
         let id = bench.send()
-        bench.bench.wallAhead += EarshotLimits.resourceResumeTime
+        bench.bench.runningAhead += EarshotLimits.resourceResumeTime
         bench.lose()
         for id in moving { bench.report(id, .stopped) }
         bench.bench.advance(EarshotLimits.resourceResumeTime - .nanoseconds(1))
@@ -166,12 +166,12 @@ import Testing
         #expect(try bench.row(id).error == .timedOut)
     }
 
-    /// The same of one that a person accepts while its sender is away, and this machine's clock has been set meanwhile.
+    /// The same of one that a person accepts long after its sender has gone.
     @Test func resourceResumeTimeOfOneThatIsAccepted() throws {
         var bench = try TransferBench { $0.policy.acceptResources = .ask }
         let id = bench.offered()
         bench.lose()
-        bench.bench.wallAhead += EarshotLimits.resourceResumeTime
+        bench.bench.runningAhead += EarshotLimits.resourceResumeTime
         bench.bench.call(.resource(.respond(id, .accept)))
         bench.bench.advance(EarshotLimits.resourceResumeTime - .nanoseconds(1))
         #expect(try bench.row(id).state == .paused)

@@ -189,7 +189,7 @@ extension TestNode {
         store = try Store(directory: state.path)
         for number in UInt64(1)...2 {
             _ = try await store.deliver([inboxMessage(number)], receivedAt: Date())
-            _ = try await store.markRead(id: inboxMessage(number).id, from: nil, receipt: true)
+            _ = try await store.markRead(id: inboxMessage(number).id, from: nil, at: Date(), receipt: true)
             #expect(await store.receipts == EarshotLimits.pendingReceipts)
         }
         #expect(try await store.receipts(for: peerID(1)) == [inboxMessage(1).id, inboxMessage(2).id], "the oldest gave way")

@@ -121,7 +121,7 @@ import Testing
         let label = GroupLabel(id: try Self.group().id, name: "team")
         let messages = [self.message(1, in: label), self.message(2, in: nil)]
         _ = try await store.deliver(messages, receivedAt: Self.time)
-        for message in messages { _ = try await store.markRead(id: message.id, from: nil, receipt: true) }
+        for message in messages { _ = try await store.markRead(id: message.id, from: nil, at: Self.time, receipt: true) }
         try await store.apply([.removeSession(with: peerID(1))])
         #expect(try await store.receipts(for: peerID(1)) == [messages[0].id])
         #expect(await store.receipts == 1)
@@ -139,7 +139,7 @@ import Testing
             ], receivedAt: Self.time)
         #expect(outcomes.map(\.isStored) == [false, false, true, false])
         #expect(outcomes[0] == .refused(.inboxFull) && outcomes[1] == .refused(.inboxFull))
-        _ = try await store.markRead(id: self.message(3, in: nil).id, from: nil)
+        _ = try await store.markRead(id: self.message(3, in: nil).id, from: nil, at: Self.time)
         #expect(try await store.deliver([self.message(4, in: label)], receivedAt: Self.time) == [.refused(.inboxFull)])
         let resumed = try await store.deliver([self.message(4, in: label, isResumed: true)], receivedAt: Self.time)
         #expect(resumed.map(\.isStored) == [true])

@@ -48,8 +48,14 @@ extension Node {
     /// might be changed meanwhile, and counts all of its tables up and down: too much for what is asked with each message.
     func inCore<Result>(_ ask: (inout NodeCore) -> Result) -> Result { ask(&self.core) }
 
-    /// What the time is, by both clocks.
-    private var instant: Now { Now(monotonic: self.transport.timers.now, wall: WallTime(self.now)) }
+    /// What the time is, by all clocks.
+    private var instant: Now {
+        let monotonic = self.transport.timers.now
+        return Now(monotonic: monotonic, wall: WallTime(self.now), running: self.runningClock.time(at: monotonic))
+    }
+
+    /// What the running clock shows: for what expires on disk.
+    var runningTime: WallTime { self.runningClock.time(at: self.transport.timers.now) }
 
     /// Asks the core for something, and waits for its answer.
     func call(_ command: Command) async -> Answer {

@@ -93,7 +93,7 @@ extension Node {
         self.take(CollectionOfOne(message))
         guard message.readState == .unread else { return message }
         let receipt = self.core.wantsReceipts(message.senderID)
-        guard let read = try await self.store.markRead(id: id, from: message.senderID, receipt: receipt) else {
+        guard let read = try await self.store.markRead(id: id, from: message.senderID, at: self.runningTime.date, receipt: receipt) else {
             throw EarshotError(.notFound, "there is no message \(id)")
         }
         if receipt { self.handle(.read([id], of: message.senderID)) }
@@ -122,7 +122,7 @@ extension Node {
             keys.append(Store.MessageKey(id: message.id, sender: sender))
         }
         let told = Set(self.core.allFacts.map(\.id).filter(self.core.wantsReceipts))
-        let marked = try await self.store.markRead(keys, receiptsFor: told)
+        let marked = try await self.store.markRead(keys, receiptsFor: told, at: self.runningTime.date)
         for (sender, ids) in marked {
             self.take(ids, of: sender)
             if told.contains(sender) { self.handle(.read(ids, of: sender)) }

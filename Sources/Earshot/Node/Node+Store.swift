@@ -199,10 +199,13 @@ extension Node {
     func pruneInbox() {
         self.pruning?.cancel()
         self.pruning = nil
-        let limit = self.now.addingTimeInterval(-(self.configuration.inboxAge / .seconds(1)))
+        let running = self.runningTime
+        let limit = running + (.zero - self.configuration.inboxAge)
+        let isDue = self.runningClock.isNoteDue(at: running)
         self.spawn { [weak self, store, logger] in
             do throws(EarshotError) {
-                try await store.prune(readBefore: limit)
+                if isDue { try await store.noteRunningTime(running) }
+                try await store.prune(readBefore: limit.date, now: running.date)
             } catch {
                 logger.error("cannot prune the inbox", metadata: ["error": "\(error)"])
             }

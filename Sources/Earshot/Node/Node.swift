@@ -117,6 +117,8 @@ public actor Node {
     var isStoreClosed = false
     var unreadMessages = 0
     var pruning: Scheduled<Void>?
+    /// By which what is on disk expires.
+    var runningClock = RunningClock()
 
     /// Opens the state directory: makes or loads the identity, and loads what was kept. Nothing touches the network yet. An ephemeral node has
     /// nothing to open, and makes a directory for what it receives.
@@ -191,6 +193,9 @@ public actor Node {
     }
 
     private func loadState() async throws(EarshotError) {
+        // Before the core has anything that expires.
+        self.runningClock = RunningClock(
+            from: try await self.store.runningTime(beginningWith: WallTime(self.now)), at: self.transport.timers.now)
         let state = try await self.store.load()
         // Of a key that this machine has no longer: the peers would not know who asks.
         let sessions = state.sessions.filter { $0.members.contains(self.id) }
@@ -284,6 +289,11 @@ public actor Node {
         self.endAllStreams()
         for connection in connections { connection.close() }
         await self.drainStore()
+        do throws(EarshotError) {
+            try await self.store.noteRunningTime(self.runningTime)
+        } catch {
+            self.logger.warning("cannot note how long the daemon has run", metadata: ["error": "\(error)"])
+        }
         for connection in connections {
             // Bounded by the handler, which closes for good a second after its goodbye.
             try? await connection.channel.closeFuture.get()

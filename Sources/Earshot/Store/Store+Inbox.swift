@@ -169,12 +169,13 @@ extension Store {
     /// How many messages are unread.
     package func unreadCount() -> Int { self.usage.unread.count }
 
-    /// Marks a message read and returns it as it is then; `nil` when there is none. The time decides when it is pruned.
+    /// Marks a message read and returns it as it is then; `nil` when there is none. The time, which decides when it is
+    /// pruned, is the running clock's.
     ///
     /// With `receipt`, that it was read is kept for the sender too, in the same transaction. Throws `conflict` when several senders used
     /// the id and none is named.
     package func markRead(
-        id: MessageID, from sender: PeerID?, at time: Date = Date(), receipt: Bool = false
+        id: MessageID, from sender: PeerID?, at time: Date, receipt: Bool = false
     ) throws(EarshotError) -> Message? {
         let found = try self.messages(id: id, from: sender)
         guard found.count <= 1 else {
@@ -217,7 +218,7 @@ extension Store {
     ///
     /// Throws `conflict`, with nothing changed, when several senders used an id and none is named.
     package func markRead(
-        _ keys: [MessageKey], receiptsFor told: Set<PeerID>, at time: Date = Date()
+        _ keys: [MessageKey], receiptsFor told: Set<PeerID>, at time: Date
     ) throws(EarshotError) -> [PeerID: [MessageID]] {
         var unread: [(sender: PeerID, id: MessageID)] = []
         for key in keys {
@@ -264,7 +265,7 @@ extension Store {
             "UPDATE messages SET read_at = ? WHERE id = ? AND sender = ?", [.integer(Self.milliseconds(time))] + key)
         self.usage.wasRead(UInt64(clamping: weight), from: sender)
         while self.usage.hasExcess(limits: self.limits) {
-            guard try self.forget(readBefore: nil, limit: 1) > 0 else { return }
+            guard try self.forget(readBefore: nil, limit: 1, at: time) > 0 else { return }
         }
     }
 }

@@ -3,14 +3,15 @@ package import FoundationEssentials
 internal import EarshotWire
 
 extension Store {
-    /// Drops messages that were read before that time, and ids remembered too long; returns how many messages went.
+    /// Drops messages that were read before that time, and ids remembered too long; returns how many messages went. Both times are the running
+    /// clock's.
     ///
     /// Works in transactions of at most a thousand messages, so that deliveries get their turn in between.
     @discardableResult
-    package func prune(readBefore: Date, now: Date = Date()) async throws(EarshotError) -> Int {
+    package func prune(readBefore: Date, now: Date) async throws(EarshotError) -> Int {
         var total = 0
         while true {
-            let count = try self.pruneSome(readBefore: readBefore)
+            let count = try self.pruneSome(readBefore: readBefore, now: now)
             total += count
             if count == 0 { break }
             await Task.yield()
@@ -25,12 +26,12 @@ extension Store {
         return total
     }
 
-    private func pruneSome(readBefore: Date) throws(EarshotError) -> Int {
+    private func pruneSome(readBefore: Date, now: Date) throws(EarshotError) -> Int {
         let usage = self.usage
         let remembered = self.remembered
         do {
             return try self.attempt { () throws(SQLiteError) in
-                try self.database.transaction { () throws(SQLiteError) in try self.forget(readBefore: readBefore, limit: 1000) }
+                try self.database.transaction { () throws(SQLiteError) in try self.forget(readBefore: readBefore, limit: 1000, at: now) }
             }
         } catch {
             self.usage = usage
@@ -39,23 +40,23 @@ extension Store {
         }
     }
 
-    /// Drops the longest-read messages (only those read before a time, where one is given), remembering their ids; within a transaction.
-    func forget(readBefore: Date?, limit: Int) throws(SQLiteError) -> Int {
+    /// Drops the longest-read messages (only those read before a time, where one is given), remembering their ids from now on; within a
+    /// transaction.
+    func forget(readBefore: Date?, limit: Int, at now: Date) throws(SQLiteError) -> Int {
         let rows = try self.database.query(
             """
-            SELECT place, sender, id, weight, received_at FROM messages INDEXED BY messages_read
+            SELECT place, sender, id, weight FROM messages INDEXED BY messages_read
             WHERE read_at IS NOT NULL AND read_at < ? ORDER BY read_at, place LIMIT ?
             """, [.integer(readBefore.map { Self.milliseconds($0) } ?? .max), .integer(Int64(limit))]
         ) { row throws(SQLiteError) in
             Forgotten(
-                place: row.integer(0), sender: try Self.peerID(row, 1), id: row.bytes(2), weight: UInt64(clamping: row.integer(3)),
-                receivedAt: row.integer(4))
+                place: row.integer(0), sender: try Self.peerID(row, 1), id: row.bytes(2), weight: UInt64(clamping: row.integer(3)))
         }
         for row in rows {
             try self.database.run("DELETE FROM messages WHERE place = ?", [.integer(row.place)])
             try self.database.run(
                 "INSERT OR IGNORE INTO remembered (sender, id, received_at) VALUES (?, ?, ?)",
-                [.blob(row.sender.bytes), .blob(row.id), .integer(row.receivedAt)])
+                [.blob(row.sender.bytes), .blob(row.id), .integer(Self.milliseconds(now))])
             self.usage.read.remove(row.weight)
             try self.countOneMore(of: row.sender)
         }
@@ -67,7 +68,6 @@ extension Store {
         let sender: PeerID
         let id: [UInt8]
         let weight: UInt64
-        let receivedAt: Int64
     }
 
     private func countOneMore(of sender: PeerID) throws(SQLiteError) {

@@ -28,6 +28,8 @@ package actor Store {
     /// that may be written when the next one has begun, the first message of which clears it in the order of deliveries. So the oldest give
     /// way.
     var refusing: OrderedDictionary<Conversation, DeliveryOutcome.Refusal> = [:]
+    /// The running clock's time that is on disk, in milliseconds; `nil` where no daemon has noted one yet.
+    var notedRunning: Int64?
     private let executor: ThreadExecutor
 
     /// The store's own thread.
@@ -49,6 +51,7 @@ package actor Store {
             let database = try Self.open(path)
             if try StoreSchema.check(database) == 0 { try whenNew() }
             try StoreSchema.migrate(database)
+            self.notedRunning = try StoreSchema.addRunningTime(database)
             self.usage = try Self.countUsage(database)
             self.remembered = try Self.countRemembered(database)
             self.receipts = Int(clamping: try database.integer("SELECT count(*) FROM receipts"))

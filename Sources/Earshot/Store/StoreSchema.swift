@@ -133,6 +133,25 @@ enum StoreSchema {
         }
     }
 
+    /// Makes the table of the running clock where it is missing, and reads it. The table is no step of the layout, so that an earlier release of
+    /// the same layout goes on working with the database: such a release does not look at the table.
+    ///
+    /// On a full disk the table is made by a later start.
+    static func addRunningTime(_ database: SQLiteDatabase) throws(StoreOpenError) -> Int64? {
+        do {
+            try database.execute(
+                """
+                CREATE TABLE IF NOT EXISTS running_time (
+                    place INTEGER PRIMARY KEY CHECK (place = 0), milliseconds INTEGER NOT NULL
+                ) STRICT
+                """)
+            return try database.query("SELECT milliseconds FROM running_time") { row in row.integer(0) }.first
+        } catch {
+            guard error.isNoSpace else { throw .sqlite(error) }
+            return nil
+        }
+    }
+
     /// Brings a database to the newest version.
     static func migrate(_ database: SQLiteDatabase) throws(StoreOpenError) {
         for (index, step) in self.migrations.enumerated().dropFirst(try Self.check(database)) {

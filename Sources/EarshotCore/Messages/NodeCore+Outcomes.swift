@@ -150,8 +150,7 @@ extension NodeCore {
     /// Takes up what was queued when the last run ended, and what became of the rest.
     mutating func loadOutbox(_ rows: [QueuedMessageRow]) {
         for row in rows {
-            // With the clock set back meanwhile, it waits for no longer than it was to wait in all.
-            let left = min(row.deadline - self.now.wall, row.deadline - row.sent)
+            let left = self.timeLeft(until: row.deadline)
             var message = OutgoingMessage(
                 id: row.id, contentType: row.contentType, size: row.size, body: nil, fingerprint: row.fingerprint, mode: .reliable,
                 isQueued: true, sent: row.sent, deadline: self.now.monotonic + left, recipients: row.recipients,

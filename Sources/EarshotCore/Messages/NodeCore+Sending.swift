@@ -276,7 +276,7 @@ extension NodeCore {
         self.insert(message)
         let row = QueuedMessage(
             id: id, contentType: draft.contentType, body: draft.body, fingerprint: draft.fingerprint, sent: burst.now.wall,
-            deadline: burst.now.wall + age, recipients: message.recipients, group: message.group)
+            deadline: burst.now.running + age, recipients: message.recipients, group: message.group)
         self.keep([.add(row)], then: .queued(id, draft.body, place))
     }
 

@@ -1,6 +1,6 @@
 extension EndedTransfer {
-    /// Of a row that is about to go; `nil` where its sender may as well begin anew.
-    package init?(_ row: Resource) {
+    /// Of a row that is about to go, at a time of the running clock; `nil` where its sender may as well begin anew.
+    package init?(_ row: Resource, at time: WallTime) {
         guard row.direction == .incoming else { return nil }
         let (error, message): (EarshotError.Code?, String)
         switch row.state {
@@ -9,6 +9,6 @@ extension EndedTransfer {
         // What has failed here may be tried again; what is not over does not lose its row.
         case .failed, .offered, .transferring, .paused: return nil
         }
-        self.init(id: row.id, peerID: row.peerID, error: error, message: message, endedAt: row.completed ?? row.created)
+        self.init(id: row.id, peerID: row.peerID, error: error, message: message, endedAt: time)
     }
 }

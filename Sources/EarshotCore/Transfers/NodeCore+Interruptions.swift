@@ -43,7 +43,7 @@ extension NodeCore {
             let reason = "the connection was lost; send it again, with --queue to have it go on by itself"
             return self.interruptTransfer(id, .unavailable, reason, isUntold: before.isOffered)
         }
-        let latest = self.now.wall + EarshotLimits.resourceResumeTime
+        let latest = self.now.running + EarshotLimits.resourceResumeTime
         // An offer that waits for a person here goes on waiting, and one that is interrupted already has its time.
         guard before.link != nil else {
             guard before.row.direction == .outgoing, before.limit == nil else { return }
@@ -72,7 +72,7 @@ extension NodeCore {
             guard let transfer = self.transfers[id] else { continue }
             let row = transfer.row
             let told = TransferFailure(EarshotError(row.error ?? .cancelled, row.errorMessage ?? "")).told
-            let isForgotten = transfer.stored.map { $0.expiry < self.now.wall } ?? true
+            let isForgotten = transfer.stored.map { $0.expiry < self.now.running } ?? true
             guard isForgotten || self.tellEnd(of: id, told) else { continue }
             _ = self.transfers.change(id) { $0.stored = nil }
             self.emit(.keepTransfers([.removeTransfer(id)]))
@@ -123,7 +123,7 @@ extension NodeCore {
         }
         if transfer.row.state == .transferring {
             // Killed on the way: its time of absence begins now.
-            transfer.stored?.expiry = max(stored.expiry, self.now.wall + EarshotLimits.resourceResumeTime)
+            transfer.stored?.expiry = max(stored.expiry, self.now.running + EarshotLimits.resourceResumeTime)
         }
         if transfer.row.direction == .incoming {
             // Nothing moves that was not accepted: the disk took this row, and not what was said of that before.

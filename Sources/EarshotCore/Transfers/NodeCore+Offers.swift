@@ -21,7 +21,7 @@ extension NodeCore {
             kind: offer.resourceKind, size: offer.size, state: .offered, created: self.now.wall)
         let isTaken = self.isTaken(in: conversation, from: sender)
         let stored = StoredTransfer(
-            id: offer.id, source: .none, isTaken: isTaken, expiry: self.now.wall + EarshotLimits.resourceResumeTime)
+            id: offer.id, source: .none, isTaken: isTaken, expiry: self.now.running + EarshotLimits.resourceResumeTime)
         self.release(self.transfers[offer.id]?.hold)
         var record = TransferRecord(row: row, stored: stored)
         record.hold = self.hold(EarshotLimits.waitCharge)
@@ -184,7 +184,7 @@ extension NodeCore {
         let offerLink = self.transfers[id]?.offerLink
         let carrier = self.transfers[id].flatMap { self.carrier(of: $0.conversation) }
         let link = carrier?.link == offerLink ? offerLink : nil
-        let latest = self.now.wall + EarshotLimits.resourceResumeTime
+        let latest = self.now.running + EarshotLimits.resourceResumeTime
         _ = self.transfers.change(id) { transfer in
             transfer.stored?.isTaken = true
             guard link == nil else { return }

@@ -154,7 +154,7 @@ extension NodeCore {
     /// the two is out of the group.
     private func end(of transfer: TransferRecord) -> EndedTransfer? {
         guard !transfer.isEndedByPeer, self.mayGoOn(transfer.conversation) else { return nil }
-        return EndedTransfer(transfer.row)
+        return EndedTransfer(transfer.row, at: self.now.running)
     }
 
     /// What removing a row changes in the store.

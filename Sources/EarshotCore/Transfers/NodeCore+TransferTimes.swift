@@ -46,11 +46,15 @@ extension NodeCore {
             // Where all of it has moved, its sender may have to read it once more for its digest.
             case .movement(let beyond) where beyond < transfer.row.size: EarshotLimits.resourceStallTime
             case .movement, .comparison, .done: EarshotLimits.resourceDoneTime + reading
-            // What is over by the wall's clock ends with the next input, and not in the midst of this one.
-            case .absence: max(.nanoseconds(1), (transfer.stored?.expiry ?? self.now.wall) - self.now.wall)
+            // A transfer that is overdue ends with the next input, and not in the midst of this one.
+            case .absence: max(.nanoseconds(1), self.timeLeft(until: transfer.stored?.expiry ?? self.now.running))
             }
         self.set(.transfer(id), after: time)
     }
+
+    /// How long something that is on disk still has. A time that an earlier release wrote by a wrong wall clock gives no more than the longest
+    /// time that anything has.
+    func timeLeft(until expiry: WallTime) -> Duration { min(expiry - self.now.running, EarshotLimits.outboxAgeLimit) }
 
     mutating func transferExpired(_ id: ResourceID) {
         guard let transfer = self.transfers[id], let limit = transfer.limit, transfer.isOpen else { return }

@@ -48,7 +48,7 @@ extension NodeCore {
             }
         let stored = StoredTransfer(
             id: draft.id, source: draft.source, stamp: draft.stamp, digest: algorithm, isQueued: draft.isQueued,
-            expiry: self.now.wall + patience)
+            expiry: self.now.running + patience)
         return TransferRecord(row: row, stored: stored)
     }
 
