@@ -68,6 +68,11 @@ struct SchemaValidator {
             guard branches.count(where: \.isEmpty) != 1 else { return [] }
             let closest = branches.min { $0.count < $1.count } ?? []
             return ["\(place) is \(branches.count(where: \.isEmpty)) of \(branches.count) alternatives; closest: \(closest)"]
+        case "if":
+            let holds = self.faults(value, argument, at: place, isPart: true).isEmpty
+            return schema[holds ? "then" : "else"].map { self.faults(value, $0, at: place, isPart: true) } ?? []
+        // Judged with their condition.
+        case "then", "else": return schema["if"] == nil ? ["\(place): \(keyword) has no condition"] : []
         case "not": return self.faults(value, argument, at: place, isPart: true).isEmpty ? fault : []
         default: return ["\(place): this validator does not know the keyword \(keyword)"]
         }
