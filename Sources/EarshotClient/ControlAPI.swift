@@ -7,6 +7,8 @@
 public enum ControlAPI {
     /// Before every path, such as `/v1/peers`.
     public static let pathPrefix = "/v1"
+    /// The header of an answer with events: `EPOCH:SEQ` of the last event before it.
+    public static let eventPositionHeader = "Earshot-Events"
     /// What a directory's content is called where it is neither JSON nor a tar archive: a tree in the protocol's own format.
     public static let treeMediaType = "application/vnd.earshot.tree"
 }

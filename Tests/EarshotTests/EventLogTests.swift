@@ -73,6 +73,15 @@ import Testing
         #expect(await self.all(log.subscribe(since: 3, epoch: "now")).map(\.sequence) == [4, 5])
     }
 
+    /// A reader from another run hears of the restart even if nothing has happened since.
+    @Test func anotherEpochIsAGapBeforeTheFirstEvent() async {
+        let log = self.log(0)
+        log.finish()
+        let events = await self.all(log.subscribe(since: 3, epoch: "before"))
+        #expect(events.map(\.sequence) == [0] && self.gap(events.first) == 0...0)
+        #expect(await self.all(log.subscribe(since: 0, epoch: "now")).isEmpty)
+    }
+
     @Test func aWaitingReaderIsWokenCancelledAndFinished() async {
         let log = self.log(0)
         var subscription = log.subscribe(since: 0)

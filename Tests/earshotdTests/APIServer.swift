@@ -31,12 +31,12 @@ final class APIServer: Sendable {
 
     /// `peers` are reached without discovery; `owner` is whom the API takes for the daemon's own user.
     private init(
-        _ name: String, peers: [String] = [], readers: EventReaders = EventReaders(), owner: uid_t = geteuid(),
+        _ name: String, at place: String? = nil, peers: [String] = [], readers: EventReaders = EventReaders(), owner: uid_t = geteuid(),
         configure: (inout Node.Configuration) -> Void = { _ in }
     ) async throws {
         let template = "/tmp/earshot-api-XXXXXX"
         var bytes = Array(template.utf8CString)
-        self.place = try #require(mkdtemp(&bytes).map { String(cString: $0) })
+        self.place = try #require(place ?? mkdtemp(&bytes).map { String(cString: $0) })
         self.path = "\(self.place)/socket"
         var configuration = Node.Configuration(
             displayName: try DisplayName(name), serviceType: try ServiceType("earshot"), stateDirectory: "\(self.place)/state")
@@ -65,12 +65,12 @@ final class APIServer: Sendable {
         for await _ in isReady {}
     }
 
-    /// Runs a test against one server.
+    /// Runs a test against one server; `place` is that of an earlier one, which was stopped.
     static func with(
-        _ name: String = "alice", readers: EventReaders = EventReaders(), owner: uid_t = geteuid(),
+        _ name: String = "alice", at place: String? = nil, readers: EventReaders = EventReaders(), owner: uid_t = geteuid(),
         configure: (inout Node.Configuration) -> Void = { _ in }, _ body: (APIServer) async throws -> Void
     ) async throws {
-        let server = try await APIServer(name, readers: readers, owner: owner, configure: configure)
+        let server = try await APIServer(name, at: place, readers: readers, owner: owner, configure: configure)
         try await Self.ending([server]) { try await body(server) }
     }
 
@@ -107,12 +107,17 @@ final class APIServer: Sendable {
         }
     }
 
+    /// Ends the server; its state stays.
+    func stop() async {
+        for task in self.tasks { task.cancel() }
+        for task in self.tasks { await task.value }
+    }
+
     private static func ending(_ servers: [APIServer], _ body: () async throws -> Void) async throws {
         let result: Result<Void, any Error>
         do { result = .success(try await body()) } catch { result = .failure(error) }
         for server in servers {
-            for task in server.tasks { task.cancel() }
-            for task in server.tasks { await task.value }
+            await server.stop()
             try? FileManager.default.removeItem(atPath: server.place)
         }
         try result.get()

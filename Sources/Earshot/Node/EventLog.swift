@@ -114,14 +114,14 @@ public final class EventLog: Sendable {
 
     /// The events after the one numbered `since`, or from now on where that is `nil` or of another epoch.
     ///
-    /// A `since` of another epoch means that the reader missed an unknown number: it gets a gap over all of this run's events. So does one
-    /// that has not been reached in this run: it can only be of another.
+    /// A `since` of another epoch means that the reader missed an unknown number: it gets a gap over all of this run's events, from 0 to 0 if
+    /// this run has none yet. So does one that has not been reached in this run: it can only be of another.
     public func subscribe(since: UInt64? = nil, epoch: String? = nil) -> Subscription {
         let presence = Presence(self)
         let last = self.state.withLock { $0.lastSequence }
         let isOfAnotherRun = epoch.map { $0 != self.epoch } ?? false
         guard !isOfAnotherRun, since.map({ $0 <= last }) ?? true else {
-            return Subscription(log: self, presence: presence, position: last, start: last, pendingGap: last > 0 ? 1...last : nil)
+            return Subscription(log: self, presence: presence, position: last, start: last, pendingGap: min(1, last)...last)
         }
         return Subscription(log: self, presence: presence, position: since ?? last, start: last, pendingGap: nil)
     }
@@ -143,6 +143,9 @@ public final class EventLog: Sendable {
             self.start = start
             self.pendingGap = pendingGap
         }
+
+        /// The last event before the subscription began; 0 if there was none.
+        package var beginning: UInt64 { self.start }
 
         /// The subscription is its own iterator.
         public func makeAsyncIterator() -> Subscription { self }

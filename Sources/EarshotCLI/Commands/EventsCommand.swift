@@ -11,7 +11,7 @@ struct EventsCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, since) = (self.options, self.since)
         try await options.withClient { client in
-            try await client.events(since: since).show(json: options.json) { _ in true }
+            try await client.watch(since: since).show(json: options.json) { _ in true }
         }
     }
 }

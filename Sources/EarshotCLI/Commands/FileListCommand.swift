@@ -17,7 +17,7 @@ struct FileListCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, watch, named) = (self.options, self.watch, self.group)
         try await options.withClient { client in
-            let events = watch ? try await client.events() : nil
+            let events = watch ? try await client.watch() : nil
             let group = try await client.groupID(named)
             if !(watch && options.json) {
                 let resources = try await client.resources(in: group)

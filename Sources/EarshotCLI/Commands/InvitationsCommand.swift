@@ -12,7 +12,7 @@ struct InvitationsCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, watch) = (self.options, self.watch)
         try await options.withClient { client in
-            let events = watch ? try await client.events() : nil
+            let events = watch ? try await client.watch() : nil
             if !(watch && options.json) {
                 let invitations = try await client.invitations()
                 if options.json {

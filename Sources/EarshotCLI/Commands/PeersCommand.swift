@@ -12,7 +12,7 @@ struct PeersCommand: AsyncParsableCommand {
         let (options, watch) = (self.options, self.watch)
         try await options.withClient { client in
             // Subscribed before it lists: nothing falls between the two.
-            let events = watch ? try await client.events() : nil
+            let events = watch ? try await client.watch() : nil
             if !(watch && options.json) {
                 let peers = try await client.peers()
                 if options.json {

@@ -45,7 +45,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             }
             // With a timeout alone, the first message ends the waiting.
             let wanted = count ?? (follow ? nil : 1)
-            let printed = try await reader.wait(client, wanted: wanted, seconds: timeout?.value)
+            let printed = try await reader.wait(client, wanted: wanted, seconds: timeout?.value, follows: follow)
             if let wanted, printed < wanted {
                 throw CommandFailure(.temporary, "\(Words.count(printed, "message")) of \(wanted) came in time")
             }

@@ -16,28 +16,41 @@ struct MessageReader: Sendable {
     let limit: Int?
     let form: Form
 
-    /// Prints what is unread now.
-    func drain(_ client: ControlClient) async throws { _ = try await self.drain(client, from: self.from, in: self.group, printed: 0) }
+    /// What was done so far.
+    private struct Progress {
+        var printed = 0
+        /// Printed, and not marked read yet: the daemon may have gone away in between.
+        var unmarked: [ControlAPI.ReadRequest.Entry] = []
 
-    /// Prints what is unread now; `printed` is how many there were before, and the result how many there are now.
-    private func drain(_ client: ControlClient, from: String?, in group: String?, printed: Int) async throws -> Int {
-        var printed = printed
+        mutating func mark(_ client: ControlClient) async throws {
+            guard !self.unmarked.isEmpty else { return }
+            _ = try await client.markRead(self.unmarked)
+            self.unmarked = []
+        }
+    }
+
+    /// Prints what is unread now.
+    func drain(_ client: ControlClient) async throws {
+        var progress = Progress()
+        try await self.drain(client, from: self.from, in: self.group, &progress)
+    }
+
+    /// Prints what is unread now.
+    private func drain(_ client: ControlClient, from: String?, in group: String?, _ progress: inout Progress) async throws {
+        try await progress.mark(client)
         // What cannot be read stays unread, and is passed over from there.
         var place: String?
         while true {
-            let wanted = min(ReceiveCommand.page, (self.limit ?? .max) - printed)
-            guard wanted > 0 else { return printed }
+            let wanted = min(ReceiveCommand.page, (self.limit ?? .max) - progress.printed)
+            guard wanted > 0 else { return }
             let page = try await client.messages(from: from, in: group, after: place, limit: wanted)
             let messages = page.value.messages
-            guard !messages.isEmpty || page.value.next != nil else { return printed }
+            guard !messages.isEmpty || page.value.next != nil else { return }
             if !page.unreadable.isEmpty { place = page.value.next }
             let written = Mutex<[ControlAPI.ReadRequest.Entry]>([])
-            let mark: @Sendable () async throws -> Void = {
-                let entries = written.withLock { $0 }
-                if !entries.isEmpty { _ = try await client.markRead(entries) }
-            }
             let failure = try await Interrupts.takingBack {
-                try? await mark()
+                let entries = written.withLock { $0 }
+                if !entries.isEmpty { _ = try? await client.markRead(entries) }
             } _: {
                 for message in messages {
                     let code = Standard.put(try self.bytes(message))
@@ -47,10 +60,11 @@ struct MessageReader: Sendable {
                 return 0
             }
             // In one call; those that were written are read also where the others cannot be, or are not wanted any more.
-            try await mark()
+            progress.unmarked = written.withLock { $0 }
+            progress.printed += progress.unmarked.count
+            try await progress.mark(client)
             try Standard.check(failure)
-            printed += messages.count
-            if !page.unreadable.isEmpty, place == nil { return printed }
+            if !page.unreadable.isEmpty, place == nil { return }
         }
     }
 
@@ -62,29 +76,52 @@ struct MessageReader: Sendable {
         }
     }
 
-    /// Prints what is unread and what comes in, until `wanted` were printed or the time is over; returns how many were.
-    func wait(_ client: ControlClient, wanted: Int?, seconds: Double?) async throws -> Int {
+    /// Prints what is unread and what comes in, until `wanted` were printed or the time is over; returns how many were. With `follows` it goes
+    /// on when the daemon is restarted.
+    func wait(_ client: ControlClient, wanted: Int?, seconds: Double?, follows: Bool) async throws -> Int {
         // Before the first look, so that nothing falls between the two.
-        let arrivals = try await MessageArrivals(client, from: self.from, in: self.group)
+        let tell: @Sendable (ControlInterruption) -> Void = { Standard.note($0.words) }
+        let arrivals = try await MessageArrivals(client, from: self.from, in: self.group, onInterruption: follows ? tell : nil)
         defer { arrivals.end() }
-        let timer = seconds.map { seconds in
+        let deadline = seconds.map { ContinuousClock.now + .seconds($0) }
+        let timer = deadline.map { deadline in
             Task {
-                try? await Task.sleep(for: .seconds(seconds))
+                try? await Task.sleep(until: deadline, clock: .continuous)
                 arrivals.end()
             }
         }
         defer { timer?.cancel() }
-        var printed = try await self.drain(client, from: arrivals.peer, in: arrivals.group, printed: 0)
-        if let wanted, printed >= wanted { return printed }
+        var progress = Progress()
+        try await self.look(client, arrivals, &progress, follows: follows, until: deadline)
+        if let wanted, progress.printed >= wanted { return progress.printed }
         for try await arrival in arrivals.stream {
             if case .unreliable(let message) = arrival {
                 try Standard.write(try self.bytes(message))
-                printed += 1
+                progress.printed += 1
             }
-            if let wanted, printed >= wanted { break }
-            printed = try await self.drain(client, from: arrivals.peer, in: arrivals.group, printed: printed)
-            if let wanted, printed >= wanted { break }
+            if let wanted, progress.printed >= wanted { break }
+            try await self.look(client, arrivals, &progress, follows: follows, until: deadline)
+            if let wanted, progress.printed >= wanted { break }
         }
-        return printed
+        return progress.printed
+    }
+
+    /// Prints what is unread now. With `follows`, a daemon that is away is tried again.
+    private func look(
+        _ client: ControlClient, _ arrivals: MessageArrivals, _ progress: inout Progress,
+        follows: Bool, until deadline: ContinuousClock.Instant?
+    ) async throws {
+        var backOff = BackOff()
+        while true {
+            do {
+                return try await self.drain(client, from: arrivals.peer, in: arrivals.group, &progress)
+            } catch let error as ControlError where error.isOutage {
+                guard follows else { throw error }
+                let pause = backOff.step()
+                // The arrivals end at the deadline.
+                if let deadline, ContinuousClock.now + pause >= deadline { return }
+                try await Task.sleep(for: pause)
+            }
+        }
     }
 }

@@ -250,7 +250,9 @@ enum Render {
             return (applied.isEmpty ? "nothing changed" : "changed: \(applied.joined(separator: ", "))")
                 + (waiting.isEmpty ? "" : "; after a restart: \(waiting.joined(separator: ", "))")
         }
-        if let from = event.from, let to = event.to { return "events \(from) to \(to) were missed" }
+        if let from = event.from, let to = event.to {
+            return to == 0 ? "events of an earlier run of the daemon may have been missed" : "events \(from) to \(to) were missed"
+        }
         return nil
     }
 

@@ -36,7 +36,7 @@ struct FileUpload: Sendable {
         let rows = TransferRows()
         return try await self.takingBack(rows) {
             // Subscribed first, so that not even the end of a short transfer is missed.
-            let events = try await self.client.events()
+            let events = try await self.client.watch(patience: TransferFollower.daemonPatience)
             do {
                 try await rows.make { try await self.client.sendResource(request).value.resources }
             } catch let error as ControlError {
@@ -105,7 +105,7 @@ struct FileUpload: Sendable {
     private func keepContent(for recipient: ControlAPI.ResourceRecipient) async throws -> [Result] {
         let rows = TransferRows()
         return try await self.takingBack(rows) {
-            let events = try await self.client.events()
+            let events = try await self.client.watch(patience: TransferFollower.daemonPatience)
             let (size, bytes) = try self.content()
             try await rows.make {
                 try await self.client.sendResource(

@@ -12,11 +12,10 @@ struct TransferFollower: Sendable {
 
     /// How long an answer may take before the sender says that it waits.
     private static let patience: Duration = .seconds(1)
-    /// How long a daemon that went away may take to come back, and how often that is looked at.
-    private static let daemonPatience: Duration = .seconds(60)
-    private static let daemonInterval: Duration = .milliseconds(250)
+    /// How long a daemon that went away may take to come back.
+    static let daemonPatience: Duration = .seconds(60)
 
-    /// Waits until nothing is left to wait for. `events` were subscribed to before the transfers were made.
+    /// Waits until nothing is left to wait for. `events` were subscribed to before the transfers were made, and resume.
     func follow(_ events: ControlEvents) async throws {
         if let group = self.group {
             self.note(try await self.client.group(group).value)
@@ -27,17 +26,7 @@ struct TransferFollower: Sendable {
         }
         self.draw()
         try await Self.sayingWhoIsAwaited(self.name, { self.rows.awaited }) {
-            var events = events
-            while !self.isDone {
-                do {
-                    try await self.read(events)
-                } catch ControlError.lost(let path, let reason) {
-                    ProgressLine.leave()
-                    Standard.note("the daemon went away; waiting for it to come back")
-                    guard let again = await self.reconnect() else { throw ControlError.lost(path: path, reason: reason) }
-                    events = again
-                }
-            }
+            if !self.isDone { try await self.read(events) }
         }
         ProgressLine.leave()
     }
@@ -79,21 +68,13 @@ struct TransferFollower: Sendable {
         }
     }
 
-    /// The rows as they are now.
-    private func refresh() async throws {
-        for row in self.rows.running { self.rows.update(try await self.client.resource(row.id).value) }
-    }
-
-    /// The events of the daemon that took the other's place; `nil` where none did in time.
-    private func reconnect() async -> ControlEvents? {
-        let start = ContinuousClock.now
-        while ContinuousClock.now - start < Self.daemonPatience, !Task.isCancelled {
-            // Only paces the asking.
-            try? await Task.sleep(for: Self.daemonInterval)
-            guard let events = try? await self.client.events(), (try? await self.refresh()) != nil else { continue }
-            return events
+    /// The rows as they are now. If the daemon is restarted meanwhile, the next event is a gap again.
+    private func refresh() async throws(ControlError) {
+        do throws(ControlError) {
+            for row in self.rows.running { self.rows.update(try await self.client.resource(row.id).value) }
+        } catch {
+            guard error.isOutage else { throw error }
         }
-        return nil
     }
 
     /// Does `operation`, and says once for whom it waits, if it has to.

@@ -201,8 +201,30 @@ extension ControlClient {
 
     /// `GET /v1/events`: from now on, or from after event `since` as far as the daemon still has it.
     public func events(since: UInt64? = nil, epoch: String? = nil) async throws(ControlError) -> ControlEvents {
-        let path = ControlPath.path(["events"], query: [("since", since.map { "\($0)" }), ("epoch", epoch)])
-        return ControlEvents(response: try await self.open(.GET, path, accept: "application/x-ndjson"), client: self)
+        try await self.events(since: ControlEventPosition(epoch: epoch, sequence: since), resumption: nil)
+    }
+
+    /// `GET /v1/events`, which resumes after each interruption: when the daemon is restarted, and when it drops this reader for being too slow.
+    ///
+    /// `onInterruption` is called once for each. The reader then reconnects with growing pauses and continues after its last event. A `gap`
+    /// says what it missed, and comes after every restart. A daemon that stays away for longer than `patience` is an error; without one the
+    /// reader waits until its task is cancelled. The first connection is not retried.
+    public func events(
+        since: UInt64? = nil, epoch: String? = nil, patience: Duration? = nil,
+        onInterruption: @escaping @Sendable (ControlInterruption) -> Void
+    ) async throws(ControlError) -> ControlEvents {
+        try await self.events(
+            since: ControlEventPosition(epoch: epoch, sequence: since),
+            resumption: ControlResumption(patience: patience, onInterruption: onInterruption))
+    }
+
+    func events(
+        since position: ControlEventPosition, resumption: ControlResumption?
+    ) async throws(ControlError) -> ControlEvents {
+        let path = ControlPath.path(["events"], query: [("since", position.sequence.map { "\($0)" }), ("epoch", position.epoch)])
+        return ControlEvents(
+            response: try await self.open(.GET, path, accept: "application/x-ndjson"), since: position, resumption: resumption, client: self
+        )
     }
 
     static func json(_ value: some Encodable) throws(ControlError) -> Body {

@@ -15,9 +15,13 @@ package final class MessageArrivals: Sendable {
     private let continuation: AsyncThrowingStream<Arrival, any Error>.Continuation
     private let task: Task<Void, Never>
 
-    /// Begins with what arrives from now on, of a peer and a group in any form of naming them.
-    package init(_ client: ControlClient, from peer: String?, in group: String?) async throws {
-        let events = try await client.events()
+    /// Begins with what arrives from now on, of a peer and a group in any form of naming them. With `onInterruption` it goes on when the
+    /// daemon is restarted.
+    package init(
+        _ client: ControlClient, from peer: String?, in group: String?, onInterruption: (@Sendable (ControlInterruption) -> Void)? = nil
+    ) async throws {
+        let resumption = onInterruption.map { ControlResumption(patience: nil, onInterruption: $0) }
+        let events = try await client.events(since: ControlEventPosition(epoch: nil, sequence: nil), resumption: resumption)
         let (peer, group) = (try await client.peerID(peer), try await client.groupID(group))
         let (stream, continuation) = AsyncThrowingStream.makeStream(of: Arrival.self, bufferingPolicy: .bufferingNewest(Self.limit))
         (self.peer, self.group) = (peer, group)

@@ -12,6 +12,13 @@ struct EventsRoutes: Sendable {
         return name
     }()
 
+    private static let eventPosition: HTTPField.Name = {
+        guard let name = HTTPField.Name(ControlAPI.eventPositionHeader) else {
+            preconditionFailure("\(ControlAPI.eventPositionHeader) is a token")
+        }
+        return name
+    }()
+
     let api: ControlAPIServices
     private let buffers: EventBuffers
 
@@ -36,6 +43,7 @@ struct EventsRoutes: Sendable {
         let reader = try readers.enter { channel.close(promise: nil) }
         // Now, not when the body is asked for: what happens after the head is out must be in the stream.
         let subscription = self.api.node.events.subscribe(since: position.since, epoch: position.epoch)
+        headers[Self.eventPosition] = "\(self.api.node.events.epoch):\(subscription.beginning)"
         // However the connection ends, also where the body is never asked for. Without the second call, the request of a reader that has
         // hung up would wait for the next event, and keep its connection's memory until then.
         channel.closeFuture.whenComplete { _ in

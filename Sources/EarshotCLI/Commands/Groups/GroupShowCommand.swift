@@ -14,7 +14,7 @@ struct GroupShowCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, name, watch) = (self.options, self.group, self.watch)
         try await options.withClient { client in
-            let events = watch ? try await client.events() : nil
+            let events = watch ? try await client.watch() : nil
             let group = try await client.group(name)
             try Self.show(group.value, json: options.json ? group.json : nil)
             guard let events else { return }
@@ -22,8 +22,13 @@ struct GroupShowCommand: AsyncParsableCommand {
                 if let changed = event.value.group, changed.id == group.value.id {
                     try Self.show(changed, json: options.json ? try ControlJSON.encode(changed) : nil)
                 } else if event.value.type == .gap || !event.unreadable.isEmpty {
-                    let now = try await client.group(group.value.id)
-                    try Self.show(now.value, json: options.json ? now.json : nil)
+                    do {
+                        let now = try await client.group(group.value.id)
+                        try Self.show(now.value, json: options.json ? now.json : nil)
+                    } catch let error as ControlError where error.isOutage {
+                        // The next event is a gap again.
+                        continue
+                    }
                 }
                 guard event.value.type == .groupLeft, event.value.groupID == group.value.id else { continue }
                 let reason = event.value.reason ?? "left"

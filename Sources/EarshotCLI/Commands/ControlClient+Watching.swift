@@ -1,0 +1,19 @@
+import EarshotClient
+
+extension ControlClient {
+    /// Events for as long as the command runs, also over restarts of the daemon, which standard error is told of; or until the daemon has been
+    /// away for longer than `patience`.
+    func watch(since: UInt64? = nil, patience: Duration? = nil) async throws(ControlError) -> ControlEvents {
+        try await self.events(since: since, patience: patience) { Standard.note($0.words) }
+    }
+}
+
+extension ControlInterruption {
+    /// What a person is told.
+    var words: String {
+        switch self {
+        case .daemonLeft: "the daemon went away; waiting for it to come back"
+        case .readerTooSlow: "this command read too slowly and the daemon dropped its connection; resuming after the last event"
+        }
+    }
+}
