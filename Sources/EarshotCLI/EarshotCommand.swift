@@ -13,7 +13,9 @@ struct EarshotCommand: AsyncParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Looking",
-                subcommands: [StatusCommand.self, PeersCommand.self, SessionsCommand.self, EventsCommand.self, DoctorCommand.self]),
+                subcommands: [
+                    StatusCommand.self, PeersCommand.self, SessionsCommand.self, EventsCommand.self, PingCommand.self, DoctorCommand.self,
+                ]),
             CommandGroup(
                 name: "Agreeing",
                 subcommands: [

@@ -22,6 +22,8 @@ package enum EarshotLimits {
     package static let deadAfter: Duration = .seconds(25)
     /// How long a TCP connect may take: on a LAN an answer takes milliseconds, a lost first SYN is repeated after one second.
     package static let connectTime: Duration = .seconds(3)
+    /// How long a peer may take to answer a ping that a person asked for.
+    package static let pingTime: Duration = .seconds(5)
     /// How long accepting pauses when the process has run out of descriptors: the backlog of a flood is worked off in pieces of what
     /// descriptors there are, with a pause after each, and that must not take long once the flood is over.
     package static let acceptBackOff: Duration = .milliseconds(100)

@@ -59,6 +59,35 @@ import Testing
         #expect(report.checks.allSatisfy { $0.next == nil })
     }
 
+    /// One line a step, and the next thing to do for the one that failed; nothing where no peer was named.
+    @Test func aPeerIsReachedStepByStep() {
+        func lines(_ peer: DoctorFacts.Peer) -> [String] {
+            Check.peer.flatMap { check in check.findings(Self.facts { $0.peer = peer }) }.map {
+                "\($0.sign.rawValue) \($0.check): \($0.message)" + ($0.next.map { " -> \($0)" } ?? "")
+            }
+        }
+        typealias Step = ControlAPI.PeerPing.Step
+        let steps = [
+            Step(step: .known(.name), state: .known(.ok), message: "bob is KZJ2"),
+            Step(step: .known(.tcp), state: .known(.failed), message: "cannot reach 10.0.0.7:47110: no answer", code: "timed-out"),
+            Step(step: .known(.answer), state: .known(.skipped), message: "not reached"),
+        ]
+        let ping = ControlAPI.PeerPing(peerID: "KZJ2", peerName: "bob", steps: steps)
+        #expect(lines(.notNamed) == [])
+        #expect(
+            lines(.answers(ping)) == [
+                "ok peer name: bob is KZJ2",
+                "fail peer tcp: cannot reach 10.0.0.7:47110: no answer -> see whether bob is on, and let its firewall admit the port; "
+                    + "on bob: sudo earshot doctor",
+                "skip peer answer: not checked: not reached",
+            ])
+        #expect(lines(.failed("bob is blocked", next: nil)) == ["fail peer name: bob is blocked"])
+        #expect(
+            [0, 0.42, 3.999, 1234.5, .nan, -1].map(Words.milliseconds) == [
+                "0.00 ms", "0.42 ms", "4.00 ms", "1234.50 ms", "unknown time", "unknown time",
+            ])
+    }
+
     @Test func aFaultIsCountedAndSaysWhatToDo() throws {
         let report = DoctorReport(Self.facts { $0.avahi.state = .stopped })
         #expect(report.failed == 1)

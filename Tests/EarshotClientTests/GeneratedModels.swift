@@ -85,6 +85,18 @@ struct GeneratedModels: GeneratedValues {
             expiresAt: self.optional { $0.time() })
     }
 
+    mutating func ping() -> ControlAPI.PeerPing {
+        .init(
+            peerID: self.peerID(), peerName: self.text(), connection: self.optional { $0.word(ControlAPI.PeerPing.Connection.self) },
+            roundTripMilliseconds: self.optional { Double($0.number(below: 5_000)) }, steps: [self.pingStep(), self.pingStep()])
+    }
+
+    mutating func pingStep() -> ControlAPI.PeerPing.Step {
+        .init(
+            step: self.word(ControlAPI.PeerPing.Step.Kind.self), state: self.word(ControlAPI.PeerPing.Step.State.self),
+            message: self.element(["connects", "no answer"]), code: self.optional { $0.element(["timed-out", "identity-mismatch"]) })
+    }
+
     mutating func policy() -> ControlAPI.PeerPolicy {
         .init(
             peerID: self.peerID(), peerName: self.text(), trust: self.word(ControlAPI.Trust.self),

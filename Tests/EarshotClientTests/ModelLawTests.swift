@@ -38,6 +38,7 @@ import Testing
         Model("Peer") { $0.peer() }, Model("PeerList") { ControlAPI.PeerList(peers: $0.list { $0.peer() }) },
         Model("TrustRequest") { $0.trustRequest() }, Model("Verification") { $0.verification() },
         Model("VerificationRequest") { ControlAPI.VerificationRequest(timeoutSeconds: $0.optional { Double($0.count() % 3600) }) },
+        Model("PeerPing") { $0.ping() }, Model("PingStep") { $0.pingStep() },
         Model("PeerPolicy") { $0.policy() }, Model("PolicyDecision") { $0.decision() },
         Model("Invitation") { $0.invitation() },
         Model("InvitationList") { ControlAPI.InvitationList(invitations: $0.list { $0.invitation() }) },

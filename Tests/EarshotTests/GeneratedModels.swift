@@ -126,6 +126,16 @@ struct GeneratedModels: GeneratedValues {
             end: self.optional { $0.time() })
     }
 
+    mutating func ping() -> PeerPing {
+        .init(
+            peerID: self.peerID(), peerName: self.text(), connection: self.optional { $0.word(PeerPing.Connection.self) },
+            roundTripNanoseconds: self.optional { Int64($0.number(below: 1 << 32)) }, steps: self.list { $0.pingStep() })
+    }
+
+    mutating func pingStep() -> PeerPing.Step {
+        .init(self.word(PeerPing.Step.Kind.self), self.word(PeerPing.Step.State.self), self.text(), code: self.code())
+    }
+
     mutating func decision() -> PolicyDecision {
         .init(
             action: self.word(PolicyDecision.Action.self), outcome: self.word(PolicyDecision.Outcome.self), rule: self.text(),

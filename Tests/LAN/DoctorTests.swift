@@ -157,6 +157,41 @@ extension LAN {
             }
         }
 
+        /// Another machine's firewall: who asks is told which port that is to let in, and which step fails.
+        @Test func firewallOfThePeer() async throws {
+            try await Laboratory.run { laboratory in
+                try await laboratory.ownHost("walled", "10.77.0.123")
+                let walled = try await laboratory.daemon("walled", arguments: ["--port", "47121"])
+                let alice = try await laboratory.daemon("alice")
+                try await alice.awaitPeer(walled)
+                let open = try await alice.earshot("ping", "walled", "--count", "1")
+                #expect(open.status == 0 && open.output.hasPrefix("walled answered in ") && open.output.contains(" over a new connection"))
+                let again = try await alice.earshot("ping", "walled", "--count", "2")
+                #expect(again.output.split(separator: "\n").allSatisfy { $0.hasSuffix(" over the connection that stands") }, "\(again)")
+                let well = try await alice.earshot("doctor", "walled")
+                for step in ["name", "address", "tcp", "tls", "key", "answer"] {
+                    #expect(well.output.contains("\nok    peer \(step)"), "\(well)")
+                }
+                let nft = ["host", "exec", "walled", "--", "nft"]
+                try await laboratory.lab(nft + ["add table inet t; add chain inet t i { type filter hook input priority 0; }"])
+                try await laboratory.lab(nft + ["add rule inet t i tcp dport 47121 drop"])
+                try await walled.restart()
+                try await alice.awaitPeer(walled)
+                try await eventually("the connection is gone") { try await alice.peers().allSatisfy { $0.protection == nil } }
+                let invited = try await alice.earshot("invite", "walled", "--timeout", "20")
+                #expect(invited.status == 75 && invited.errors.contains("does its firewall admit TCP 47121?"), "\(invited)")
+                #expect(invited.errors.hasSuffix("\nfind out which step fails: earshot doctor walled\n"), "\(invited)")
+                let failed = try await alice.earshot("doctor", "walled")
+                #expect(failed.status == 1 && failed.output.contains("\nfail  peer tcp  "), "\(failed)")
+                #expect(failed.output.contains("let its firewall admit the port; on walled: sudo earshot doctor\n"), "\(failed)")
+                #expect(failed.output.contains("\nskip  peer tls  ") && failed.output.contains("\nok    peer address  "), "\(failed)")
+                let silent = try await alice.earshot("ping", "walled")
+                #expect(silent.status == 75 && silent.errors.contains("walled does not answer (tcp): "), "\(silent)")
+                try await alice.expect(0, "block", "walled")
+                try await alice.expect(77, "ping", "walled")
+            }
+        }
+
         @Test func fullDisk() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("small", "10.77.0.122", "--no-bus")

@@ -48,6 +48,8 @@ def talk(scene):
     scene.run("bob", "earshot accept alice", says="accepted the invitation of alice")
     asking.ends()
     connected(scene, "bob")
+    scene.run("alice", "earshot ping bob", says="bob answered in")
+    scene.run("alice", "earshot doctor bob", status=(0, 1), says="ok +peer answer")
     scene.run("alice", "earshot send bob hello")
     scene.run("bob", "earshot receive", says="alice: hello")
     scene.run("alice", "earshot send bob build is green")

@@ -13,6 +13,8 @@ package final class Connection: Sendable {
         case sendUnreliable(ByteBuffer)
         /// Say why, then close.
         case close(Refusal?)
+        /// Send a ping, and report how many nanoseconds its pong took.
+        case ping(EventLoopPromise<Int64>)
     }
 
     /// Which connection it is, of all of this run.
@@ -109,6 +111,14 @@ package final class Connection: Sendable {
 
     /// What the peer makes this machine hold is charged there.
     var account: PeerAccount { self.turns.account }
+
+    /// Has the peer show that it is there; the time that takes is in nanoseconds.
+    func askForSign(_ answer: EventLoopPromise<Int64>) {
+        let asked = self.channel.eventLoop.makePromise(of: Void.self)
+        // A channel that has ended has no handler that takes the event.
+        asked.futureResult.whenFailure { answer.fail($0) }
+        self.inOrder { $0.triggerUserOutboundEvent(Command.ping(answer), promise: asked) }
+    }
 
     /// Ends the connection, in order (`goodbye`) or with a reason; what was written before still goes out.
     package func close(_ refusal: Refusal? = nil) {

@@ -34,6 +34,21 @@ extension ConnectionHandler {
         }
     }
 
+    /// Asks for a sign of life because a person wants to know.
+    func ping(_ answer: EventLoopPromise<Int64>, taken: EventLoopPromise<Void>?, context: ChannelHandlerContext) {
+        taken?.succeed()
+        guard case .proven = self.state else { return answer.fail(ChannelError.ioOnClosedChannel) }
+        let ping = Frame.ping(UInt64.random(in: .min ... .max))
+        guard case .ping(let value) = ping, self.allowed([ping]).count == 1 else {
+            return answer.fail(EarshotError(.busy, "too many questions to the peer are unanswered; try again"))
+        }
+        self.pongs.expect(value, answer, now: context.eventLoop.now)
+        self.writeAccounted([ping], context: context)
+        context.eventLoop.scheduleTask(in: TimeAmount(EarshotLimits.pingTime)) {
+            answer.fail(EarshotError(.timedOut, "no answer within \(EarshotLimits.pingTime)"))
+        }
+    }
+
     /// A peer that says something and reads nothing is not there either: what it is sent would wait here without an end.
     func boundUnread(context: ChannelHandlerContext) {
         if self.writer.isGivenUp(on: context.eventLoop) { self.giveUp(context: context) }

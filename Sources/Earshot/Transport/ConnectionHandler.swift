@@ -40,6 +40,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     var decoder = FrameDecoder()
     let writer: FrameWriter
     var signsOfLife: SignsOfLife?
+    /// Callers that wait for the peer's sign of life.
+    var pongs = AwaitedPongs()
     var heartbeatTask: Scheduled<Void>?
     var deadline: Scheduled<Void>?
     private var end: LinkEnd?
@@ -75,6 +77,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     /// Also of one that never connected, whose channel has no other end.
     package func handlerRemoved(context: ChannelHandlerContext) {
+        self.pongs.end()
         self.deadline?.cancel()
         self.heartbeatTask?.cancel()
     }
@@ -182,7 +185,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 switch action {
                 case .deliver:
                     switch frame {
-                    case .pong: break
+                    case .pong(let value): self.pongs.came(value, at: context.eventLoop.now)
                     case .goodbye: self.finish(.inOrder, behind: &replies, context: context)
                     case .refusal(let refusal): self.finish(.refused(refusal), behind: &replies, context: context)
                     default: frames.append(frame)
@@ -274,7 +277,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     /// Those that are in order now, which are taken for written.
-    private func allowed(_ frames: [Frame]) -> [Frame] {
+    func allowed(_ frames: [Frame]) -> [Frame] {
         frames.filter { self.machine?.sent($0) == .send }
     }
 
@@ -296,6 +299,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
             self.write([refusal.map(Frame.refusal) ?? .goodbye], context: context)
             self.finish(refusal.map(LinkEnd.refused) ?? .inOrder, context: context)
             promise?.succeed()
+        case .ping(let answer)?: self.ping(answer, taken: promise, context: context)
         case nil:
             context.triggerUserOutboundEvent(event, promise: promise)
         }
@@ -371,6 +375,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
+        self.pongs.end()
         self.heartbeatTask?.cancel()
         self.deadline?.cancel()
         self.dropUndecoded()

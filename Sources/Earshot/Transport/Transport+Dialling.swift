@@ -95,7 +95,12 @@ extension Transport {
             _ = try await connect(bootstrap).get()
         } catch {
             settled.fail(error)
-            throw EarshotError(.unavailable, "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))", underlying: error)
+            var words = "cannot reach \(address?.description ?? "the peer"): \(Self.reason(error))"
+            // A firewall that drops what it does not know looks like a machine that is off.
+            if let port = address?.port, case .connectTimeout? = error as? ChannelError {
+                words += "; is it on, and does its firewall admit TCP \(port)?"
+            }
+            throw EarshotError(.unavailable, words, underlying: error)
         }
         do {
             try await settled.futureResult.get()

@@ -87,7 +87,9 @@ struct InviteCommand: AsyncParsableCommand {
         case .known(.timedOut):
             throw CommandFailure(
                 .temporary, "\(name) did not answer in time" + (reason.map { ": \($0.escapedForDisplay)" } ?? ""),
-                hint: "try again, and let it wait longer: earshot invite --timeout 2min \(name)")
+                hint: reason == nil
+                    ? "try again, and let it wait longer: earshot invite --timeout 2min \(name)"
+                    : "find out which step fails: earshot doctor \(name)")
         case .known(.cancelled): throw CommandFailure(.failure, "the invitation of \(name) was withdrawn")
         case .known(.failed), .known(.pending), .unknown:
             throw CommandFailure(

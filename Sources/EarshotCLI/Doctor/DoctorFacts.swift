@@ -19,6 +19,8 @@ struct DoctorFacts: Sendable {
     var firewall: Firewall
     var clock: Clock
     var disk: Disk
+    /// What came of reaching the peer that was named.
+    var peer = Peer.notNamed
 
     /// Who runs this command.
     struct Caller: Hashable, Sendable {

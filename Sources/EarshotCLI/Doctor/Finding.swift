@@ -42,13 +42,15 @@ struct Check: Sendable {
         self.examine = examine
     }
 
-    /// What it finds in the facts, at least one thing.
+    /// What it finds in the facts; only those of a peer may have nothing to say.
     func findings(_ facts: DoctorFacts) -> [Finding] {
         self.examine(facts).map { Finding(sign: $0.sign, check: self.name, message: $0.message, next: $0.next) }
     }
 
     /// All of them, from the command line outwards.
-    static let all: [Check] = [
-        .socket, .daemon, .settings, .discovery, .avahi, .bus, .names, .groups, .interfaces, .port, .reachability, .firewall, .clock, .disk,
-    ]
+    static let all: [Check] =
+        [
+            .socket, .daemon, .settings, .discovery, .avahi, .bus, .names, .groups, .interfaces, .port, .reachability, .firewall, .clock,
+            .disk,
+        ] + peer
 }

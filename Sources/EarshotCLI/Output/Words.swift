@@ -25,6 +25,14 @@ enum Words {
         return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
+    /// A round trip, such as `0.42 ms`.
+    static func milliseconds(_ value: Double) -> String {
+        guard value.isFinite, value >= 0 else { return "unknown time" }
+        let hundredths = (value * 100).rounded()
+        guard let whole = UInt64(exactly: hundredths) else { return "unknown time" }
+        return "\(whole / 100).\(whole % 100 < 10 ? "0" : "")\(whole % 100) ms"
+    }
+
     /// Bytes in decimal units, such as `812 B` and `12.3 MB`.
     static func size(_ bytes: UInt64) -> String {
         let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"]

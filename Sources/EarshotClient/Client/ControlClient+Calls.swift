@@ -31,6 +31,11 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["peers", peer, "policy"]), as: ControlAPI.PeerPolicy.self)
     }
 
+    /// `POST /v1/peers/{peer}/ping`: a step that fails is no error.
+    public func ping(_ peer: String) async throws(ControlError) -> ControlReply<ControlAPI.PeerPing> {
+        try await self.call(.POST, ControlPath.path(["peers", peer, "ping"]), as: ControlAPI.PeerPing.self)
+    }
+
     /// `POST /v1/peers/{peer}/verification`
     public func verify(_ peer: String, timeoutSeconds: Double? = nil) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
         let body = try Self.json(ControlAPI.VerificationRequest(timeoutSeconds: timeoutSeconds))

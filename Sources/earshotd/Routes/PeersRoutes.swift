@@ -22,6 +22,9 @@ struct PeersRoutes: Sendable {
                 try .json(ControlAPI.PeerPolicy(try await self.api.node.explainPolicy(context.parameter("peer"))))
             },
             Route(.put, "/v1/peers/:peer/trust", self.setTrust),
+            Route(.post, "/v1/peers/:peer/ping") { _, context in
+                try .json(ControlAPI.PeerPing(try await self.api.node.ping(context.parameter("peer"))))
+            },
         ]
     }
 

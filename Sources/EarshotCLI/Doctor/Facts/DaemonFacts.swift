@@ -45,7 +45,7 @@ extension DoctorFacts.Daemon {
 
 extension DoctorFacts {
     /// Gathers everything that the checks judge by.
-    static func gather(socket given: String?) async -> DoctorFacts {
+    static func gather(socket given: String?, peer: String? = nil) async -> DoctorFacts {
         let socket = Socket.gather(given: given)
         let daemon = await Daemon.gather(socket)
         let local = daemon.status?.local
@@ -55,7 +55,8 @@ extension DoctorFacts {
             avahi: Avahi.gather(), bus: Bus.gather(), interfaces: Interface.gather(),
             portUser: portOfInterest == 0 ? .free : ListeningSockets.now().user(of: portOfInterest),
             attempts: Self.attempts(daemon.status?.addresses ?? []), firewall: Firewall.gather(), clock: Clock.gather(),
-            disk: Disk.gather(stateDirectory: local?.stateDirectory, choice: socket.choice))
+            disk: Disk.gather(stateDirectory: local?.stateDirectory, choice: socket.choice),
+            peer: await Peer.gather(peer, socket))
     }
 
     /// Connects to one of our own addresses of each protocol, not to the loopback's.

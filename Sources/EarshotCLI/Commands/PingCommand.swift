@@ -1,0 +1,56 @@
+import ArgumentParser
+import EarshotClient
+import EarshotSafety
+
+struct PingCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ping", abstract: "Show how long a peer takes to answer, over the connection that stands or a new one.",
+        discussion: "Needs no session. Where the peer cannot be reached, it says which step fails; earshot doctor PEER shows them all.")
+
+    /// The time between two questions, in seconds.
+    static let interval: Duration = .seconds(1)
+    /// The most questions of one command.
+    static let countLimit = 1_000_000
+
+    @Argument(help: .peer, completion: .peer(notYet: .blocked))
+    var peer: String
+    @Option(name: .long, help: ArgumentHelp("How many times to ask, a second apart.", valueName: "n"))
+    var count = 3
+    @OptionGroup var options: GlobalOptions
+
+    mutating func validate() throws {
+        guard (1...Self.countLimit).contains(self.count) else { throw ValidationError("--count is 1 to \(Self.countLimit)") }
+    }
+
+    mutating func run() async throws {
+        let (options, peer, count) = (self.options, self.peer, self.count)
+        try await options.withClient { client in
+            for number in 1...count {
+                if number > 1 { try await Task.sleep(for: Self.interval) }
+                let reply = try await client.ping(peer)
+                if options.json {
+                    try Standard.write(json: reply.json)
+                } else if let line = Self.line(reply.value) {
+                    try Standard.write(line + "\n")
+                }
+                if let failed = reply.value.failure { throw Self.failure(failed, reply.value) }
+            }
+        }
+    }
+
+    /// What is shown of an answer; `nil` without one.
+    static func line(_ ping: ControlAPI.PeerPing) -> String? {
+        guard let time = ping.roundTripMilliseconds else { return nil }
+        let over = ping.connection?.known == .new ? "a new connection" : "the connection that stands"
+        return "\(ping.peerName.escapedForDisplay) answered in \(Words.milliseconds(time)) over \(over)"
+    }
+
+    /// Why there is none.
+    static func failure(_ step: ControlAPI.PeerPing.Step, _ ping: ControlAPI.PeerPing) -> CommandFailure {
+        let name = ping.peerName.escapedForDisplay
+        let told = CommandFailure(code: step.code ?? "", message: step.message)
+        return CommandFailure(
+            told.status, "\(name) does not answer (\(step.step.rawValue.escapedForDisplay)): \(told.message ?? "")",
+            hint: Check.remedy(step, name) ?? told.hint)
+    }
+}

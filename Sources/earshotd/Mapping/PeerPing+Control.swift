@@ -1,0 +1,16 @@
+internal import Earshot
+internal import EarshotClient
+internal import EarshotWire
+
+extension ControlAPI.PeerPing {
+    /// What came of it as the API shows it.
+    init(_ ping: PeerPing) {
+        self.init(
+            peerID: ping.peerID.description, peerName: ping.peerName, connection: ping.connection.map { Tolerant($0) },
+            // To the microsecond: more is noise.
+            roundTripMilliseconds: ping.roundTripNanoseconds.map { (Double($0) / 1_000).rounded() / 1_000 },
+            steps: ping.steps.map {
+                Step(step: Tolerant($0.kind), state: Tolerant($0.state), message: $0.message, code: $0.code?.rawValue)
+            })
+    }
+}
