@@ -74,7 +74,21 @@ final class AvahiClientLink: AvahiLink {
         AvahiFailure(code: self.client.map { self.avahi.client_errno($0) } ?? Int32(AVAHI_ERR_DISCONNECTED), attempt: attempt)
     }
 
+    /// Does `work`, whose failure is judged by how long it took.
+    private func timed<Result>(_ work: () throws(AvahiFailure) -> Result) throws(AvahiFailure) -> Result {
+        let start = ContinuousClock.now
+        do {
+            return try work()
+        } catch {
+            throw error.after(ContinuousClock.now - start)
+        }
+    }
+
     func publish(name: String, type: String, port: UInt16, txt: [[UInt8]]) throws(AvahiFailure) {
+        try self.timed { () throws(AvahiFailure) in try self.add(name: name, type: type, port: port, txt: txt) }
+    }
+
+    private func add(name: String, type: String, port: UInt16, txt: [[UInt8]]) throws(AvahiFailure) {
         self.unpublish()
         let attempt = "advertise on the network"
         guard let client = self.client else { throw self.failure(attempt) }
@@ -112,6 +126,10 @@ final class AvahiClientLink: AvahiLink {
     }
 
     func browse(type: String) throws(AvahiFailure) {
+        try self.timed { () throws(AvahiFailure) in try self.openBrowser(type: type) }
+    }
+
+    private func openBrowser(type: String) throws(AvahiFailure) {
         if let browser = self.browser { _ = self.avahi.service_browser_free(browser) }
         self.browser = nil
         guard let client = self.client else { throw self.failure("browse the network") }
@@ -173,11 +191,18 @@ final class AvahiClientLink: AvahiLink {
         _ = self.avahi.record_browser_free(browser)
     }
 
-    /// Of the calls that change nothing, one that libavahi-client does not answer out of its own memory.
+    /// Of the calls that change nothing, one that libavahi-client does not answer out of its own memory. A refusal is an answer too:
+    /// avahi-daemon makes no entry group where it lets no user publish.
     func ping() throws(AvahiFailure) {
         guard let client = self.client else { throw self.failure("reach avahi-daemon") }
-        self.pulse = self.pulse ?? self.avahi.entry_group_new(client, { _, _, _ in }, nil)
-        guard let pulse = self.pulse, self.avahi.entry_group_is_empty(pulse) >= 0 else {
+        do throws(AvahiFailure) {
+            try self.timed { () throws(AvahiFailure) in
+                self.pulse = self.pulse ?? self.avahi.entry_group_new(client, { _, _, _ in }, nil)
+                guard let pulse = self.pulse, self.avahi.entry_group_is_empty(pulse) >= 0 else { throw self.failure("discover peers") }
+            }
+        } catch  where error.isRefusal {
+            return
+        } catch {
             throw AvahiFailure(code: Int32(AVAHI_ERR_TIMEOUT), attempt: "discover peers")
         }
     }

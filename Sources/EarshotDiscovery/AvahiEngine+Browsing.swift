@@ -14,7 +14,7 @@ extension AvahiEngine {
             try self.link.browse(type: "_\(type)._tcp")
             self.browsing = .running
         } catch {
-            self.browsing = .failed(error.message, retryAt: now + DiscoveryLimits.retry)
+            self.browsing = .failed(error.message, retryAt: now + error.pause)
         }
     }
 

@@ -59,6 +59,8 @@ final class AvahiEngine {
     private var attempts = 0
     private var isReachable: Bool?
     private var publication = Publication.idle
+    /// Why the last publication failed, as it was logged; `nil` once one has succeeded.
+    private var publicationError: String?
     private var instanceName = ""
     private var renames = 0
     var browsing = Browsing.idle
@@ -222,14 +224,14 @@ final class AvahiEngine {
         case .down(let failure): self.disconnected(failure, now: now)
         case .published:
             self.publication = .established
+            self.publicationError = nil
             self.emit(.advertised(instanceName: self.instanceName))
         case .publicationCollided: self.rename(now: now)
-        case .publicationFailed(let failure):
-            self.publication = .failed(failure.message, retryAt: now + DiscoveryLimits.retry)
+        case .publicationFailed(let failure): self.publicationFailed(failure, now: now)
         case .appeared(let key, let isOwn): self.appeared(key, isOwn: isOwn, now: now)
         case .disappeared(let key): self.disappeared(key)
         case .browsingFailed(let failure):
-            self.browsing = .failed(failure.message, retryAt: now + DiscoveryLimits.retry)
+            self.browsing = .failed(failure.message, retryAt: now + failure.pause)
         case .resolved(let key, let instance): self.resolved(key, instance, now: now)
         case .resolvingFailed(let key):
             self.resolvingFailed(key, now: now)
@@ -275,8 +277,14 @@ final class AvahiEngine {
             self.rename(now: now)
         } catch {
             self.link.unpublish()
-            self.publication = .failed(error.message, retryAt: now + DiscoveryLimits.retry)
+            self.publicationFailed(error, now: now)
         }
+    }
+
+    private func publicationFailed(_ failure: AvahiFailure, now: Duration) {
+        if self.publicationError != failure.message { self.logger.warning("not advertised: \(failure.message)") }
+        self.publicationError = failure.message
+        self.publication = .failed(failure.message, retryAt: now + failure.pause)
     }
 
     private func refuse(_ message: String) {
@@ -331,7 +339,8 @@ final class AvahiEngine {
         }
         switch self.publication {
         case .failed(let error, _), .refused(let error):
-            return DiscoveryStatus(backend: self.backend, state: .unavailable, error: error)
+            let words = self.browsing == .running ? "\(error); others are still discovered" : error
+            return DiscoveryStatus(backend: self.backend, state: .unavailable, error: words)
         case .pending, .registering: return DiscoveryStatus(backend: self.backend, state: .starting)
         case .idle, .established: return DiscoveryStatus(backend: self.backend, state: .running)
         }

@@ -41,6 +41,19 @@ struct AvahiFailure: Error, Equatable {
 
     var isCollision: Bool { self.code == Int32(AVAHI_ERR_COLLISION) }
 
+    /// Whether avahi-daemon, or the system bus for it, has said no: asking again soon ends the same way, and a new connection changes nothing.
+    var isRefusal: Bool { [Int32(AVAHI_ERR_NOT_PERMITTED), Int32(AVAHI_ERR_ACCESS_DENIED)].contains(self.code) }
+
+    /// The time before the same is tried again on the same connection.
+    var pause: Duration { self.isRefusal ? DiscoveryLimits.refusedRetry : DiscoveryLimits.retry }
+
+    /// The same failure, told apart by how long the call took. libavahi-client has one code for a bus that does not answer and for one whose
+    /// policy refuses the call, but a refusal comes at once.
+    func after(_ time: Duration) -> AvahiFailure {
+        guard self.code == Int32(AVAHI_ERR_DBUS_ERROR), time < DiscoveryLimits.callPatience else { return self }
+        return AvahiFailure(code: Int32(AVAHI_ERR_ACCESS_DENIED), attempt: self.attempt)
+    }
+
     /// One sentence: what failed, why, and what to do.
     var message: String {
         switch self.code {

@@ -45,6 +45,8 @@ enum DiscoveryLimits {
     static let callPatience: Duration = .seconds(2)
     /// The wait after a publication or a browser was refused.
     static let retry: Duration = .seconds(2)
+    /// The same where Avahi does not permit it: only a person changes that, and a restart of avahi-daemon is noticed by itself.
+    static let refusedRetry: Duration = .seconds(60)
     /// An entry group may stick in REGISTERING when an interface flaps; it is committed anew after this long.
     static let registering: Duration = .seconds(10)
     /// Names tried one after the other before the first one is tried again after `renamesPause`.

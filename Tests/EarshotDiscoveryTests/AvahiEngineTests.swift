@@ -11,6 +11,8 @@ private enum ErrorCode {
     static let dbus: Int32 = -22
     static let disconnected: Int32 = -23
     static let timeout: Int32 = -15
+    static let accessDenied: Int32 = -20
+    static let notPermitted: Int32 = -50
 }
 
 /// A link that does what a test says.
@@ -234,8 +236,47 @@ private final class Reports: Sendable {
         _ = engine.work(now: .zero)
         _ = engine.work(now: .seconds(100))
         #expect(self.link.takeCalls() == ["connect", "browse _earshot._tcp"])
-        let message = "the discovery info \"k\" takes 302 bytes with its key; shorten it to at most 255"
+        let message = "the discovery info \"k\" takes 302 bytes with its key; shorten it to at most 255; others are still discovered"
         #expect(self.reports.takeEvents().last == self.status(.unavailable, message))
+    }
+
+    /// Avahi that lets no user publish: no new connection is made for it, the refusal is said, others are found, and it is asked rarely.
+    @Test func aRefusedPublicationIsNoReasonToConnectAnew() {
+        let failure = AvahiFailure(code: ErrorCode.notPermitted, attempt: "advertise on the network")
+        self.link.publishError = failure
+        let engine = self.engine()
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        self.link.signals = [.up]
+        _ = engine.work(now: .zero)
+        #expect(self.link.takeCalls() == ["connect", "publish alice _earshot._tcp", "unpublish", "browse _earshot._tcp"])
+        let message =
+            "cannot advertise on the network: avahi-daemon does not permit it; look for disable-publishing and "
+            + "disable-user-service-publishing in avahi-daemon.conf; others are still discovered"
+        #expect(self.reports.takeEvents().last == self.status(.unavailable, message))
+        self.link.signals = [.appeared(self.bob, isOwn: false), self.resolved()]
+        _ = engine.work(now: .seconds(1))
+        #expect(self.link.takeCalls() == ["open bob", "follow bob.local"])
+        _ = engine.work(now: DiscoveryLimits.refusedRetry - .milliseconds(1))
+        #expect(self.link.takeCalls() == [])
+        self.link.publishError = nil
+        _ = engine.work(now: DiscoveryLimits.refusedRetry)
+        #expect(self.link.takeCalls() == ["publish alice _earshot._tcp"])
+        self.link.signals = [.published]
+        _ = engine.work(now: DiscoveryLimits.refusedRetry)
+        #expect(self.reports.takeEvents().last == self.status(.running))
+    }
+
+    /// libavahi-client has one code for a bus that says nothing and for one that refuses: a refusal comes at once.
+    @Test func aRefusalIsToldFromSilenceByItsTime() {
+        let failure = AvahiFailure(code: ErrorCode.dbus, attempt: "browse the network")
+        let refused = failure.after(DiscoveryLimits.callPatience - .milliseconds(1))
+        #expect(refused == AvahiFailure(code: ErrorCode.accessDenied, attempt: "browse the network") && refused.isRefusal)
+        #expect(refused.message == "cannot browse the network: the system bus denies access to avahi-daemon; look at its D-Bus policy")
+        #expect(failure.after(DiscoveryLimits.callPatience) == failure && !failure.isRefusal)
+        let timeout = AvahiFailure(code: ErrorCode.timeout, attempt: "discover peers")
+        #expect(timeout.after(.zero) == timeout && timeout.pause == DiscoveryLimits.retry)
+        #expect(AvahiFailure(code: ErrorCode.notPermitted, attempt: "").pause == DiscoveryLimits.refusedRetry)
     }
 
     @Test func sightingsAreReportedWhenTheyChangeAndLostOnce() {

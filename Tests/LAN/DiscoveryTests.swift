@@ -126,6 +126,35 @@ extension LAN {
             }
         }
 
+        /// Avahi lets no user publish: that is said, no connection is made anew, and others are found all the same.
+        @Test func avahiThatRefusesPublications() async throws {
+            try await Laboratory.run { laboratory in
+                try await laboratory.ownHost("dave", "10.77.0.104")
+                let configuration = URL(fileURLWithPath: "\(try Laboratory.room())/hosts/dave/avahi.conf")
+                let text = try String(contentsOf: configuration, encoding: .utf8)
+                let refusing = text.replacing("[publish]\n", with: "[publish]\ndisable-user-service-publishing=yes\n")
+                try Data(refusing.utf8).write(to: configuration)
+                try await laboratory.lab("avahi", "dave", "stop")
+                try await laboratory.lab("avahi", "dave", "start")
+                let dave = try await laboratory.daemon("dave", arguments: ["--discovery", "avahi"])
+                let events = try dave.begin(["events", "--json", "--since", "0"])
+                let alice = try await laboratory.daemon("alice")
+                try await dave.awaitPeer(alice)
+                let status = try await dave.status().discovery
+                #expect(status.state == "unavailable" && status.error?.contains("does not permit it") == true, "\(status)")
+                // Two signs of life later nothing has changed.
+                try await Task.sleep(for: .seconds(11))
+                #expect(try await dave.status().discovery == status)
+                #expect(try await dave.peers().contains { $0.name == "alice" && $0.presence == .nearby })
+                let told = events.outputSoFar().split(separator: "\n").filter { $0.contains("discovery.changed") }
+                #expect(told.count <= 2 && !told.contains { $0.contains("does not answer") }, "\(told)")
+                let doctor = try await dave.earshot("doctor")
+                #expect(doctor.output.contains("next: disable-user-service-publishing=no in avahi-daemon.conf"), "\(doctor)")
+                events.signal(SIGTERM)
+                _ = await events.outcome()
+            }
+        }
+
         @Test func busRestarts() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("dave", "10.77.0.104")

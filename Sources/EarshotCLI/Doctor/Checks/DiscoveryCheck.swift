@@ -14,9 +14,11 @@ extension Check {
             return [.warn("off: only configured peers are found", next: "to find others by themselves: backend = auto in [discovery]")]
         default:
             let next =
-                discovery.backend == "avahi"
-                ? "sudo systemctl start avahi-daemon, or let earshotd do without it: backend = embedded in [discovery]"
-                : "see what it says: journalctl -u earshotd -n 50"
+                discovery.backend == "avahi" && facts.avahi.state == .answers
+                ? "let avahi-daemon permit it and restart it, or let earshotd do without it: backend = embedded in [discovery]"
+                : discovery.backend == "avahi"
+                    ? "sudo systemctl start avahi-daemon, or let earshotd do without it: backend = embedded in [discovery]"
+                    : "see what it says: journalctl -u earshotd -n 50"
             return [.fail("\(backend) is \(discovery.state.escapedForDisplay)\(reason)", next: next)]
         }
     }
