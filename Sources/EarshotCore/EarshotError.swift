@@ -33,6 +33,8 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
         case protocolViolation = "protocol-violation"
         // Messages and resources
         case unconfirmed
+        /// Nothing of it has left this machine: it is safe to send it again.
+        case notSent = "not-sent"
         case inboxFull = "inbox-full"
         case tooLarge = "too-large"
         case nameRejected = "name-rejected"

@@ -37,7 +37,7 @@ extension WireErrorCode {
     package init(_ code: EarshotError.Code) {
         self =
             switch code {
-            case .timedOut, .unconfirmed: .timedOut
+            case .timedOut, .unconfirmed, .notSent: .timedOut
             case .busy: .busy
             case .unsupported: .unsupported
             case .declined, .forbidden: .declined

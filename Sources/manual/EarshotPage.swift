@@ -83,7 +83,8 @@ enum EarshotPage {
         (0, "done"), (1, "other failure"), (64, "wrong usage"), (65, "an ambiguous name, or bad data"), (66, "no such input file"),
         (68, "unknown peer or group, or not a member"), (69, "the daemon is not running"), (73, "cannot create the output"),
         (74, "input or output error"), (75, "timed out or unconfirmed: try again"), (76, "protocol error"),
-        (77, "declined, or not permitted"), (78, "bad configuration"), (130, "interrupted"),
+        (77, "declined, or not permitted"), (78, "bad configuration"),
+        (79, "not sent: the peer never received it; safe to send again"), (130, "interrupted"),
     ]
 
     private static var rest: String {

@@ -9,7 +9,7 @@ struct FailureTests {
         ("invalid-parameter", 64), ("unsupported", 64), ("ambiguous-peer", 65), ("not-found", 65), ("name-rejected", 65), ("too-large", 65),
         ("invalid-source", 66), ("unknown-peer", 68), ("ambiguous-group", 65),
         ("unknown-group", 68), ("not-member", 68), ("storage", 74), ("no-space", 74), ("source-changed", 74), ("timed-out", 75),
-        ("unconfirmed", 75), ("unavailable", 75), ("busy", 75), ("inbox-full", 75), ("identity-mismatch", 76), ("encryption-mismatch", 76),
+        ("unconfirmed", 75), ("not-sent", 79), ("unavailable", 75), ("busy", 75), ("inbox-full", 75), ("identity-mismatch", 76), ("encryption-mismatch", 76),
         ("downgrade-detected", 76), ("version-unsupported", 76), ("service-mismatch", 76), ("protocol-violation", 76),
         ("digest-mismatch", 76), ("declined", 77), ("forbidden", 77), ("not-connected", 77), ("cancelled", 1), ("conflict", 1),
         ("something-new", 1),
@@ -22,6 +22,9 @@ struct FailureTests {
         #expect(ExitStatus.worst([]) == .done)
         #expect(ExitStatus.worst([.done, .temporary]) == .temporary)
         #expect(ExitStatus.worst([.temporary, .done, .denied]) == .denied)
+        #expect(ExitStatus.worst([.notSent, .denied]) == .denied)
+        #expect(ExitStatus.worst([.notSent, .temporary]) == .temporary, "one of them may have arrived")
+        #expect(ExitStatus.worst([.done, .notSent]) == .notSent)
     }
 
     @Test func anAbsentDaemonIsSaidAndWhatToDo() {

@@ -39,6 +39,24 @@ import Testing
         #expect(self.sent(&outbox) == [1, 3, 4, 5])
     }
 
+    /// A message may have arrived once a connection was given it: the loss of that connection proves nothing, nor does a refusal.
+    @Test func mayHaveArrived() {
+        var outbox = Outbox()
+        outbox.append(self.entry(1, isQueued: true))
+        #expect(outbox.mayHaveArrived(self.id(1)) == false)
+        #expect(self.sent(&outbox) == [1])
+        #expect(outbox.mayHaveArrived(self.id(1)) == true)
+        outbox.append(self.entry(2))
+        outbox.connectionLost()
+        #expect(outbox.mayHaveArrived(self.id(1)) == true && outbox.mayHaveArrived(self.id(2)) == false)
+        outbox.loaded(self.id(1), ByteBuffer())
+        #expect(self.sent(&outbox) == [1, 2])
+        _ = outbox.refused(self.id(1))
+        #expect(outbox.mayHaveArrived(self.id(1)) == true && outbox.mayHaveArrived(self.id(2)) == true)
+        self.expectRemoved(1, from: &outbox)
+        #expect(outbox.mayHaveArrived(self.id(1)) == nil, "it is not there")
+    }
+
     @Test func whatIsRemovedBeforeItWentOutDoesNot() {
         var outbox = Outbox()
         for sequence in UInt64(1)...3 { outbox.append(self.entry(sequence)) }

@@ -19,6 +19,7 @@ import Testing
     }
 
     private func status(_ outcome: MessageOutcome?) -> Message.Status? { try? outcome?.get().recipients.first?.status }
+    private func error(_ outcome: MessageOutcome?) -> EarshotError.Code? { try? outcome?.get().recipients.first?.error }
 
     @Test func aCallWaitsUntilThePeerHasIt() throws {
         var (alice, link, session) = try self.bench()
@@ -51,7 +52,7 @@ import Testing
         alice.advance(.seconds(3) - .nanoseconds(1))
         #expect(alice.outcome(of: call) == nil)
         alice.advance(.nanoseconds(1))
-        #expect(self.status(alice.outcome(of: call)) == .unconfirmed)
+        #expect(self.error(alice.outcome(of: call)) == .notSent)
         let next = try alice.prove(self.bob)
         alice.frame(.sessionResume(session), on: next)
         #expect(alice.messages(on: next).isEmpty)
@@ -66,7 +67,51 @@ import Testing
         let next = try alice.prove(self.bob)
         alice.frame(.sessionResume(session), on: next)
         #expect(alice.messages(on: next).isEmpty)
-        #expect(alice.core.outgoingMessages.first?.recipients.first?.status == .unconfirmed)
+        #expect(alice.core.outgoingMessages.first?.recipients.first?.error == .notSent)
+    }
+
+    /// A connection that was given it may have brought it there, although it is lost.
+    @Test func onlyWhatNoConnectionWasGivenIsNotSent() throws {
+        var (alice, link, _) = try self.bench()
+        alice.send("given", to: self.bob)
+        let given = alice.lastCall
+        alice.lose(link)
+        alice.send("kept", to: self.bob)
+        let kept = alice.lastCall
+        alice.advance(EarshotLimits.messageTimeout)
+        #expect(self.status(alice.outcome(of: given)) == .unconfirmed && self.error(alice.outcome(of: given)) == .unconfirmed)
+        #expect(self.status(alice.outcome(of: kept)) == .failed && self.error(alice.outcome(of: kept)) == .notSent)
+        let words = try alice.outcome(of: kept)?.get().recipients.first?.errorMessage
+        #expect(words?.hasPrefix("the message could not be sent to bob in time; it never left this machine") == true)
+    }
+
+    /// An earlier attempt under its id may have brought it there.
+    @Test(arguments: [false, true]) func whatWasUnconfirmedOnceIsNotSaidToBeUnsent(queue: Bool) throws {
+        var (alice, link, _) = try self.bench()
+        let (first, second) = (MessageID(high: 0, low: 7), MessageID(high: 0, low: 8))
+        alice.send("given", to: self.bob, id: first, timeout: .seconds(1))
+        alice.lose(link)
+        alice.send("kept", to: self.bob, id: second, timeout: .seconds(1))
+        alice.advance(.seconds(1))
+        for _ in 0..<2 {
+            alice.send("given", to: self.bob, id: first, queue: queue, timeout: .seconds(1))
+            alice.send("kept", to: self.bob, id: second, queue: queue, timeout: .seconds(1))
+            alice.advance(.seconds(1))
+            #expect(alice.core.outgoingMessage(first)?.recipients.first?.status == .unconfirmed)
+            #expect(alice.core.outgoingMessage(second)?.recipients.first?.error == .notSent)
+        }
+    }
+
+    @Test func anUnansweredInvitationIsNamed() throws {
+        var alice = CoreBench()
+        _ = try alice.prove(self.bob, name: "bob")
+        alice.call(.setTrust(.trusted, self.bob.description, until: nil))
+        alice.send(to: self.bob)
+        let call = alice.lastCall
+        alice.advance(EarshotLimits.messageTimeout)
+        #expect(self.error(alice.outcome(of: call)) == .notSent)
+        let words = try alice.outcome(of: call)?.get().recipients.first?.errorMessage
+        #expect(words?.contains("bob has not answered the invitation yet") == true)
     }
 
     // MARK: Queued ones
@@ -228,9 +273,9 @@ import Testing
         alice.advance(.seconds(2))
         let call = alice.lastCall
         alice.releaseDisk()
-        #expect(self.status(alice.outcome(of: call)) == .unconfirmed || self.status(alice.outcome(of: call)) == .queued)
+        #expect(self.status(alice.outcome(of: call)) == .failed || self.status(alice.outcome(of: call)) == .queued)
         #expect(alice.messages(on: link).isEmpty)
-        #expect(alice.core.outgoingMessages.first?.recipients.first?.status == .unconfirmed)
+        #expect(alice.core.outgoingMessages.first?.recipients.first?.error == .notSent)
     }
 
     /// One that waits survives the machine, and what became of it at one recipient does too.

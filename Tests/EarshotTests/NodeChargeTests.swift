@@ -103,7 +103,7 @@ extension Node {
         try await eventually("it waits") { await bob.node.core.outbox(of: raw.id)?.isEmpty == false }
         suspended.store(50, ordering: .relaxed)
         let again = try await raw.back(to: bob, in: session)
-        #expect(try await sent.recipients.map(\.status) == [.unconfirmed])
+        #expect(try await sent.recipients.map(\.error) == [.notSent])
         try await again.send(.sessionResume(.random()))
         var came: [Frame] = []
         while let frame = await again.next() {

@@ -84,11 +84,12 @@ extension TestNode {
         await alice2.stop()
     }
 
-    @Test func atItsDeadlineItIsUnconfirmedForGood() async throws {
+    @Test func atItsDeadlineItIsGivenUpForGood() async throws {
         let (alice, bob) = try await pair(configureAlice: { $0.outboxAge = .milliseconds(50) })
         await bob.stop()
+        try await eventually("alice has noticed") { await alice.node.connection(to: bob.node.id) == nil }
         let sent = try await alice.queue("late", to: bob.node.id)
-        try await eventually("its time is up") { try await alice.statuses(sent.id) == [.unconfirmed] }
+        try await eventually("its time is up") { try await alice.statuses(sent.id) == [.failed] }
         let bob2 = try await TestNode("bob", in: bob.state)
         alice.sees(bob2)
         #expect(try await alice.send("after", to: bob2).recipients.map(\.status) == [.delivered])

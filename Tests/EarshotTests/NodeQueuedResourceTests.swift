@@ -68,9 +68,10 @@ import Testing
     @Test func atTheEndOfItsTimeItFails() async throws {
         let (alice, bob) = try await pair(configureAlice: { $0.outboxAge = .milliseconds(50) })
         await bob.stop()
+        try await eventually("alice has noticed") { await alice.node.connection(to: bob.node.id) == nil }
         let path = try self.write("late", at: alice)
         let row = try #require(try await alice.node.sendResource(to: [bob.node.id.description], path: path, queue: true).first)
-        try await eventually("its time is up") { try await alice.node.resource(row.id).error == .timedOut }
+        try await eventually("its time is up") { try await alice.node.resource(row.id).error == .notSent }
         await alice.stop()
     }
 

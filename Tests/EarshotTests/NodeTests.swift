@@ -156,11 +156,12 @@ import Testing
         await again.stop()
     }
 
-    @Test func withoutAnAnswerItIsUnconfirmed() async throws {
+    @Test func withoutAConnectionItIsNotSent() async throws {
         let (alice, bob) = try await pair()
         await bob.stop()
+        try await eventually("alice has noticed") { await alice.node.connection(to: bob.node.id) == nil }
         let sent = try await alice.send("lost", to: bob, timeout: .milliseconds(200))
-        #expect(sent.recipients.map(\.status) == [.unconfirmed])
+        #expect(sent.recipients.map(\.status) == [.failed] && sent.recipients.map(\.error) == [.notSent])
         await alice.stop()
     }
 }

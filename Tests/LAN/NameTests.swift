@@ -39,7 +39,7 @@ extension LAN {
                     "bob", on: "carol", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
                 try await alice.awaitPeer(mallory)
                 #expect(try await alice.decode(ControlAPI.PeerList.self, "peers").peers.filter { $0.name == "bob" }.count == 2)
-                try await alice.expect(75, "send", "bob", "for bob alone", "--timeout", "1")
+                try await alice.expect(79, "send", "bob", "for bob alone", "--timeout", "1")
                 let asked = try mallory.begin(["invite", try await alice.id()])
                 try await alice.awaitInvitation(from: mallory)
                 let refused = try await alice.expect(65, "accept", "bob")
@@ -83,7 +83,7 @@ extension LAN {
                 try await alice.expect(0, "send", "raspberrypi", "for the one I trust")
                 #expect(try await pi.receive(1).map { String(decoding: $0.body, as: UTF8.self) } == ["for the one I trust"])
                 #expect(try await pi.stop() == 0)
-                try await alice.expect(75, "send", "raspberrypi", "though it is away", "--timeout", "1")
+                try await alice.expect(79, "send", "raspberrypi", "though it is away", "--timeout", "1")
                 // No peer is called so: it is said what is advertised, and the whole id means that peer.
                 let unknown = try await alice.expect(68, "send", "RASPBERRYP", "to nobody")
                 #expect(unknown.errors.contains(forged), "\(unknown)")

@@ -203,7 +203,13 @@ extension World {
                     guard draft.mode == .reliable else { continue }
                     let row = self.machines[machine].mailbox.outbox[sent.id]
                     if row == nil { self.fail(.committed, "\(machine) answers that \(sent.id) waits, which is not on disk") }
-                case .unconfirmed, .failed: break
+                case .failed:
+                    // Under an id of the caller's an attempt before a restart may have brought it there.
+                    guard recipient.error == .notSent, draft.id == nil, let other = self.machine(of: recipient.peerID) else { continue }
+                    if self.machines[other].mailbox.has(sent.id, from: self.machines[machine].id) {
+                        self.fail(.committed, "\(machine) answers that \(sent.id) was not sent, and \(other) has it")
+                    }
+                case .unconfirmed: break
                 }
             }
         }

@@ -86,7 +86,8 @@ import Testing
         "unknown-peer": 404, "ambiguous-peer": 409, "unknown-group": 404, "ambiguous-group": 409, "not-member": 409, "not-found": 404,
         "conflict": 409, "forbidden": 403, "declined": 403, "busy": 409,
         "identity-mismatch": 502, "encryption-mismatch": 502, "downgrade-detected": 502, "version-unsupported": 502,
-        "service-mismatch": 502, "protocol-violation": 502, "unconfirmed": 504, "inbox-full": 507, "too-large": 413, "name-rejected": 422,
+        "service-mismatch": 502, "protocol-violation": 502, "unconfirmed": 504, "not-sent": 504, "inbox-full": 507, "too-large": 413,
+        "name-rejected": 422,
         "no-space": 507, "digest-mismatch": 502, "source-changed": 409, "invalid-source": 422, "storage": 507,
     ]
 

@@ -15,6 +15,8 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     case protocolError = 76
     /// Declined, or not permitted.
     case denied = 77
+    /// Not sent: the peer never received it, and it is safe to send it again.
+    case notSent = 79
 
     /// The one mapping of the API's codes.
     init(code: String) {
@@ -26,6 +28,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
             case "invalid-source": .noInput
             case "storage", "no-space", "source-changed": .io
             case "timed-out", "unconfirmed", "unavailable", "busy", "inbox-full": .temporary
+            case "not-sent": .notSent
             case "identity-mismatch", "encryption-mismatch", "downgrade-detected", "version-unsupported", "service-mismatch",
                 "protocol-violation", "digest-mismatch":
                 .protocolError
@@ -34,9 +37,9 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
             }
     }
 
-    /// The worst of several: what trying again will not mend comes before what it may.
+    /// The worst of several: failures that another attempt will not mend, then those after which the peer may have it, then `notSent`.
     static func worst(_ all: some Sequence<ExitStatus>) -> ExitStatus {
         let failed = all.filter { $0 != .done }
-        return failed.first { $0 != .temporary } ?? failed.first ?? .done
+        return failed.first { $0 != .temporary && $0 != .notSent } ?? failed.first { $0 == .temporary } ?? failed.first ?? .done
     }
 }

@@ -121,25 +121,35 @@ extension NodeCore {
         self.set(.messages, after: EarshotLimits.look(at: deadline, from: self.now.monotonic))
     }
 
-    /// Tells the senders of what is past its deadline that it is unconfirmed; it is not sent again.
+    /// Tells the senders of what is past its deadline that it is unconfirmed, or was not sent; it is not sent again.
     mutating func expireMessages() {
         self.messageExpiry = nil
         let (due, next) = self.outgoing.due(at: self.now.monotonic)
         for message in due {
             for recipient in message.recipients where !recipient.status.isFinal {
                 let conversation = Conversation(with: recipient.peerID, in: message.group)
+                let mayHaveArrived = self.traffic[conversation]?.outbox.mayHaveArrived(message.id)
                 _ = self.traffic[conversation]?.outbox.remove(message.id)
-                self.expire(message.id, at: recipient.peerID)
+                self.expire(
+                    message.id, at: recipient.peerID,
+                    mayHaveArrived: mayHaveArrived ?? message.mayHaveArrived.contains(recipient.peerID))
                 self.scheduleFlush(conversation)
             }
         }
         if let next { self.expireMessages(at: next) }
     }
 
-    /// A message's time at one recipient is over.
-    mutating func expire(_ id: MessageID, at peer: PeerID) {
+    /// A message's time at one recipient is over. The recipient may have it only if a connection was given it.
+    mutating func expire(_ id: MessageID, at peer: PeerID, mayHaveArrived: Bool) {
         let name = self.facts(of: peer)?.name ?? "the peer"
-        let reason = self.failure(of: peer).map { "; \($0.message)" } ?? ""
+        let isAsked = self.isJoining(peer) && self.records[peer]?.connection != nil
+        let unanswered = isAsked ? "; \(name) has not answered the invitation yet" : ""
+        let reason = self.failure(of: peer).map { "; \($0.message)" } ?? unanswered
+        guard mayHaveArrived else {
+            return self.settle(
+                id, peer, .failed,
+                EarshotError(.notSent, "the message could not be sent to \(name) in time; it never left this machine\(reason)"))
+        }
         self.settle(
             id, peer, .unconfirmed,
             EarshotError(.unconfirmed, "\(name) has not confirmed the message in time; it may or may not have it\(reason)"))
@@ -157,6 +167,8 @@ extension NodeCore {
                 group: row.group)
             for index in message.recipients.indices where !message.recipients[index].status.isFinal {
                 message.recipients[index].status = .queued
+                // The disk does not say whether the earlier run had sent it.
+                message.mayHaveArrived.insert(message.recipients[index].peerID)
             }
             for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
             for recipient in message.recipients where recipient.status == .queued {
@@ -164,7 +176,7 @@ extension NodeCore {
                 if let error = self.reasonNotToSend(in: conversation) {
                     self.settle(row.id, recipient.peerID, .failed, error)
                 } else {
-                    let entry = self.entry(message, body: nil)
+                    let entry = self.entry(message, to: recipient.peerID, body: nil)
                     self.traffic[conversation, default: MessageTraffic()].outbox.append(entry)
                 }
             }

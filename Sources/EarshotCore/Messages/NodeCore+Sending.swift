@@ -38,6 +38,7 @@ extension NodeCore {
                 try self.address(draft, &burst)
             }
             let id = draft.id ?? self.messageIDs.next(at: burst.now.wall, using: &self.random)
+            burst.mayHaveArrived = []
             if draft.id != nil, try self.isKnown(id, draft, place, &burst) { return nil }
             if draft.mode == .unreliable {
                 return .success(self.sendUnreliable(id, draft, &burst))
@@ -164,6 +165,7 @@ extension NodeCore {
             // which is to change nothing.
             if draft.queue { try self.checkQueue(for: draft) }
             self.outgoing.forget(known)
+            burst.mayHaveArrived = known.maybeReached
             if known.isQueued { self.keep([.remove(id)]) }
             return false
         }
@@ -194,7 +196,8 @@ extension NodeCore {
         let deadline = burst.now.monotonic + (draft.timeout ?? EarshotLimits.messageTimeout)
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .reliable,
-            isQueued: false, sent: burst.now.wall, deadline: deadline, recipients: burst.queued, group: burst.group, waiters: [place])
+            isQueued: false, sent: burst.now.wall, deadline: deadline, recipients: burst.queued, group: burst.group, waiters: [place],
+            mayHaveArrived: burst.mayHaveArrived)
         self.insert(message)
         self.expireMessages(at: deadline)
         for index in burst.current { self.append(message, body: draft.body, on: index, &burst) }
@@ -271,7 +274,7 @@ extension NodeCore {
         var message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: nil, fingerprint: draft.fingerprint,
             mode: .reliable, isQueued: true, sent: burst.now.wall, deadline: burst.now.monotonic + age, recipients: burst.queued,
-            group: burst.group)
+            group: burst.group, mayHaveArrived: burst.mayHaveArrived)
         message.isBeingAdded = true
         self.insert(message)
         let row = QueuedMessage(
@@ -292,7 +295,9 @@ extension NodeCore {
         }
         guard message.deadline > self.now.monotonic else {
             // The disk took longer than the message has time.
-            for recipient in message.recipients { self.expire(id, at: recipient.peerID) }
+            for recipient in message.recipients {
+                self.expire(id, at: recipient.peerID, mayHaveArrived: message.mayHaveArrived.contains(recipient.peerID))
+            }
             return self.settle(place, .success(self.outgoing[id]?.result ?? message.result))
         }
         self.expireMessages(at: message.deadline)
@@ -324,16 +329,17 @@ extension NodeCore {
             return self.settle(message.id, recipient.peer, .failed, EarshotError(.notConnected, "the session has ended"))
         }
         let body = message.isQueued && recipient.link == nil ? nil : body
-        burst.pending[index].entries.append(self.entry(message, body: body))
+        burst.pending[index].entries.append(self.entry(message, to: recipient.peer, body: body))
     }
 
-    mutating func entry(_ message: OutgoingMessage, body: ByteBuffer?) -> Outbox.Entry {
+    mutating func entry(_ message: OutgoingMessage, to peer: PeerID, body: ByteBuffer?) -> Outbox.Entry {
         // Rises over restarts too, as long as the clock does; only the order within a connection is relied upon.
         let clock = UInt64(clamping: max(0, min(self.now.wall.milliseconds, WireLimits.sentAtMilliseconds.upperBound)) * 1000)
         self.lastSequence = max(self.lastSequence + 1, clock)
         return Outbox.Entry(
             id: message.id, sequence: self.lastSequence, contentType: message.contentType, size: message.size, body: body,
-            sentAtMilliseconds: message.sent.milliseconds, isQueued: message.isQueued)
+            sentAtMilliseconds: message.sent.milliseconds, isQueued: message.isQueued,
+            mayHaveArrived: message.mayHaveArrived.contains(peer))
     }
 
     /// Sends what a burst has gathered.

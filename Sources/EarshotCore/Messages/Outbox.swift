@@ -23,9 +23,12 @@ package struct Outbox: Sendable {
         /// Whether it waits on disk, until its deadline.
         package let isQueued: Bool
         package fileprivate(set) var isInFlight = false
+        /// Whether a connection was given it, now or earlier: from then on the receiver may have it, whatever becomes of the connection.
+        package fileprivate(set) var mayHaveArrived: Bool
 
         package init(
-            id: MessageID, sequence: UInt64, contentType: String, size: Int, body: ByteBuffer?, sentAtMilliseconds: Int64, isQueued: Bool
+            id: MessageID, sequence: UInt64, contentType: String, size: Int, body: ByteBuffer?, sentAtMilliseconds: Int64, isQueued: Bool,
+            mayHaveArrived: Bool = false
         ) {
             self.id = id
             self.sequence = sequence
@@ -34,6 +37,7 @@ package struct Outbox: Sendable {
             self.body = body
             self.sentAtMilliseconds = sentAtMilliseconds
             self.isQueued = isQueued
+            self.mayHaveArrived = mayHaveArrived
         }
 
         package var cost: Int { self.size + EarshotLimits.messageOverhead }
@@ -136,7 +140,9 @@ package struct Outbox: Sendable {
             }
             self.unsent.removeFirst()
             entry.isInFlight = true
+            entry.mayHaveArrived = true
             self.held.values[position].isInFlight = true  // order does not show: that one alone
+            self.held.values[position].mayHaveArrived = true  // order does not show: that one alone
             self.inFlight += 1
             self.bytes += entry.cost
             batch.entries.append(entry)
@@ -178,6 +184,9 @@ package struct Outbox: Sendable {
 
     /// The receiver has these; for each whether it is there.
     package mutating func acknowledged(_ ids: [MessageID]) -> [Bool] { ids.map { self.acknowledged($0) } }
+
+    /// Whether the receiver may have a message; `nil` where it is not here.
+    package func mayHaveArrived(_ id: MessageID) -> Bool? { self.sequences[id].flatMap { self.held[$0]?.mayHaveArrived } }
 
     /// Takes out a message that is given up; `false` where it is not there.
     package mutating func remove(_ id: MessageID) -> Bool {

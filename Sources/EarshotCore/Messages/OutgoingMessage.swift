@@ -41,11 +41,17 @@ package struct OutgoingMessage: Sendable {
     /// Those that have said too late that they have it.
     var confirmedLate: Set<PeerID> = []
     var waiters: [MessagePlace] = []
+    /// Recipients that may have it from an earlier attempt under its id, or from before this daemon started.
+    var mayHaveArrived: Set<PeerID> = []
 
     /// Whether every recipient's status is decided; an unreliable message's are at once.
     var isFinal: Bool { self.mode == .unreliable || self.recipients.allSatisfy(\.status.isFinal) }
     /// Whether nothing is left to try.
     var isDone: Bool { self.mode == .unreliable || self.recipients.allSatisfy { $0.status == .delivered || $0.status == .read } }
+    /// Recipients that may have it, once it is final: all but those to which nothing of it was sent.
+    var maybeReached: Set<PeerID> {
+        self.mayHaveArrived.union(self.recipients.lazy.filter { $0.error != .notSent }.map(\.peerID))
+    }
     var result: SentMessage { SentMessage(id: self.id, recipients: self.recipients) }
     var cost: Int { self.size + EarshotLimits.messageOverhead }
 

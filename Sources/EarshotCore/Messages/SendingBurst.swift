@@ -63,6 +63,8 @@ struct SendingBurst {
     private(set) var queued: [Message.Recipient] = []
     /// The same of an unreliable one that has gone out to all.
     private(set) var sent: [Message.Recipient] = []
+    /// Recipients that may have the message that is being added from an earlier attempt under its id.
+    var mayHaveArrived: Set<PeerID> = []
     /// A content type that was found in order.
     var checkedType: String?
     /// How many bytes of unreliable messages each control connection takes now.

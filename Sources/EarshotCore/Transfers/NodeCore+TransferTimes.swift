@@ -60,6 +60,9 @@ extension NodeCore {
         guard let transfer = self.transfers[id], let limit = transfer.limit, transfer.isOpen else { return }
         let row = transfer.row
         switch limit {
+        case .reach where !transfer.isOffered:
+            let words = "\(row.peerName) could not be reached in time; nothing of the file left this machine"
+            self.timeOut(row, words, told: "it took too long", as: .notSent)
         case .reach: self.timeOut(row, "\(row.peerName) could not be reached in time", told: "it took too long")
         case .answer where self.isBehindDirectory(row): self.limit(id, to: .answer)
         case .answer: self.timeOut(row, "\(row.peerName) has not answered the offer in time", told: "no answer in time")
@@ -71,12 +74,15 @@ extension NodeCore {
             let words = beyond < row.size ? stall : "all of it has moved, and was not digested in time"
             self.timeOut(row, words, told: words)
         case .done: self.timeOut(row, "\(row.peerName) has not confirmed it in time; it may have arrived", told: "no confirmation in time")
+        case .absence where !transfer.isOffered && row.direction == .outgoing:
+            let words = "\(row.peerName) did not come in time; nothing of the file left this machine"
+            self.timeOut(row, words, told: "it was away for too long", as: .notSent)
         case .absence: self.timeOut(row, "\(row.peerName) did not come back in time", told: "it was away for too long")
         }
     }
 
-    private mutating func timeOut(_ row: Resource, _ message: String, told: String) {
-        self.endTransfer(row.id, .timedOut, message, told: Refusal(code: .timedOut, explanation: told))
+    private mutating func timeOut(_ row: Resource, _ message: String, told: String, as code: EarshotError.Code = .timedOut) {
+        self.endTransfer(row.id, code, message, told: Refusal(code: .timedOut, explanation: told))
     }
 
     /// Whether the peer may leave a directory of this side's without an answer for now: another one moves.

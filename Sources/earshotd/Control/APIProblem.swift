@@ -75,7 +75,7 @@ extension EarshotError.Code {
             .digestMismatch:
             .badGateway
         case .unavailable: .serviceUnavailable
-        case .timedOut, .unconfirmed: .gatewayTimeout
+        case .timedOut, .unconfirmed, .notSent: .gatewayTimeout
         case .inboxFull, .noSpace, .storage: .insufficientStorage
         }
     }

@@ -76,13 +76,13 @@ import Testing
         #expect(bench.peers[2].inbox.first?.group?.id == id)
     }
 
-    @Test func whoIsAwayIsUnconfirmed() throws {
+    @Test func nothingIsSentToWhoIsAway() throws {
         var (bench, id) = try GroupBench.group(of: 3)
         bench.disconnect(0, 2)
         let call = bench.send("now", by: 0, to: id)
         #expect(bench.peers[0].outcome(of: call) == nil)
         bench.advance(EarshotLimits.messageTimeout)
-        #expect(bench.status(of: call, at: 0, for: 1) == .delivered && bench.status(of: call, at: 0, for: 2) == .unconfirmed)
+        #expect(bench.status(of: call, at: 0, for: 1) == .delivered && bench.status(of: call, at: 0, for: 2) == .failed)
     }
 
     @Test func whoLeavesIsGoneEverywhere() throws {
