@@ -20,12 +20,40 @@ struct TrustCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (options, name, time) = (self.options, self.peer, self.time?.value)
-        let peer = try await options.withClient { client in
+        try await options.withClient { client in
             await NameWarning(client: client).tell(of: name)
-            return try await client.setTrust(.trusted, of: name, forSeconds: time)
+            // Subscribed first, so that the acceptance of an invitation that waits here is seen however soon it comes.
+            let events = try await client.events()
+            let peer = try await client.setTrust(.trusted, of: name, forSeconds: time)
+            if options.json { try Standard.write(json: peer.json) }
+            Standard.note(
+                "\(peer.value.name.escapedForDisplay) is trusted" + (peer.value.trustExpiresAt.map { " until \(Words.time($0))" } ?? ""))
+            for words in try await Self.invitations(of: peer.value.id, client, events) { Standard.note(words) }
         }
-        if options.json { try Standard.write(json: peer.json) }
-        Standard.note(
-            "\(peer.value.name.escapedForDisplay) is trusted" + (peer.value.trustExpiresAt.map { " until \(Words.time($0))" } ?? ""))
+    }
+
+    /// What became of the invitations of the peer that waited here: `from_trusted = accept` accepts one to a session.
+    private static func invitations(of peer: String, _ client: ControlClient, _ events: ControlEvents) async throws -> [String] {
+        func waiting() async throws -> [ControlAPI.Invitation] {
+            try await client.invitations().value.invitations.filter {
+                $0.direction == .incoming && $0.state == .pending && $0.peerID == peer
+            }
+        }
+        let policy = try await client.policy(of: peer).value
+        let isAccepted = policy.decisions.contains { $0.action == .invite && $0.decision == .allow }
+        var pending = try await waiting()
+        guard isAccepted, pending.contains(where: { $0.group == nil }) else { return pending.map(Self.stillWaits) }
+        for try await event in events {
+            if event.value.invitation.map({ $0.peerID != peer || $0.state == .pending }) ?? (event.value.type != .gap) { continue }
+            pending = try await waiting()
+            if !pending.contains(where: { $0.group == nil }) { break }
+        }
+        return pending.map(Self.stillWaits)
+    }
+
+    private static func stillWaits(_ invitation: ControlAPI.Invitation) -> String {
+        let (name, id) = (invitation.peerName.escapedForDisplay, Words.short(invitation.id))
+        let group = invitation.group.map { " to \($0.name.escapedForDisplay)" } ?? ""
+        return "the invitation of \(name)\(group) still waits for an answer: earshot accept \(id)"
     }
 }

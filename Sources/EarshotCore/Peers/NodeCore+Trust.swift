@@ -77,6 +77,7 @@ extension NodeCore {
         if change.trust == .trusted {
             self.strangers.invitations.places.release(id)
             self.strangers.comparisons.places.release(id)
+            self.acceptWaiting(of: id)
         }
         if change.trust == .blocked {
             self.declineInvitations(of: id)

@@ -113,6 +113,15 @@ extension NodeCore {
         self.decide(.acceptBySettings(peer))
     }
 
+    /// A person has begun to trust a peer whose invitation waits here: the settings decide on it as on its next one, but a person who is
+    /// asked already is not passed over where they reject it.
+    mutating func acceptWaiting(of peer: PeerID) {
+        guard self.undecidedInvitation(of: peer) != nil, let record = self.records[peer],
+            self.policy(of: record).invitation().outcome == .accept
+        else { return }
+        self.acceptBySettings(peer)
+    }
+
     /// Its turn has come.
     mutating func agreeBySettings(with peer: PeerID) throws(EarshotError) -> (Invitation, [StoreOperation]) {
         self.records[peer]?.session.acceptanceHasTurn()
