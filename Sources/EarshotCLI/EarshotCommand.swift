@@ -46,7 +46,9 @@ struct EarshotCommand: AsyncParsableCommand {
                 throw CommandFailure(
                     .data, fault, hint: "bytes of any kind go through standard input or a file: earshot send PEER - < FILE")
             }
-            var command = try await Self.asyncParseAsRoot(ArgumentOrder.verbFirst(Array(CommandLine.arguments.dropFirst())))
+            let arguments = ArgumentOrder.verbFirst(Array(CommandLine.arguments.dropFirst()))
+            try CommandNames.check(arguments)
+            var command = try await Self.asyncParseAsRoot(arguments)
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
