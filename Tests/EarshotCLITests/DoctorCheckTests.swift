@@ -8,12 +8,12 @@ import Testing
 @Suite struct DoctorCheckTests {
     private static func status(
         name: String = "alice", version: String = EarshotVersion.current, backend: String = "avahi", state: String = "running",
-        instance: String? = "alice", port: Int = 47110, quota: UInt64 = 1 << 30,
+        instance: String? = "alice", port: Int = 47110, quota: UInt64 = 1 << 30, error: String? = nil,
         identityCopies: [String] = []
     ) -> ControlAPI.Status {
         ControlAPI.Status(
             name: name, peerID: "KZJ2IIXX2ZK5AAAA", version: version, serviceType: "earshot", encryption: "required", addresses: [],
-            discovery: .init(backend: backend, state: state, error: state == "unavailable" ? "no daemon" : nil),
+            discovery: .init(backend: backend, state: state, error: error ?? (state == "unavailable" ? "no daemon" : nil)),
             counts: .init(peers: 0, connected: 0, sessions: 0, invitations: 0, unread: 0, transfers: 0), startedAt: Date(),
             local: .init(
                 instanceName: instance, port: port, wantedPort: 47110, stateDirectory: "/var/lib/earshot", quota: quota, reserve: 0.05,
@@ -183,6 +183,28 @@ import Testing
             } == [
                 line
             ])
+    }
+
+    /// Avahi runs and refuses: to start it does not help.
+    @Test(arguments: [
+        ("cannot advertise on the network: avahi-daemon does not permit it; look for x", "disable-user-service-publishing=no"),
+        ("no daemon", "sudo systemctl start avahi-daemon"),
+    ])
+    func theNextStepFitsWhatAvahiSays(_ error: String, _ step: String) {
+        let findings = Check.discovery.findings(
+            Self.facts {
+                $0.daemon = .answers(Self.status(state: "unavailable", error: error), peers: [], groups: [], received: 0)
+            })
+        #expect(findings.first?.next?.hasPrefix(step) == true)
+    }
+
+    @Test(arguments: [Check.daemon, .discovery, .groups, .names])
+    func withoutPermissionTheDaemonIsNotSaidToBeAbsent(_ check: Check) {
+        let lines = Self.lines(check) {
+            $0.socket.state = .denied(owner: "earshot", group: "earshot", isForGroup: true)
+            $0.daemon = .notAsked
+        }
+        #expect(lines.count == 1 && lines.first?.contains("this user is not permitted to ask the daemon") == true, "\(lines)")
     }
 
     @Test func whoDoesWithoutAvahiNeedsNone() {

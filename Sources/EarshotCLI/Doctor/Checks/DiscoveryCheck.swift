@@ -13,12 +13,14 @@ extension Check {
         case "off":
             return [.warn("off: only configured peers are found", next: "to find others by themselves: backend = auto in [discovery]")]
         default:
+            let otherwise = "or let earshotd do without it: backend = embedded in [discovery]"
             let next =
-                discovery.backend == "avahi" && facts.avahi.state == .answers
-                ? "let avahi-daemon permit it and restart it, or let earshotd do without it: backend = embedded in [discovery]"
-                : discovery.backend == "avahi"
-                    ? "sudo systemctl start avahi-daemon, or let earshotd do without it: backend = embedded in [discovery]"
-                    : "see what it says: journalctl -u earshotd -n 50"
+                switch discovery.backend {
+                case "avahi" where discovery.error?.contains("does not permit it") == true:
+                    "disable-user-service-publishing=no in avahi-daemon.conf and sudo systemctl restart avahi-daemon, \(otherwise)"
+                case "avahi": "sudo systemctl start avahi-daemon, \(otherwise)"
+                default: "see what it says: journalctl -u earshotd -n 50"
+                }
             return [.fail("\(backend) is \(discovery.state.escapedForDisplay)\(reason)", next: next)]
         }
     }
