@@ -85,7 +85,7 @@ struct CommandFailure: Error, Hashable, Sendable {
         switch code {
         case "unknown-peer": "see who is there: earshot peers"
         case "not-connected": "ask for a session first: earshot invite \(peer?.escapedForDisplay ?? "PEER")"
-        case "timed-out", "unconfirmed", "unavailable", "busy": "try again in a while; see who is there: earshot peers"
+        case "timed-out", "unconfirmed", "unavailable": "try again in a while; see who is there: earshot peers"
         case "not-sent": "it is safe to send it again; --queue leaves it with the daemon until the peer is back"
         case "no-space", "inbox-full": "make room there, then try again"
         default: nil

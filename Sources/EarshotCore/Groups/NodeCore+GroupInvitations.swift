@@ -329,7 +329,9 @@ extension NodeCore {
         switch answer.decision {
         case .declined: self.resolveInvitation(answer.id, .declined)
         case .busy:
-            let words = "\(entry.invitation.peerName) has too many invitations waiting, or groups; try again later"
+            let words =
+                "\(entry.invitation.peerName) takes no invitation now: this machine has asked too often, or too many wait there, "
+                + "or it is in too many groups; ask again in a minute"
             self.resolveInvitation(answer.id, .failed, EarshotError(.busy, words))
         case .accepted(let seat):
             guard let held = self.groups[group], let own = held.records.seat(of: self.id) else { return }

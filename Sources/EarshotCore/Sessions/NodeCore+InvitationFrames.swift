@@ -157,8 +157,10 @@ extension NodeCore {
         case .accepted(let session): self.invitationAccepted(answer.id, session: session)
         case .declined: self.resolveInvitation(answer.id, .declined)
         case .busy:
-            self.resolveInvitation(
-                answer.id, .failed, EarshotError(.busy, "\(invitation.peerName) has too many invitations waiting; try again later"))
+            let words =
+                "\(invitation.peerName) takes no invitation now: this machine has asked too often, or too many wait there; "
+                + "ask again in a minute"
+            self.resolveInvitation(answer.id, .failed, EarshotError(.busy, words))
         }
     }
 
