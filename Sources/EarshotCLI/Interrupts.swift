@@ -110,6 +110,17 @@ enum Interrupts {
     static func takingBack<Result: Sendable>(
         _ takeBack: @escaping @Sendable () async throws -> Void, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
+        try await Self.takingBackUnlessOver(
+            {
+                try await takeBack()
+                return true
+            }, operation)
+    }
+
+    /// The same, where it may be too late to take anything back: `takeBack` returns `false` then, and the outcome of `operation` stands.
+    static func takingBackUnlessOver<Result: Sendable>(
+        _ takeBack: @escaping @Sendable () async throws -> Bool, _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
         let (signals, listener) = AsyncStream.makeStream(of: CInt.self)
         Self.state.withLock { $0.listener = listener }
         defer { Self.state.withLock { $0.listener = nil } }
@@ -117,7 +128,11 @@ enum Interrupts {
             group.addTask { try await operation() }
             group.addTask {
                 for await number in signals {
-                    do { try await takeBack() } catch { Self.giveUp(number) }
+                    do {
+                        guard try await takeBack() else { return nil }
+                    } catch {
+                        Self.giveUp(number)
+                    }
                     ProgressLine.leave()
                     _exit(128 + number)
                 }

@@ -34,10 +34,16 @@ struct InviteCommand: AsyncParsableCommand {
         // Subscribed first, so that a decision is seen however soon it comes.
         let events = try await client.events()
         let pending = PendingReply<ControlReply<ControlAPI.Invitation>>()
-        return try await Interrupts.takingBack {
-            guard let made = await pending.answer()?.value, made.state == .pending else { return }
-            try? await client.withdraw(made.id)
-        } _: {
+        let takeBack: @Sendable () async -> Bool = {
+            guard let made = await pending.answer()?.value else { return true }
+            guard made.state == .pending else { return false }
+            // A task of its own: the end of the waiting, which it may bring about, must not cancel it.
+            let withdrawal = await Task { () async throws(ControlError) in try await client.withdraw(made.id) }.result
+            // The daemon refuses where the peer has accepted a moment before: the session stands, and the command says so.
+            if case .failure(ControlError.problem) = withdrawal { return false }
+            return true
+        }
+        return try await Interrupts.takingBackUnlessOver(takeBack) {
             // As exact as the API tells times.
             let began = Date().addingTimeInterval(-0.001)
             let made: ControlReply<ControlAPI.Invitation>
