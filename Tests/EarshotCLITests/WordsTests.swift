@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import EarshotCLI
@@ -15,6 +16,21 @@ struct WordsTests {
     @Test(arguments: [(0, "0:00"), (7.2, "0:08"), (725, "12:05"), (3723, "1:02:03"), (.infinity, "-:--"), (.nan, "-:--"), (-3, "0:00")])
     func clocks(_ seconds: Double, _ text: String) {
         #expect(Words.clock(seconds) == text)
+    }
+
+    @Test(arguments: [(30, " up to 30 s"), (300, " up to 5 min"), (90, " up to 90 s"), (0.2, " up to 1 s"), (0, ""), (-1, "")])
+    func waits(_ seconds: Double, _ text: String) {
+        let begin = Date(timeIntervalSince1970: 1_000_000)
+        #expect(Words.wait(from: begin, to: begin.addingTimeInterval(seconds)) == text)
+        #expect(Words.wait(from: nil, to: begin) == "" && Words.wait(from: begin, to: nil) == "")
+    }
+
+    /// What is to be typed on another machine is typed as it stands: no shell takes it apart.
+    @Test(arguments: [
+        ("alice", "alice"), ("a-1_b.c", "a-1_b.c"), ("Alice's", "ABCDEFGHIJKL"), ("a b", "ABCDEFGHIJKL"), ("-x", "ABCDEFGHIJKL"),
+    ])
+    func accepting(_ name: String, _ typed: String) {
+        #expect(Words.accepting(name: name, id: "ABCDEFGHIJKLMNOP") == "earshot accept \(typed)")
     }
 
     @Test func aHundredPercentMeansAll() {

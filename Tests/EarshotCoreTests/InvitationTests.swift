@@ -66,6 +66,30 @@ import Testing
         }
     }
 
+    /// Trusting a peer answers the invitation of its that waits here as it would its next one.
+    @Test(arguments: [InvitationPolicy.accept, .reject, .ask]) func trustAnswersWhatWaits(policy: InvitationPolicy) throws {
+        var bob = CoreBench { $0.policy.fromTrusted = policy }
+        let link = try bob.prove(self.alice)
+        let id = bob.invite(on: link)
+        bob.call(.setTrust(.trusted, self.alice.description, until: nil))
+        let isAccepted = policy == .accept
+        #expect(bob.inviteAnswer(on: link)?.decision == bob.core.sessions.first.map { .accepted($0.id) })
+        #expect(bob.core.sessions.isEmpty == !isAccepted && (bob.sessionsOnDisk[self.alice] != nil) == isAccepted)
+        #expect(try bob.invitation(id).state == (isAccepted ? .accepted : .pending), "a person who is asked may still answer")
+    }
+
+    @Test func aLateAnswerHearsWhenTheInvitationExpired() throws {
+        var bob = CoreBench()
+        let link = try bob.prove(self.alice, name: "alice")
+        let id = bob.invite(on: link)
+        let end = try bob.invitation(id).end
+        bob.advance(end - bob.now.wall)
+        #expect(try bob.invitation(id).state == .timedOut)
+        let failure = bob.call(.respond(id, .accept, always: false))?.failure
+        #expect(failure?.code == .conflict)
+        #expect(failure?.message == "the invitation \(id) of alice expired at \(end.text)")
+    }
+
     @Test func blockingWhileItsPromptIsOpen() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)

@@ -76,10 +76,44 @@ extension LAN {
                 let outcome = await asked.outcome()
                 #expect(outcome.status == 75, "\(outcome)")
                 try await bob.awaitNoInvitation()
-                let late = try await bob.earshot("accept", invitation.id)
-                #expect(late.status != 0, "it is over: \(late)")
+                for name in [invitation.id, "alice"] {
+                    let late = try await bob.earshot("accept", name)
+                    #expect(late.status == 75 && late.errors.contains("expired at"), "\(late)")
+                }
                 #expect(try await alice.sessions().isEmpty)
                 #expect(try await bob.sessions().isEmpty)
+            }
+        }
+
+        /// Ctrl-C that comes too late: there is a session, and the command says so.
+        @Test func interruptedOnceAccepted() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await Self.pair(laboratory)
+                let asked = try alice.begin(["invite", "bob"])
+                try await bob.awaitInvitation(from: alice)
+                // It stands below the `timeout` that guards it.
+                let children = "/proc/\(asked.pid)/task/\(asked.pid)/children"
+                let inviter = try #require(pid_t(try String(contentsOfFile: children, encoding: .utf8).split(separator: " ").first ?? ""))
+                kill(inviter, SIGSTOP)
+                try await bob.expect(0, "accept", "alice")
+                try await alice.awaitConnected(to: bob)
+                kill(inviter, SIGINT)
+                kill(inviter, SIGCONT)
+                let outcome = await asked.outcome()
+                #expect(outcome.status == 0 && outcome.errors.contains("bob accepted"), "\(outcome)")
+                #expect(outcome.errors.contains("waiting up to 5 min for bob to answer; on bob: earshot accept alice"))
+                #expect(try await alice.sessions().count == 1)
+            }
+        }
+
+        @Test func trustAccepts() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await Self.pair(laboratory)
+                let asked = try alice.begin(["invite", "bob"])
+                try await bob.awaitInvitation(from: alice)
+                let trusted = try await bob.expect(0, "trust", "alice")
+                #expect(!trusted.errors.contains("still waits"), "\(trusted)")
+                #expect(await asked.outcome().status == 0)
             }
         }
 

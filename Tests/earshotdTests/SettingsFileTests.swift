@@ -104,7 +104,7 @@ import Testing
         from_unknown = reject
         from_trusted = ask
         paired_only = yes
-        timeout = 5min
+        timeout = 6min
         [groups]
         invitations = reject
         files = ask
@@ -166,7 +166,7 @@ import Testing
         #expect(settings.discoveryInfo == ["room": "kitchen"])
         #expect(settings.fromUnknown == .reject)
         #expect(settings.fromTrusted == .ask)
-        #expect(settings.invitationTimeout == .seconds(300))
+        #expect(settings.invitationTimeout == .seconds(360))
         #expect(settings.groupInvitations == .reject)
         #expect(settings.groupFiles == .ask)
         #expect(settings.inboxLimit == 7)

@@ -56,7 +56,9 @@ struct InviteCommand: AsyncParsableCommand {
             }
             guard made.value.state == .pending else { return made }
             let id = made.value.id
-            Standard.note("waiting for \(made.value.peerName.escapedForDisplay) to answer")
+            let name = made.value.peerName.escapedForDisplay
+            let time = Words.wait(from: made.value.createdAt, to: made.value.expiresAt)
+            Standard.note("waiting\(time) for \(name) to answer" + (await Words.accepting(client).map { "; on \(name): \($0)" } ?? ""))
             waiting: for try await event in events {
                 switch event.value.type {
                 case .known(.invitationResolved) where event.value.invitation != nil: if event.value.invitation?.id == id { break waiting }
@@ -94,7 +96,7 @@ struct InviteCommand: AsyncParsableCommand {
             throw CommandFailure(
                 .temporary, "\(name) did not answer in time" + (reason.map { ": \($0.escapedForDisplay)" } ?? ""),
                 hint: reason == nil
-                    ? "try again, and let it wait longer: earshot invite --timeout 2min \(name)"
+                    ? "try again, and let it wait longer: earshot invite --timeout 1h \(name)"
                     : "find out which step fails: earshot doctor \(name)")
         case .known(.cancelled): throw CommandFailure(.failure, "the invitation of \(name) was withdrawn")
         case .known(.failed), .known(.pending), .unknown:

@@ -8,19 +8,22 @@ enum PendingInvitations {
 
     /// The pending incoming invitation of that id, of that peer, or of that beginning of an id, in this order.
     static func find(_ text: String, _ client: ControlClient) async throws -> ControlAPI.Invitation {
-        let pending = try await client.invitations().value.invitations.filter { $0.direction == .incoming && $0.state == .pending }
+        let all = try await client.invitations(all: true).value.invitations.filter { $0.direction == .incoming }
+        let pending = all.filter { $0.state == .pending }
         let id = text.lowercased()
         if let exact = pending.first(where: { $0.id == id }) { return exact }
         do {
             // The daemon decides whom a name means: a stranger must not be answered in the place of a friend of the same name.
             let peer = try await client.peer(text).value
             if let invitation = pending.first(where: { $0.peerID == peer.id }) { return invitation }
-            throw CommandFailure(
-                .data, "there is no pending invitation from \(peer.name.escapedForDisplay)",
-                hint: "see which ones there are: earshot invitations")
+            throw Self.none(of: peer, all)
         } catch ControlError.problem(let problem) where problem.code == "unknown-peer" {
             let matches = id.count >= Self.idPrefixMinimum ? pending.filter { $0.id.hasPrefix(id) } : []
-            guard let match = matches.first else { throw ControlError.problem(problem) }
+            guard let match = matches.first else {
+                // A stranger that has gone is known here no longer, and its invitation is.
+                let former = all.last { $0.id == id || $0.peerName == text || $0.peerID == text.uppercased() }
+                throw former.flatMap(Self.over) ?? CommandFailure(ControlError.problem(problem), peer: text)
+            }
             guard matches.count == 1 else {
                 throw CommandFailure(
                     .data, "\(text.escapedForDisplay) may mean several invitations",
@@ -28,6 +31,36 @@ enum PendingInvitations {
                         .joined(separator: "\n"))
             }
             return match
+        }
+    }
+
+    /// Why there is nothing of a peer's to answer; `all` are the incoming invitations, oldest first.
+    static func none(of peer: ControlAPI.Peer, _ all: [ControlAPI.Invitation]) -> CommandFailure {
+        let name = peer.name.escapedForDisplay
+        // The same person after a reinstallation, or somebody who poses as them.
+        if let other = all.last(where: { $0.state == .pending && $0.peerName == peer.name }) {
+            let key = Words.short(other.peerID).escapedForDisplay
+            return CommandFailure(
+                .data,
+                "there is no pending invitation from the \(name) that is known here (\(Words.short(peer.id).escapedForDisplay)); "
+                    + "another key, \(key), asks under that name",
+                hint: "compare digits first: earshot verify \(key); then: earshot accept \(key)")
+        }
+        return all.last { $0.peerID == peer.id }.flatMap(Self.over)
+            ?? CommandFailure(
+                .data, "there is no pending invitation from \(name)", hint: "see which ones there are: earshot invitations")
+    }
+
+    /// How an invitation ended that nobody here has answered; `nil` for all others.
+    private static func over(_ invitation: ControlAPI.Invitation) -> CommandFailure? {
+        let name = invitation.peerName.escapedForDisplay
+        let hint = "invite again, there or here: earshot invite \(Words.short(invitation.peerID).escapedForDisplay)"
+        switch invitation.state {
+        case .known(.timedOut):
+            let time = Words.time(invitation.expiresAt)
+            return CommandFailure(.temporary, "the invitation of \(name) expired at \(time)", hint: hint)
+        case .known(.cancelled): return CommandFailure(.data, "\(name) has withdrawn the invitation", hint: hint)
+        case .known, .unknown: return nil
         }
     }
 }

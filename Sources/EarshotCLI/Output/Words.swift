@@ -1,4 +1,5 @@
 import EarshotClient
+import EarshotSafety
 import FoundationEssentials
 import Glibc
 
@@ -31,6 +32,28 @@ enum Words {
         let hundredths = (value * 100).rounded()
         guard let whole = UInt64(exactly: hundredths) else { return "unknown time" }
         return "\(whole / 100).\(whole % 100 < 10 ? "0" : "")\(whole % 100) ms"
+    }
+
+    /// How long something waits, such as ` up to 30 s` and ` up to 5 min`; empty where that cannot be told.
+    static func wait(from begin: Date?, to end: Date?) -> String {
+        guard let begin, let end, let seconds = Int(exactly: end.timeIntervalSince(begin).rounded(.up)), seconds > 0 else { return "" }
+        return seconds % 60 == 0 ? " up to \(seconds / 60) min" : " up to \(seconds) s"
+    }
+
+    /// What a person types on another machine to accept an invitation of this one; `nil` where the daemon does not say who this one is.
+    static func accepting(_ client: ControlClient) async -> String? {
+        guard let status = try? await client.status().value else { return nil }
+        return Self.accepting(name: status.name, id: status.peerID)
+    }
+
+    /// A name that a shell would take apart gives way to the beginning of the id, which means a peer that has proven its key.
+    static func accepting(name: String, id: String) -> String {
+        let isPlain =
+            !name.hasPrefix("-") && !name.isEmpty
+            && name.allSatisfy { letter in
+                letter.isASCII && (letter.isLetter || letter.isNumber || "-_.".contains(letter))
+            }
+        return "earshot accept \(isPlain ? name : Self.short(id).escapedForDisplay)"
     }
 
     /// Bytes in decimal units, such as `812 B` and `12.3 MB`.

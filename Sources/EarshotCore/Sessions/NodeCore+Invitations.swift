@@ -263,6 +263,9 @@ extension Invitation {
 
 extension EarshotError {
     fileprivate static func decided(_ invitation: Invitation) -> Self {
-        Self(.conflict, "the invitation \(invitation.id) is \(invitation.state.rawValue) already")
+        guard invitation.state != .timedOut else {
+            return Self(.conflict, "the invitation \(invitation.id) of \(invitation.peerName) expired at \(invitation.end.text)")
+        }
+        return Self(.conflict, "the invitation \(invitation.id) is \(invitation.state.rawValue) already")
     }
 }

@@ -30,7 +30,7 @@ struct Settings: Sendable {
     var fromUnknown = InvitationPolicy.ask
     var fromTrusted = InvitationPolicy.accept
     var pairedOnly = false
-    var invitationTimeout: Duration = .seconds(30)
+    var invitationTimeout: Duration = .seconds(300)
     var groupInvitations = InvitationPolicy.ask
     var groupFiles = GroupFilePolicy.accept
     var inboxLimit = 10_000

@@ -48,8 +48,10 @@ struct GroupInviteCommand: AsyncParsableCommand {
             outcomes.add(invitation)
         }
         for invitation in invitations where invitation.state != .pending { try decide(invitation) }
-        if !open.isEmpty { Standard.note("waiting for \(Words.count(open.count, "peer")) to answer") }
-        if !open.isEmpty {
+        if let first = invitations.first(where: { $0.state == .pending }) {
+            let time = Words.wait(from: first.createdAt, to: first.expiresAt)
+            let next = await Words.accepting(client).map { "; there: \($0)" } ?? ""
+            Standard.note("waiting\(time) for \(Words.count(open.count, "peer")) to answer\(next)")
             for try await event in events {
                 if let invitation = event.value.invitation, event.value.type == .invitationResolved, open.contains(invitation.id) {
                     try decide(invitation)

@@ -1,0 +1,45 @@
+import EarshotClient
+import Foundation
+import Testing
+
+@testable import EarshotCLI
+
+/// What is said where there is no invitation to answer.
+@Suite struct PendingInvitationsTests {
+    private static let known = String(repeating: "A", count: 52)
+    private static let other = String(repeating: "B", count: 52)
+    private static let time = Date(timeIntervalSince1970: 1_000_000)
+
+    private let alice = ControlAPI.Peer(
+        id: Self.known, name: "alice", presence: .known(.nearby), state: .known(.notConnected), trust: .known(.trusted), proven: true,
+        addresses: [], discoveryInfo: [:], sources: ["store"], firstSeen: Self.time, lastSeen: Self.time)
+
+    private func invitation(_ state: ControlAPI.Invitation.State, from peer: String = Self.known) -> ControlAPI.Invitation {
+        .init(
+            id: UUID().uuidString.lowercased(), direction: .known(.incoming), peerID: peer, peerName: "alice", context: Base64Bytes([]),
+            state: .known(state), createdAt: Self.time, expiresAt: Self.time)
+    }
+
+    @Test func anExpiredOneIsSaidToHaveExpiredAndWhen() {
+        let failure = PendingInvitations.none(of: self.alice, [self.invitation(.declined), self.invitation(.timedOut)])
+        #expect(failure.status == .temporary)
+        #expect(failure.message == "the invitation of alice expired at \(Words.time(Self.time))")
+        #expect(failure.hint?.contains("earshot invite AAAAAAAAAAAA") == true)
+        #expect(PendingInvitations.none(of: self.alice, [self.invitation(.cancelled)]).message == "alice has withdrawn the invitation")
+    }
+
+    @Test(arguments: [[], [ControlAPI.Invitation.State.timedOut, .accepted], [.declined]])
+    func onlyTheLastOneCounts(_ states: [ControlAPI.Invitation.State]) {
+        let failure = PendingInvitations.none(of: self.alice, states.map { self.invitation($0) })
+        #expect(failure.status == .data && failure.message == "there is no pending invitation from alice")
+    }
+
+    /// After a reinstallation the person has a new key, and the name means the old one.
+    @Test func anotherKeyUnderTheNameIsNamed() {
+        let failure = PendingInvitations.none(of: self.alice, [self.invitation(.timedOut), self.invitation(.pending, from: Self.other)])
+        #expect(failure.status == .data)
+        #expect(failure.message?.contains("AAAAAAAAAAAA") == true)
+        #expect(failure.message?.hasSuffix("another key, BBBBBBBBBBBB, asks under that name") == true)
+        #expect(failure.hint == "compare digits first: earshot verify BBBBBBBBBBBB; then: earshot accept BBBBBBBBBBBB")
+    }
+}
