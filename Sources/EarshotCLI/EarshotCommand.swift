@@ -56,7 +56,7 @@ struct EarshotCommand: AsyncParsableCommand {
             }
             _exit(ExitStatus.done.rawValue)
         } catch {
-            _exit(FailureReport(error).tell())
+            _exit(FailureReport(error).tell(asJSON: FailureReport.isJSON(CommandLine.arguments)))
         }
     }
 }

@@ -80,10 +80,12 @@ enum EarshotPage {
 
     /// What the exit codes mean, for the page and for the test that holds it to the program's.
     static let exitCodes: [(code: Int32, meaning: String)] = [
-        (0, "done"), (1, "other failure"), (64, "wrong usage"), (65, "an ambiguous name, or bad data"), (66, "no such input file"),
+        (0, "done"), (1, "other failure"), (64, "wrong usage"), (65, "an ambiguous name, nothing of that name, or bad data"),
+        (66, "no such input file"),
         (68, "unknown peer or group, or not a member"), (69, "the daemon is not running"), (73, "cannot create the output"),
-        (74, "input or output error"), (75, "timed out or unconfirmed: try again"), (76, "protocol error"),
-        (77, "declined, or not permitted"), (78, "bad configuration"),
+        (74, "input or output error, no room, or a source that has changed"), (75, "timed out or unconfirmed: try again"),
+        (76, "protocol error"),
+        (77, "declined, not permitted, or no session"), (78, "bad configuration"),
         (79, "not sent: the peer never received it; safe to send again"), (130, "interrupted"),
     ]
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import EarshotClient
+import Foundation
 import Testing
 
 @testable import EarshotCLI
@@ -9,7 +10,8 @@ struct FailureTests {
         ("invalid-parameter", 64), ("unsupported", 64), ("ambiguous-peer", 65), ("not-found", 65), ("name-rejected", 65), ("too-large", 65),
         ("invalid-source", 66), ("unknown-peer", 68), ("ambiguous-group", 65),
         ("unknown-group", 68), ("not-member", 68), ("storage", 74), ("no-space", 74), ("source-changed", 74), ("timed-out", 75),
-        ("unconfirmed", 75), ("not-sent", 79), ("unavailable", 75), ("busy", 75), ("inbox-full", 75), ("identity-mismatch", 76), ("encryption-mismatch", 76),
+        ("unconfirmed", 75), ("not-sent", 79), ("unavailable", 75), ("busy", 75), ("inbox-full", 75), ("identity-mismatch", 76),
+        ("encryption-mismatch", 76),
         ("downgrade-detected", 76), ("version-unsupported", 76), ("service-mismatch", 76), ("protocol-violation", 76),
         ("digest-mismatch", 76), ("declined", 77), ("forbidden", 77), ("not-connected", 77), ("cancelled", 1), ("conflict", 1),
         ("something-new", 1),
@@ -50,7 +52,10 @@ struct FailureTests {
 
     @Test func aMissingSessionNamesThePeerToInvite() {
         let failure = CommandFailure(code: "not-connected", message: "there is no session with bob", peer: "bob")
-        #expect(failure == CommandFailure(.denied, "there is no session with bob", hint: "ask for a session first: earshot invite bob"))
+        #expect(
+            failure
+                == CommandFailure(
+                    .denied, "there is no session with bob", hint: "ask for a session first: earshot invite bob", code: "not-connected"))
         // The daemon has said it already.
         #expect(CommandFailure(code: "not-connected", message: "no session; run earshot invite bob", peer: "bob").hint == nil)
     }
@@ -87,6 +92,57 @@ struct FailureTests {
         #expect(first.dropFirst(9).first?.isUppercase == false)
         #expect(!first.hasSuffix("."))
         #expect(report.lines.last?.contains("earshot") == true)
+    }
+
+    private struct Document: Decodable, Equatable {
+        struct Failure: Decodable, Equatable {
+            let code: String
+            let message: String?
+            let hint: String?
+            let exit_status: Int32
+        }
+
+        let error: Failure
+    }
+
+    private func document(_ error: any Error) throws -> Document.Failure {
+        let json = try #require(FailureReport(error).json)
+        return try JSONDecoder().decode(Document.self, from: Data(json)).error
+    }
+
+    @Test func aFailureIsOneJSONDocument() throws {
+        let missing = CommandFailure(code: "not-connected", message: "there is no session with bob", peer: "bob")
+        #expect(
+            try self.document(missing)
+                == .init(
+                    code: "not-connected", message: "there is no session with bob", hint: "ask for a session first: earshot invite bob",
+                    exit_status: 77))
+        let told = try self.document(CommandFailure(.temporary, nil, code: "unconfirmed"))
+        #expect(told == .init(code: "unconfirmed", message: nil, hint: nil, exit_status: 75))
+        let absent = try self.document(ControlError.unreachable(path: "/s", reason: "no", code: 2))
+        #expect(absent.code == "no-daemon" && absent.exit_status == 69)
+        let misuse = try #require(throws: (any Error).self) { try EarshotCommand.parseAsRoot(["peers", "--bogus"]) }
+        let usage = try self.document(misuse)
+        #expect(usage.code == "usage" && usage.exit_status == 64 && usage.message?.hasPrefix("unknown option") == true)
+        #expect(FailureReport.isJSON(["earshot", "peers", "--json"]) && !FailureReport.isJSON(["earshot", "send", "bob", "--", "--json"]))
+    }
+
+    /// The table of earshot(1) says the same, and misses no exit status that a code leads to.
+    @Test func theManualHasEveryCode() throws {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/manual/Articles/earshot.md")
+        let rows = try String(contentsOf: path.standardized, encoding: .utf8).split(separator: "\n")
+            .drop { !$0.hasPrefix("| exit status |") }.dropFirst(2).prefix { $0.hasPrefix("|") }
+        var listed: Set<ExitStatus> = [.done]
+        for row in rows {
+            let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            let status = try #require(Int32(cells[0]).flatMap(ExitStatus.init(rawValue:)))
+            listed.insert(status)
+            let codes = cells[1].split(separator: ",").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " `")) }
+            #expect(codes.contains(status.code))
+            let own: Set = [status.code, "daemon-lost", "daemon-silent", "daemon-malformed"]
+            for code in codes where !own.contains(code) { #expect(ExitStatus(code: code) == status, "\(code)") }
+        }
+        #expect(listed == Set(ExitStatus.allCases))
     }
 
     @Test(arguments: [["--help"], ["send", "--help"], ["--version"]])

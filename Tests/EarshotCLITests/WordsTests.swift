@@ -18,6 +18,9 @@ struct WordsTests {
         #expect(Words.clock(seconds) == text)
     }
 
+    @Test(arguments: [(1, "1 s"), (1.5, "1.5 s"), (90, "90 s"), (120, "2 min"), (0.25, "0.25 s")])
+    func givenTimes(_ seconds: Double, _ text: String) { #expect(Words.seconds(seconds) == text) }
+
     @Test(arguments: [(30, " up to 30 s"), (300, " up to 5 min"), (90, " up to 90 s"), (0.2, " up to 1 s"), (0, ""), (-1, "")])
     func waits(_ seconds: Double, _ text: String) {
         let begin = Date(timeIntervalSince1970: 1_000_000)

@@ -94,7 +94,9 @@ struct FileSendCommand: AsyncParsableCommand {
             }
             if let failure { throw failure }
             let worst = ExitStatus.worst(results.map(\.status))
-            guard worst == .done else { throw CommandFailure(worst, nil) }
+            guard worst == .done else {
+                throw CommandFailure(worst, nil, code: results.lazy.compactMap(\.failure).first { $0.status == worst }?.code)
+            }
         }
     }
 

@@ -91,14 +91,14 @@ struct InviteCommand: AsyncParsableCommand {
         case .known(.accepted) where invitation.createdAt != nil && invitation.createdAt == invitation.expiresAt:
             Standard.note("there is a session with \(name) already; say something: earshot send \(name) hello")
         case .known(.accepted): Standard.note("\(name) accepted; say something: earshot send \(name) hello")
-        case .known(.declined): throw CommandFailure(.denied, "\(name) declined")
+        case .known(.declined): throw CommandFailure(.denied, "\(name) declined", code: "declined")
         case .known(.timedOut):
             throw CommandFailure(
                 .temporary, "\(name) did not answer in time" + (reason.map { ": \($0.escapedForDisplay)" } ?? ""),
                 hint: reason == nil
                     ? "try again, and let it wait longer: earshot invite --timeout 1h \(name)"
                     : "find out which step fails: earshot doctor \(name)")
-        case .known(.cancelled): throw CommandFailure(.failure, "the invitation of \(name) was withdrawn")
+        case .known(.cancelled): throw CommandFailure(.failure, "the invitation of \(name) was withdrawn", code: "cancelled")
         case .known(.failed), .known(.pending), .unknown:
             throw CommandFailure(
                 code: invitation.error?.code ?? "", message: reason ?? "the invitation of \(name) failed", peer: invitation.peerName)

@@ -46,10 +46,11 @@ struct ReceiveCommand: AsyncParsableCommand {
             // With a timeout alone, the first message ends the waiting.
             let wanted = count ?? (follow ? nil : 1)
             let printed = try await reader.wait(client, wanted: wanted, seconds: timeout?.value, follows: follow)
-            if let wanted, printed < wanted {
-                throw CommandFailure(.temporary, "\(Words.count(printed, "message")) of \(wanted) came in time")
+            let time = timeout.map { " in \(Words.seconds($0.value))" } ?? ""
+            if let count, printed > 0, printed < count {
+                throw CommandFailure(.temporary, "\(Words.count(printed, "message")) of \(count)\(time)")
             }
-            if printed == 0 { throw CommandFailure(.temporary, "no message came in time") }
+            if printed == 0 { throw CommandFailure(.temporary, "no message\(time)") }
         }
     }
 }

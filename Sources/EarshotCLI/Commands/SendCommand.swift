@@ -103,18 +103,19 @@ struct SendCommand: AsyncParsableCommand {
             timeoutSeconds: self.timeout?.value)
         let peer = self.to.isEmpty ? self.peer : nil
         let (recipients, group) = (self.peer.map { [$0] + self.to }, self.group)
-        let receipt = try await options.withClient { client in
+        let (receipt, names) = try await options.withClient { client in
             let warning = ProtectionWarning(client: client)
             // A group says of itself whether its members may talk without TLS.
             if let recipients { await warning.tell(of: recipients) } else if group == nil { await warning.tellOfAll() }
             do {
-                return try await Self.send(request, id, client)
+                let receipt = try await Self.send(request, id, client)
+                return (receipt, await DeliveryOutcomes.names(for: receipt.value.recipients, client))
             } catch let error as ControlError {
                 throw CommandFailure(error, peer: peer)
             }
         }
         if options.json { try Standard.write(json: receipt.json) }
-        try self.judge(receipt.value)
+        try self.judge(receipt.value, names)
     }
 
     private var recipients: ControlAPI.MessageRequest.Recipients {
@@ -168,8 +169,9 @@ struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private func judge(_ receipt: ControlAPI.MessageReceipt) throws {
+    private func judge(_ receipt: ControlAPI.MessageReceipt, _ names: [String: String]) throws {
         var outcomes = DeliveryOutcomes(isQueued: self.queue, isUnreliable: self.mode == .unreliable)
+        outcomes.names = names
         outcomes.add(receipt.messageID, receipt.recipients)
         try outcomes.end()
     }

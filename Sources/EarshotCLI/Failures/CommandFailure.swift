@@ -4,13 +4,16 @@ import EarshotSafety
 /// Why a command failed, ready to be told: the sentence and the hint are escaped already.
 struct CommandFailure: Error, Hashable, Sendable {
     let status: ExitStatus
+    /// What `--json` calls it: the API's code, or what the exit status is called.
+    let code: String
     /// One lower-case sentence; `nil` when everything was said already.
     let message: String?
     /// The next thing to try; may have several lines.
     let hint: String?
 
-    init(_ status: ExitStatus, _ message: String?, hint: String? = nil) {
+    init(_ status: ExitStatus, _ message: String?, hint: String? = nil, code: String? = nil) {
         self.status = status
+        self.code = code ?? status.code
         self.message = message
         self.hint = hint
     }
@@ -19,7 +22,9 @@ struct CommandFailure: Error, Hashable, Sendable {
     init(code: String, message: String, peer: String? = nil) {
         let text = Self.sentence(message.isEmpty ? code : message)
         // The daemon's sentence may name the next step itself.
-        self.init(ExitStatus(code: code), text, hint: text.contains("earshot ") ? nil : Self.hint(code: code, peer: peer))
+        self.init(
+            ExitStatus(code: code), text, hint: text.contains("earshot ") ? nil : Self.hint(code: code, peer: peer),
+            code: code.isEmpty ? nil : code.escapedForDisplay)
     }
 
     /// What an error of the client means; `peer` is how the person named the peer, where there was one.
@@ -29,17 +34,18 @@ struct CommandFailure: Error, Hashable, Sendable {
         case .silent(let path):
             self.init(
                 .temporary, "what listens at \(path.escapedForDisplay) does not answer",
-                hint: "look whether the daemon hangs: systemctl status earshotd")
+                hint: "look whether the daemon hangs: systemctl status earshotd", code: "daemon-silent")
         case .lost(let path, let reason):
             self.init(
                 .noDaemon, "the daemon at \(path.escapedForDisplay) went away: \(reason.escapedForDisplay)",
-                hint: "see what happened to it: journalctl -u earshotd")
+                hint: "see what happened to it: journalctl -u earshotd", code: "daemon-lost")
         case .problem(let problem): self.init(problem, peer: peer)
         case .malformed(let what):
             self.init(
-                .protocolError, what.escapedForDisplay, hint: "is it earshotd that listens there, and of the same version as this command?")
+                .protocolError, what.escapedForDisplay, hint: "is it earshotd that listens there, and of the same version as this command?",
+                code: "daemon-malformed")
         case .source(let what): self.init(.io, what.escapedForDisplay)
-        case .cancelled: self.init(.failure, "cancelled")
+        case .cancelled: self.init(.failure, "cancelled", code: "cancelled")
         }
     }
 
@@ -50,7 +56,7 @@ struct CommandFailure: Error, Hashable, Sendable {
             return
         }
         let lines = candidates.map { "  \($0.id.escapedForDisplay)  \($0.name.escapedForDisplay)" }
-        self.init(failure.status, failure.message, hint: (["say which by its id:"] + lines).joined(separator: "\n"))
+        self.init(failure.status, failure.message, hint: (["say which by its id:"] + lines).joined(separator: "\n"), code: failure.code)
     }
 
     private static func unreachable(_ path: String, _ reason: String, _ code: CInt?) -> CommandFailure {
@@ -85,7 +91,8 @@ struct CommandFailure: Error, Hashable, Sendable {
         switch code {
         case "unknown-peer": "see who is there: earshot peers"
         case "not-connected": "ask for a session first: earshot invite \(peer?.escapedForDisplay ?? "PEER")"
-        case "timed-out", "unconfirmed", "unavailable": "try again in a while; see who is there: earshot peers"
+        case "timed-out", "unavailable": "try again in a while"
+        case "unconfirmed": "it may have arrived: ask before you send it again"
         case "not-sent": "it is safe to send it again; --queue leaves it with the daemon until the peer is back"
         case "no-space", "inbox-full": "make room there, then try again"
         default: nil

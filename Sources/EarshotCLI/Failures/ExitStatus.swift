@@ -37,6 +37,25 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
             }
     }
 
+    /// What `--json` calls a failure that has no code of the API's.
+    var code: String {
+        switch self {
+        case .done: "done"
+        case .failure: "failed"
+        case .usage: "usage"
+        case .data: "bad-data"
+        case .noInput: "no-input"
+        case .unknownPeer: "unknown-peer"
+        case .noDaemon: "no-daemon"
+        case .cannotCreate: "cannot-create"
+        case .io: "io"
+        case .temporary: "timed-out"
+        case .protocolError: "protocol-violation"
+        case .denied: "forbidden"
+        case .notSent: "not-sent"
+        }
+    }
+
     /// The worst of several: failures that another attempt will not mend, then those after which the peer may have it, then `notSent`.
     static func worst(_ all: some Sequence<ExitStatus>) -> ExitStatus {
         let failed = all.filter { $0 != .done }

@@ -9,6 +9,11 @@ struct FailureReport {
     /// Go to standard error, line by line, the first one with our name before it.
     let lines: [String]
     let status: Int32
+    /// What `--json` calls it.
+    let code: String
+    /// The sentence of the first line, and what to do, where there are any.
+    private let message: String?
+    private let hint: String?
 
     init(_ error: any Error) {
         switch error {
@@ -17,7 +22,7 @@ struct FailureReport {
         case let error as FileError: self.init(CommandFailure(error.isNoSpace ? .io : .cannotCreate, error.description))
         case let error as NameRejected: self.init(CommandFailure(.data, error.description))
         case let error as ProcessLimitError: self.init(CommandFailure(.failure, error.description))
-        case is CancellationError: self.init(CommandFailure(.failure, "cancelled"))
+        case is CancellationError: self.init(CommandFailure(.failure, "cancelled", code: "cancelled"))
         default: self.init(parsing: error)
         }
     }
@@ -26,6 +31,7 @@ struct FailureReport {
         self.output = nil
         self.status = failure.status.rawValue
         self.lines = failure.message.map { ["earshot: \($0)"] + (failure.hint.map { [$0] } ?? []) } ?? []
+        (self.code, self.message, self.hint) = (failure.code, failure.message, failure.hint)
     }
 
     /// What the argument parser throws: help and version, which are no errors, and misuse.
@@ -36,11 +42,15 @@ struct FailureReport {
             self.output = text.isEmpty ? nil : text + "\n"
             self.lines = []
             self.status = ExitStatus.done.rawValue
+            (self.code, self.message, self.hint) = (ExitStatus.done.code, nil, nil)
             return
         }
         self.output = nil
         self.status = code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue
         self.lines = Self.usage(message: EarshotCommand.message(for: error), full: text)
+        self.code = ExitStatus.usage.code
+        self.message = self.lines.first.map { String($0.dropFirst("earshot: ".count)) }
+        self.hint = self.lines.last
     }
 
     /// The parser's words in our voice: a lower-case sentence, then where to read more.
@@ -56,17 +66,48 @@ struct FailureReport {
         return ["earshot: \(text.escapedForDisplay)", "see how it is used: \(help ?? "earshot --help")"]
     }
 
-    /// Says it, and returns the exit code.
-    func tell() -> Int32 {
+    /// What `--json` prints in the place of the lines.
+    private struct Document: Encodable {
+        struct Failure: Encodable {
+            let code: String
+            let message: String?
+            let hint: String?
+            let exitStatus: Int32
+
+            private enum CodingKeys: String, CodingKey {
+                case code, message, hint
+                case exitStatus = "exit_status"
+            }
+        }
+
+        let error: Failure
+    }
+
+    /// One JSON document; `nil` for help and version.
+    var json: [UInt8]? {
+        guard self.status != ExitStatus.done.rawValue else { return nil }
+        return try? ControlJSON.encode(
+            Document(error: .init(code: self.code, message: self.message, hint: self.hint, exitStatus: self.status)))
+    }
+
+    /// Whether `--json` is among the arguments, also of a command that cannot be parsed.
+    static func isJSON(_ arguments: [String]) -> Bool { arguments.prefix { $0 != "--" }.contains("--json") }
+
+    /// Says it, as one line of JSON where that was asked for, and returns the exit code.
+    func tell(asJSON: Bool = false) -> Int32 {
         ProgressLine.leave()
         if let output = self.output {
             do {
                 try Standard.write(output)
             } catch {
-                return FailureReport(error).tell()
+                return FailureReport(error).tell(asJSON: asJSON)
             }
         }
-        for line in self.lines { Standard.say(line) }
+        if asJSON, let json = self.json {
+            Standard.say(String(decoding: JSONText.escaped(json), as: UTF8.self))
+        } else {
+            for line in self.lines { Standard.say(line) }
+        }
         return self.status
     }
 }

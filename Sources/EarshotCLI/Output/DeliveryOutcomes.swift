@@ -9,11 +9,21 @@ struct DeliveryOutcomes {
     /// How many may still be told of; the rest is counted.
     private var room = 50
     private var untold = 0
-    private var statuses: Set<ExitStatus> = []
+    /// With the code of the first failure of each.
+    private var statuses: [ExitStatus: String] = [:]
+    /// The names of peers by their ids, as far as they are known.
+    var names: [String: String] = [:]
 
     init(isQueued: Bool, isUnreliable: Bool) {
         self.isQueued = isQueued
         self.isUnreliable = isUnreliable
+    }
+
+    /// The names that are needed to tell of these recipients; none where all have the message.
+    static func names(for recipients: [ControlAPI.Recipient], _ client: ControlClient) async -> [String: String] {
+        guard recipients.contains(where: { $0.status != .delivered && $0.status != .read }) else { return [:] }
+        let peers = (try? await client.peers().value.peers) ?? []
+        return Dictionary(peers.map { ($0.id, $0.name) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// A line for every recipient that does not have the message; `place` says which message, where there are many.
@@ -24,19 +34,19 @@ struct DeliveryOutcomes {
             case .known(.delivered), .known(.read): continue
             case .known(.sent) where self.isUnreliable: continue
             case .known(.queued) where self.isQueued, .known(.sent) where self.isQueued:
-                let peer = Words.short(recipient.peerID).escapedForDisplay
+                let peer = self.name(of: recipient)
                 self.note("\(place)the message \(messageID.escapedForDisplay) waits for \(peer) with the daemon")
                 continue
             case .known(.unconfirmed), .known(.queued), .known(.sent): code = recipient.error?.code ?? "unconfirmed"
             case .known(.failed), .unknown: code = recipient.error?.code ?? ""
             }
             let reason = recipient.error?.message ?? "it was not confirmed in time and may or may not have arrived"
-            self.note("\(place)not delivered to \(Words.short(recipient.peerID).escapedForDisplay): \(reason.escapedForDisplay)")
+            self.note("\(place)not delivered to \(self.name(of: recipient)): \(reason.escapedForDisplay)")
             if code == "not-connected", self.room > 0, recipient.error?.message.contains("earshot ") != true {
                 // All of it: of a peer that is only advertised, the beginning names no peer.
                 Standard.say("ask for a session first: earshot invite \(recipient.peerID.escapedForDisplay)")
             }
-            self.statuses.insert(ExitStatus(code: code))
+            self.add(ExitStatus(code: code), code)
         }
     }
 
@@ -44,7 +54,15 @@ struct DeliveryOutcomes {
     mutating func add(_ failure: CommandFailure, place: String) {
         self.note(place + (failure.message ?? ""))
         if let hint = failure.hint, self.room > 0 { Standard.say(hint) }
-        self.statuses.insert(failure.status)
+        self.add(failure.status, failure.code)
+    }
+
+    private mutating func add(_ status: ExitStatus, _ code: String) {
+        if self.statuses[status] == nil { self.statuses[status] = code.isEmpty ? status.code : code.escapedForDisplay }
+    }
+
+    private func name(of recipient: ControlAPI.Recipient) -> String {
+        (self.names[recipient.peerID] ?? Words.short(recipient.peerID)).escapedForDisplay
     }
 
     private mutating func note(_ sentence: String) {
@@ -59,7 +77,7 @@ struct DeliveryOutcomes {
     /// Throws where anything failed: all was said already.
     func end() throws(CommandFailure) {
         if self.untold > 0 { Standard.note("and \(self.untold) more like these") }
-        let worst = ExitStatus.worst(self.statuses.sorted { $0.rawValue < $1.rawValue })
-        guard worst == .done else { throw CommandFailure(worst, nil) }
+        let worst = ExitStatus.worst(self.statuses.keys.sorted { $0.rawValue < $1.rawValue })
+        guard worst == .done else { throw CommandFailure(worst, nil, code: self.statuses[worst]) }
     }
 }

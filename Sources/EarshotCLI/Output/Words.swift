@@ -34,10 +34,16 @@ enum Words {
         return "\(whole / 100).\(whole % 100 < 10 ? "0" : "")\(whole % 100) ms"
     }
 
+    /// A time as a person has given it, such as `1 s`, `1.5 s` and `5 min`.
+    static func seconds(_ value: Double) -> String {
+        guard let whole = Int(exactly: value) else { return "\(value) s" }
+        return whole >= 60 && whole % 60 == 0 ? "\(whole / 60) min" : "\(whole) s"
+    }
+
     /// How long something waits, such as ` up to 30 s` and ` up to 5 min`; empty where that cannot be told.
     static func wait(from begin: Date?, to end: Date?) -> String {
         guard let begin, let end, let seconds = Int(exactly: end.timeIntervalSince(begin).rounded(.up)), seconds > 0 else { return "" }
-        return seconds % 60 == 0 ? " up to \(seconds / 60) min" : " up to \(seconds) s"
+        return " up to \(Self.seconds(Double(seconds)))"
     }
 
     /// What a person types on another machine to accept an invitation of this one; `nil` where the daemon does not say who this one is.

@@ -79,13 +79,13 @@ struct LineUpload: Sendable {
         var outcomes = DeliveryOutcomes(isQueued: self.template.isQueued, isUnreliable: self.template.isUnreliable)
         for try await line in try await client.send(lines: stream, failures: !self.showsJSON) {
             if self.showsJSON { try Standard.write(json: line) }
-            self.judge(line, &outcomes)
+            await self.judge(line, &outcomes, client)
         }
         if let failure = state.withLock({ $0.failure }) { outcomes.add(failure, place: "") }
         try outcomes.end()
     }
 
-    private func judge(_ line: [UInt8], _ outcomes: inout DeliveryOutcomes) {
+    private func judge(_ line: [UInt8], _ outcomes: inout DeliveryOutcomes, _ client: ControlClient) async {
         let result: ControlAPI.MessageLineResult
         do {
             result = try ControlJSON.read(ControlAPI.MessageLineResult.self, from: line).value
@@ -97,7 +97,10 @@ struct LineUpload: Sendable {
         if let error = result.error {
             outcomes.add(CommandFailure(code: error.code, message: error.message), place: place)
         } else {
-            outcomes.add(result.messageID ?? "", result.recipients ?? [], place: place)
+            let recipients = result.recipients ?? []
+            // Once: a line for each of a thousand messages is not to be a thousand calls.
+            if outcomes.names.isEmpty { outcomes.names = await DeliveryOutcomes.names(for: recipients, client) }
+            outcomes.add(result.messageID ?? "", recipients, place: place)
         }
     }
 
