@@ -5,7 +5,7 @@ extension Check {
     /// Whether the daemon answers, and is of our version.
     static let daemon = Check("daemon") { facts in
         switch facts.daemon {
-        case .notAsked: return [.skip("nothing answers at the socket")]
+        case .notAsked: return [.skip(Self.whyNoDaemon(facts, otherwise: "nothing answers at the socket"))]
         case .failed(let reason):
             return [.fail("earshotd does not answer: \(reason)", next: "see what it does: journalctl -u earshotd -n 50")]
         case .answers(let status, _, _, _):
@@ -18,6 +18,14 @@ extension Check {
                 ]
             }
             return [.ok("earshotd \(version) runs, as \(name) with the id \(Words.short(status.peerID).escapedForDisplay)")]
+        }
+    }
+
+    /// Why a check that needs the daemon's word is not done.
+    static func whyNoDaemon(_ facts: DoctorFacts, otherwise: String = "no daemon answers") -> String {
+        switch facts.socket.state {
+        case .denied: "this user is not permitted to ask the daemon"
+        case .answers, .missing, .refused, .notASocket, .failed: otherwise
         }
     }
 }

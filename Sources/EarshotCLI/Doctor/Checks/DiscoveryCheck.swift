@@ -4,7 +4,7 @@ import EarshotSafety
 extension Check {
     /// How the daemon finds others.
     static let discovery = Check("discovery") { facts in
-        guard let discovery = facts.daemon.status?.discovery else { return [.skip("no daemon answers")] }
+        guard let discovery = facts.daemon.status?.discovery else { return [.skip(Self.whyNoDaemon(facts))] }
         let backend = discovery.backend.escapedForDisplay
         let reason = discovery.error.map { ": \($0.escapedForDisplay)" } ?? ""
         switch discovery.state {

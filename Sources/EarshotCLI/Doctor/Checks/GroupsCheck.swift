@@ -4,7 +4,7 @@ import EarshotSafety
 extension Check {
     /// Groups whose members cannot all hear each other, though nobody is away.
     static let groups = Check("groups") { facts in
-        guard case .answers(_, _, let groups, _) = facts.daemon else { return [.skip("no daemon answers")] }
+        guard case .answers(_, _, let groups, _) = facts.daemon else { return [.skip(Self.whyNoDaemon(facts))] }
         guard !groups.isEmpty else { return [.ok("in no group")] }
         var remarks: [Remark] = []
         for group in groups {

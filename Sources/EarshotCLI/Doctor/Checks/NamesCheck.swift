@@ -4,7 +4,7 @@ import EarshotSafety
 extension Check {
     /// Names that mean several peers.
     static let names = Check("names") { facts in
-        guard case .answers(let status, let peers, _, _) = facts.daemon else { return [.skip("no daemon answers")] }
+        guard case .answers(let status, let peers, _, _) = facts.daemon else { return [.skip(Self.whyNoDaemon(facts))] }
         let name = status.name.escapedForDisplay
         var remarks: [Remark] = []
         if let copies = status.local?.identityCopies, !copies.isEmpty {

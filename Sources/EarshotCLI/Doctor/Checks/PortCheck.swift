@@ -43,7 +43,7 @@ extension Check {
 
     /// Whether connections reach it.
     static let reachability = Check("reachable") { facts in
-        guard let local = facts.daemon.status?.local else { return [.skip("no daemon answers")] }
+        guard let local = facts.daemon.status?.local else { return [.skip(Self.whyNoDaemon(facts))] }
         guard !facts.attempts.isEmpty else { return [.skip("this machine has no address but the loopback's")] }
         return facts.attempts.map { attempt in
             let rule = if case .rules = facts.firewall { "the rule that drops it is below" } else { "sudo earshot doctor names the rule" }
