@@ -96,6 +96,9 @@ enum Interrupts {
         }
     }
 
+    /// The reader of standard output has gone: as a signal that asks to stop.
+    static func outputClosed() { Self.received(SIGPIPE) }
+
     private static func giveUp(_ number: CInt, after time: DispatchTimeInterval) {
         DispatchQueue.global().asyncAfter(deadline: .now() + time) { Self.giveUp(number) }
     }

@@ -15,6 +15,23 @@ extension LAN {
             ).outcome()
         }
 
+        /// What waits for something to print ends as SIGPIPE ends it, although nothing happens that it would print.
+        @Test func watchersEndWithTheirReader() async throws {
+            try await Laboratory.run { laboratory in
+                let alice = try await laboratory.daemon("alice")
+                try await alice.expect(0, "group", "create", "team")
+                for command in [
+                    "peers --watch --json", "events", "invitations --watch --json", "file list --watch --json", "receive --follow",
+                ] {
+                    let outcome = try await self.run("{ timeout 30 $earshot \(command); echo $? >status; } | true; cat status", alice)
+                    #expect(outcome.output == "141\n", "\(command): \(outcome)")
+                }
+                let shown = try await self.run(
+                    "{ timeout 30 $earshot group show team --watch; echo $? >status; } | head -n 1; cat status", alice)
+                #expect(shown.output.hasSuffix("\n141\n"), "\(shown)")
+            }
+        }
+
         @Test func theCommandLine() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()

@@ -36,6 +36,7 @@ struct FileListCommand: AsyncParsableCommand {
     }
 
     private static func draw(_ events: ControlEvents, of group: String?) async throws {
+        Standard.endWithReader()
         var files = WatchedFiles(of: group)
         for try await event in events {
             for step in files.steps(after: event.value, isReadable: event.unreadable.isEmpty) {

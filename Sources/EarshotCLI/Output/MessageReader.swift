@@ -48,20 +48,23 @@ struct MessageReader: Sendable {
             guard !messages.isEmpty || page.value.next != nil else { return }
             if !page.unreadable.isEmpty { place = page.value.next }
             let written = Mutex<[ControlAPI.ReadRequest.Entry]>([])
-            let failure = try await Interrupts.takingBack {
+            let (failure, isMarked) = try await Interrupts.takingBack {
                 let entries = written.withLock { $0 }
                 if !entries.isEmpty { _ = try? await client.markRead(entries) }
             } _: {
                 for message in messages {
                     let code = Standard.put(try self.bytes(message))
-                    guard code == 0 else { return code }
+                    guard code == 0 else { return (code, false) }
                     written.withLock { $0.append(.init(id: message.id, from: message.sender.id)) }
                 }
-                return 0
+                // In one call, and before anything can end the process; where the daemon has gone, once it is back.
+                let entries = written.withLock { $0 }
+                let isMarked = entries.isEmpty ? true : (try? await client.markRead(entries)) != nil
+                return (0, isMarked)
             }
-            // In one call; those that were written are read also where the others cannot be, or are not wanted any more.
-            progress.unmarked = written.withLock { $0 }
-            progress.printed += progress.unmarked.count
+            progress.printed += written.withLock { $0.count }
+            // Those that were written are read also where the others cannot be, or are not wanted any more.
+            if !isMarked { progress.unmarked = written.withLock { $0 } }
             try await progress.mark(client)
             try Standard.check(failure)
             if !page.unreadable.isEmpty, place == nil { return }
@@ -79,6 +82,7 @@ struct MessageReader: Sendable {
     /// Prints what is unread and what comes in, until `wanted` were printed or the time is over; returns how many were. With `follows` it goes
     /// on when the daemon is restarted.
     func wait(_ client: ControlClient, wanted: Int?, seconds: Double?, follows: Bool) async throws -> Int {
+        Standard.endWithReader()
         // Before the first look, so that nothing falls between the two.
         let tell: @Sendable (ControlInterruption) -> Void = { Standard.note($0.words) }
         let arrivals = try await MessageArrivals(client, from: self.from, in: self.group, onInterruption: follows ? tell : nil)

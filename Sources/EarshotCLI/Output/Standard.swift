@@ -1,3 +1,4 @@
+import Dispatch
 import EarshotSafety
 import Glibc
 import NIOCore
@@ -28,6 +29,19 @@ enum Standard {
             _exit(128 + SIGPIPE)
         }
         throw CommandFailure(.io, "cannot write to standard output: \(FileError.reason(code))")
+    }
+
+    /// Ends the process, as SIGPIPE does, once the reader of standard output has gone: a command that waits for something to print would
+    /// find out only when it prints.
+    static func endWithReader() {
+        guard let status = FileStatus(descriptor: STDOUT_FILENO), status.kind != .regular else { return }
+        DispatchQueue(label: "earshot-output").async {
+            // Without events of its own, only the end of the other side wakes it.
+            var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+            while poll(&output, 1, -1) < 0, errno == EINTR {}
+            guard output.revents & Int16(POLLERR | POLLHUP) != 0 else { return }
+            Interrupts.outputClosed()
+        }
     }
 
     /// Waits until what was written to standard output is on disk, where that is a file: some disks say only then that they could not take it.

@@ -18,6 +18,7 @@ struct GroupShowCommand: AsyncParsableCommand {
             let group = try await client.group(name)
             try Self.show(group.value, json: options.json ? group.json : nil)
             guard let events else { return }
+            Standard.endWithReader()
             for try await event in events {
                 if let changed = event.value.group, changed.id == group.value.id {
                     try Self.show(changed, json: options.json ? try ControlJSON.encode(changed) : nil)
