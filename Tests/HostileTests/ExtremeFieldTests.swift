@@ -31,7 +31,7 @@ extension HostileTests {
             try Self.look(at: again)
             let read = try again.earshot("receive", "--json")
             #expect(read.status == 0 && read.output.split(separator: "\n").count == Self.messages.count, "\(read.output.prefix(2000))")
-            #expect(try again.earshot("receive").output == "", "each was shown, and is read")
+            #expect(try again.earshot("receive").output == "earshot: no unread messages\n", "each was shown, and is read")
             let fetched = NSTemporaryDirectory() + "earshot-extremes-\(UUID().uuidString.prefix(8))"
             try FileManager.default.createDirectory(atPath: fetched, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(atPath: fetched) }

@@ -43,6 +43,7 @@ struct ReceiveCommand: AsyncParsableCommand {
                 try await reader.drain(client)
                 return
             }
+            if Terminal.isError { Standard.note("waiting for messages; Ctrl-C ends it") }
             // With a timeout alone, the first message ends the waiting.
             let wanted = count ?? (follow ? nil : 1)
             let printed = try await reader.wait(client, wanted: wanted, seconds: timeout?.value, follows: follow)

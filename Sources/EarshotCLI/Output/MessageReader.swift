@@ -33,6 +33,7 @@ struct MessageReader: Sendable {
     func drain(_ client: ControlClient) async throws {
         var progress = Progress()
         try await self.drain(client, from: self.from, in: self.group, &progress)
+        if progress.printed == 0 { Standard.note("no unread messages") }
     }
 
     /// Prints what is unread now.
