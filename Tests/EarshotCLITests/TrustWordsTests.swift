@@ -27,6 +27,20 @@ import Testing
         #expect(two.contains("two peers that you know are called bob") && two.contains("AAAAAAAAAAAA") && two.contains("BBBBBBBBBBBB"))
     }
 
+    /// A file waits for a peer that is not connected, and that is said at once.
+    @Test func aFileThatWaitsSaysForWhom() {
+        func words(_ state: ControlAPI.MemberState, _ presence: ControlAPI.Presence) -> String? {
+            let peer = ControlAPI.Peer(
+                id: "A", name: "b\u{202E}ob", presence: .known(presence), state: .known(state), trust: .known(.unknown), proven: true,
+                addresses: [], discoveryInfo: [:], sources: [], firstSeen: Date(timeIntervalSince1970: 0),
+                lastSeen: Date(timeIntervalSince1970: 0))
+            return TransferFollower.waitingWords("report.pdf", for: peer)
+        }
+        #expect(words(.connected, .nearby) == nil)
+        #expect(words(.notConnected, .away) == "b\\u{202E}ob is away; report.pdf waits for it")
+        #expect(words(.connecting, .nearby) == "report.pdf waits for a connection to b\\u{202E}ob")
+    }
+
     @Test func timesAreBounded() {
         for words in [["verify", "bob", "--timeout", "0"], ["verify", "bob", "--timeout", "2h"], ["trust", "bob", "--for", "0"]] {
             #expect(throws: (any Error).self) { try EarshotCommand.parseAsRoot(words) }

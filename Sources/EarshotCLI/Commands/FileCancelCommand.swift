@@ -42,7 +42,7 @@ struct FileCancelCommand: AsyncParsableCommand {
             guard let resource = try running.named(file) else {
                 if let over = resources.last(where: { $0.id == file.lowercased() || $0.name == file }) {
                     throw CommandFailure(
-                        .data, "\(over.name.escapedForDisplay) is not on its way any more: it is \(over.state.rawValue.escapedForDisplay)")
+                        .data, "\(over.name.escapedForDisplay) is not on its way any more: it is \(Render.state(over).escapedForDisplay)")
                 }
                 throw CommandFailure(
                     .data, "there is no file \(file.escapedForDisplay)", hint: "see which ones there are: earshot file list")

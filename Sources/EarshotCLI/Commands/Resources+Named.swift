@@ -31,7 +31,7 @@ extension [ControlAPI.Resource] {
         let name = other.name.escapedForDisplay
         let reason =
             other.direction == .outgoing
-            ? "was offered by this side" : "waits for no answer: it is \(other.state.rawValue.escapedForDisplay)"
+            ? "was offered by this side" : "waits for no answer: it is \(Render.state(other).escapedForDisplay)"
         throw CommandFailure(.data, "\(name) \(reason)", hint: hint)
     }
 

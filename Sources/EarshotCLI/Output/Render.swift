@@ -262,7 +262,8 @@ enum Render {
         protection == .known(.unprotected) ? "\(state.rawValue), unprotected" : state.rawValue
     }
 
-    private static func state(_ resource: ControlAPI.Resource) -> String {
+    /// How a transfer stands, in the word of every command.
+    static func state(_ resource: ControlAPI.Resource) -> String {
         if resource.state == .completed, resource.direction == .incoming, resource.inSpool == false, resource.path == nil {
             return "fetched"
         }

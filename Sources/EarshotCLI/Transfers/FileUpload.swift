@@ -120,10 +120,9 @@ struct FileUpload: Sendable {
     private func upload(to recipient: String) async throws -> Result {
         let (size, bytes) = try self.content()
         let name = self.source.name
+        if let peer = try? await self.client.peer(recipient).value { TransferFollower.sayThatItWaits(name, for: peer) }
         let answer = try await TransferFollower.sayingWhoIsAwaited(name) {
-            let resources = (try? await self.client.resources().value.resources) ?? []
-            // The row is not known yet: the newest of the name is this one's.
-            return resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name == name }.map { [$0.peerName] } ?? []
+            await self.awaited()
         } _: {
             try await self.client.sendResource(
                 to: .peer(recipient), name: name, kind: self.source.kind, size: size, content: bytes, digest: self.digest)
@@ -132,6 +131,16 @@ struct FileUpload: Sendable {
             throw ControlError.malformed("the daemon's answer names no resource")
         }
         return Result(resource, mayWait: false)
+    }
+
+    /// Who has been asked to take it and has not answered. The row is not known yet: the newest of the name is this one's.
+    private func awaited() async -> [String] {
+        let name = self.source.name
+        let resources = (try? await self.client.resources().value.resources) ?? []
+        let row = resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name == name }
+        // A peer that is not connected has not been asked.
+        guard let row, let peer = try? await self.client.peer(row.peerID).value, peer.state == .connected else { return [] }
+        return [row.peerName]
     }
 
     /// The size and bytes, whose reading draws the progress line: the daemon takes them as its peer does.

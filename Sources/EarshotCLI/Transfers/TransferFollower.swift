@@ -20,8 +20,10 @@ struct TransferFollower: Sendable {
         if let group = self.group {
             self.note(try await self.client.group(group).value)
         } else {
-            for peer in Set(self.rows.running.filter { $0.state == .offered }.map(\.peerID)) {
-                self.rows.note(peer, isConnected: try await self.client.peer(peer).value.state == .connected)
+            for id in Set(self.rows.running.filter { $0.state == .offered }.map(\.peerID)) {
+                let peer = try await self.client.peer(id).value
+                self.rows.note(id, isConnected: peer.state == .connected)
+                if !self.leavesWaiting { Self.sayThatItWaits(self.name, for: peer) }
             }
         }
         self.draw()
@@ -29,6 +31,20 @@ struct TransferFollower: Sendable {
             if !self.isDone { try await self.read(events) }
         }
         ProgressLine.leave()
+    }
+
+    /// Says at once that a file waits, where its receiver is not there to be asked.
+    static func sayThatItWaits(_ name: String, for peer: ControlAPI.Peer) {
+        guard let words = self.waitingWords(name, for: peer) else { return }
+        ProgressLine.leave()
+        Standard.note(words)
+    }
+
+    /// The words, escaped; `nil` for a peer that is connected.
+    static func waitingWords(_ name: String, for peer: ControlAPI.Peer) -> String? {
+        guard peer.state != .connected else { return nil }
+        let (file, peerName) = (name.escapedForDisplay, peer.name.escapedForDisplay)
+        return peer.presence == .nearby ? "\(file) waits for a connection to \(peerName)" : "\(peerName) is away; \(file) waits for it"
     }
 
     /// The group that they are for: it tells which members are there.
