@@ -57,7 +57,8 @@ package final class TarStream {
         guard let index = self.next.popLast() else { return nil }
         let manifest = self.reader.manifest
         let following = index + 1
-        if index > 0, following < manifest.count, manifest.parent(of: following) == manifest.parent(of: index) { self.next.append(following) }
+        let hasSibling = index > 0 && following < manifest.count && manifest.parent(of: following) == manifest.parent(of: index)
+        if hasSibling { self.next.append(following) }
         if self.firstEntries[index] > 0 { self.next.append(Int(self.firstEntries[index])) }
         return index
     }
