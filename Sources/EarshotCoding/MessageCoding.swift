@@ -8,7 +8,11 @@ public struct MessageCoding: Hashable, Sendable, Codable {
     public enum Keys: String, Hashable, Sendable, Codable, CaseIterable {
         /// As the type's coding keys are written.
         case asDeclared
-        /// `maximumSpeed` stands as `maximum_speed`. Keys of dictionaries are keys of objects, and are changed too.
+        /// `maximumSpeed` is written `maximum_speed`, and `buildID` is written `build_id`; both are read back under the name that the type has. Keys of
+        /// dictionaries with `String` keys are written as they are.
+        ///
+        /// If a type has two names that would be written alike, such as `buildId` and `buildID`, the less usual one is written as declared, between
+        /// backticks. The same holds for a coding key type that accepts any name.
         case snakeCase
     }
 
@@ -48,7 +52,7 @@ public struct MessageCoding: Hashable, Sendable, Codable {
         encoder.keyEncodingStrategy =
             switch self.keys {
             case .asDeclared: .useDefaultKeys
-            case .snakeCase: .convertToSnakeCase
+            case .snakeCase: .custom { path in DocumentKey(stringValue: path.last.map { KeySpelling.spelling(of: $0) } ?? "") }
             }
         encoder.dateEncodingStrategy =
             switch self.dates {
@@ -82,11 +86,6 @@ public struct MessageCoding: Hashable, Sendable, Codable {
         }
         let decoder = JSONDecoder()
         decoder.userInfo = userInfo
-        decoder.keyDecodingStrategy =
-            switch self.keys {
-            case .asDeclared: .useDefaultKeys
-            case .snakeCase: .convertFromSnakeCase
-            }
         decoder.dateDecodingStrategy =
             switch self.dates {
             case .iso8601: .custom(DateText.decode)
@@ -94,7 +93,10 @@ public struct MessageCoding: Hashable, Sendable, Codable {
             case .millisecondsSince1970: .millisecondsSince1970
             }
         do {
-            return try decoder.decode(type, from: data)
+            return switch self.keys {
+            case .asDeclared: try decoder.decode(type, from: data)
+            case .snakeCase: try decoder.decode(Spelled<Value>.self, from: data).value
+            }
         } catch let error as DecodingError {
             throw JSONProblem(error)
         } catch {
