@@ -1,4 +1,3 @@
-import Foundation
 import MultipeerConnectivity
 
 final class Chat: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDelegate, MCNearbyServiceBrowserDelegate {

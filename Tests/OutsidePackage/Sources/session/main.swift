@@ -1,7 +1,6 @@
-import Foundation
 import MultipeerConnectivity
 
-// A session that nobody is in.
+// A session that nobody is in. `Data` comes with the module, as on Apple's systems.
 let peer = MCPeerID(displayName: "outside")
 let session = MCSession(peer: peer, securityIdentity: nil, encryptionPreference: .required)
 do {
