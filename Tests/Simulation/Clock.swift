@@ -36,12 +36,14 @@ struct Clock {
     /// Until a moment before which nothing is planned.
     mutating func wait(until instant: Instant) { self.now = max(self.now, instant) }
 
-    /// Both clocks of a machine: one that nobody sets, and one that people do. The wall's begins at 2026-08-01T12:00:00Z.
-    func now(skew: Duration) -> Now {
+    /// The clocks of a machine: one that nobody sets, and one that people do; and the one by which what is on disk expires, where it is asked for.
+    func now(skew: Duration, running: WallTime? = nil) -> Now {
         Now(
-            monotonic: MonotonicInstant(nanoseconds: 0) + .seconds(1_000) + self.now,
-            wall: WallTime(milliseconds: 1_785_585_600_000) + self.now + skew)
+            monotonic: MonotonicInstant(nanoseconds: 0) + .seconds(1_000) + self.now, wall: Self.began + self.now + skew, running: running)
     }
+
+    /// What a right wall clock shows when a world begins: 2026-08-01T12:00:00Z.
+    static let began = WallTime(milliseconds: 1_785_585_600_000)
 
     /// When a machine's monotonic clock shows that.
     func instant(of monotonic: MonotonicInstant) -> Instant {

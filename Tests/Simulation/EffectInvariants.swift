@@ -29,7 +29,8 @@ extension World {
             if self.isBlocked(peer, by: machine) { self.fail(.blocked, "\(machine) sends a blocked peer messages") }
         case .stream(let stream, let command): self.check(command, for: stream, of: machine, effect, input)
         case .transfer(let resource, let command): self.check(command, for: resource, of: machine, effect, input)
-        case .flushSoon, .keep, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .log, .dataPath, .keepTransfers, .placeLeft,
+        case .keep(_, let changes): self.checkPatience(changes, of: machine)
+        case .flushSoon, .loadBodies, .loadReceipts, .dialConfigured, .commit, .pin, .log, .dataPath, .keepTransfers, .placeLeft,
             .sign, .check:
             break
         }

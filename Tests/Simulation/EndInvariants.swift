@@ -35,6 +35,44 @@ extension World {
         }
     }
 
+    // MARK: At rest
+
+    /// Between two whose connection has nothing under way, and who decide nothing, the session is the same: what has crossed is made up for within
+    /// a round trip. Looked at now and then.
+    mutating func checkRestingPairs() {
+        guard self.violation == nil, self.clock.now - self.lastLook >= .milliseconds(20) else { return }
+        self.lastLook = self.clock.now
+        for machine in 0..<self.schedule.honest where self.isAtRest(machine) {
+            for (id, peer) in self.machines[machine].links {
+                let (link, side) = Wire.place(id)
+                let far = self.links[link].ends[1 - side].machine
+                guard side == 0, !self.links[link].isHostile, self.isAtRest(far), self.isQuiet(link),
+                    let own = self.machines[machine].core?.facts(of: peer), own.link == id,
+                    let theirs = self.machines[far].core?.facts(of: self.machines[machine].id), theirs.link == Wire.id(link, 1),
+                    own.session != theirs.session
+                else { continue }
+                let words = "\(own.session?.description ?? "none") and \(theirs.session?.description ?? "none")"
+                self.fail(.agreement, "\(machine) and \(far) are in different sessions, and have nothing to say to each other: \(words)")
+            }
+        }
+    }
+
+    /// Whether a machine decides nothing just now.
+    private func isAtRest(_ machine: Int) -> Bool {
+        let own = self.machines[machine]
+        guard let core = own.core, !own.isStopping, own.suspendedUntil == nil, own.crash == nil else { return false }
+        return own.inputs.isEmpty && core.undecidedCount == 0
+    }
+
+    /// Whether nothing is on its way on a connection, or has come on it and waits.
+    private func isQuiet(_ link: Int) -> Bool {
+        self.links[link].ends.allSatisfy { end in
+            end.isQuiet && !self.machines[end.machine].queue.waiting.contains { $0.isOf(link) }
+        }
+    }
+
+    // MARK: At the end
+
     /// Each session is the same on both sides, and carried.
     private mutating func checkPair(_ one: Int, _ other: Int) {
         guard let core = self.machines[one].core, let far = self.machines[other].core else { return }

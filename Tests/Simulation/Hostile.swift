@@ -89,13 +89,11 @@ extension World {
 
     mutating func say(_ frame: Frame, on link: Int, _ side: Int) {
         self.counts[.hostileFrames] += 1
-        self.transmit(.frame(frame), from: side, on: link)
+        self.transmit(frame, from: side, on: link)
     }
 
     /// It has heard something, and answers as it likes.
-    mutating func hear(_ packet: Wire.Packet, _ link: Int, _ side: Int) {
-        if case .proof = packet { return self.proven(link, side, nil) }
-        guard case .frame(let frame) = packet, self.links[link].ends[side].isOpen else { return }
+    mutating func hear(_ frame: Frame, _ link: Int, _ side: Int) {
         var random = self.links[link].random
         defer { self.links[link].random = random }
         let answers: [Frame]

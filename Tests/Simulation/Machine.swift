@@ -26,6 +26,14 @@ final class Machine {
     var heard: OrderedSet<Mailbox.Key> = []
     /// How far its wall clock is set wrong.
     var skew: Duration = .zero
+    /// Whether its clock begins in 1970 with each start, until somebody sets it.
+    let forgetsTime: Bool
+    /// For how long daemons have run with its disk, as that has it, and what this one goes on from.
+    var runningNoted: WallTime?
+    var runningBase = WallTime(milliseconds: 0)
+    var runningSince: Instant = .zero
+    /// Until when queued messages were to wait.
+    var patience: [MessageID: Instant] = [:]
     /// What its clock said when it was set last.
     var clockSet = WallTime(milliseconds: .min)
     /// What persons here believe to have decided, by the answers that they had.
@@ -43,6 +51,7 @@ final class Machine {
     // While it runs
     var core: NodeCore?
     var pins = PinnedPeers()
+    var queue: NodeQueue
     var inputs: Deque<Input> = []
     var isCarryingOut = false
     var timer: (at: MonotonicInstant, number: Int)?
@@ -73,12 +82,14 @@ final class Machine {
 
     var id: PeerID { self.identities[0] }
 
-    init(index: Int, isHostile: Bool, identities: [PeerID], name: String, settings: CoreSettings) {
+    init(index: Int, isHostile: Bool, identities: [PeerID], name: String, settings: CoreSettings, forgetsTime: Bool, queue: NodeQueue) {
         self.index = index
         self.isHostile = isHostile
         self.identities = identities
         self.name = name
         self.settings = settings
+        self.forgetsTime = forgetsTime
+        self.queue = queue
     }
 
     /// Messages that are stored in the order in which they were sent.
@@ -111,6 +122,8 @@ final class Machine {
         self.core = nil
         self.pins = PinnedPeers()
         self.inputs = []
+        self.queue.waiting = []
+        self.queue.end = .zero
         self.timer = nil
         self.calls = []
         self.isStopping = false
@@ -138,6 +151,8 @@ typealias Instant = Duration
 enum Happening {
     case action(Action)
     case input(Int, run: Int, Input)
+    /// The node comes to what was handed in.
+    case turns(Int, run: Int)
     case timer(Int, run: Int, number: Int)
     case commits(Int, run: Int)
     /// What was asked for messages is done, or something of it.
@@ -169,7 +184,7 @@ enum Happening {
     func machine(_ links: [Wire], _ dials: [Dial]) -> Int? {
         switch self {
         case .action, .starts, .resumes, .hangsUp: nil
-        case .input(let machine, _, _), .timer(let machine, _, _), .commits(let machine, _), .works(let machine, _),
+        case .turns(let machine, _), .input(let machine, _, _), .timer(let machine, _, _), .commits(let machine, _), .works(let machine, _),
             .drains(let machine, _), .dataAttached(let machine, _, _, _, _), .dataLost(let machine, _, _, _),
             .streamBytes(let machine, _, _), .accepts(let machine, _, _), .moves(let machine, _, _), .resourceBytes(let machine, _, _),
             .shelves(let machine, _, _):

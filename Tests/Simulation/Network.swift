@@ -1,6 +1,7 @@
 import DequeModule
 import EarshotCore
 import EarshotWire
+import NIOCore
 
 /// A control connection between two machines: its two ends, and what is on its way to each. What is sent arrives in its order, as TCP has it,
 /// late where the two are parted for a while, and not at all where an end is gone.
@@ -8,7 +9,8 @@ final class Wire {
     enum Packet {
         /// The initiator has proven its key: the responder's side is proven when this arrives.
         case proof
-        case frame(Frame)
+        /// A frame, encoded.
+        case bytes(ByteBuffer)
         /// Stands for the frames by which both sides agree on a data connection.
         case agreement(TransferID)
     }
@@ -28,6 +30,7 @@ final class Wire {
         let facts: LinkFacts
         var state = State.handshake
         var wire: ConnectionStateMachine
+        var decoder = FrameDecoder()
         var inbound: Deque<Packet> = []
         var lastArrival: Instant = .zero
         /// Nothing arrives here any more, though nobody here knows.
@@ -36,6 +39,8 @@ final class Wire {
         var isInactive = false
 
         var isOpen: Bool { self.state == .open }
+        /// Whether it is there, and nothing is on its way to it.
+        var isQuiet: Bool { self.isOpen && !self.isInactive && !self.isDeaf && self.inbound.isEmpty }
 
         init(machine: Int, run: Int, id: PeerID, facts: LinkFacts, wire: ConnectionStateMachine) {
             self.machine = machine
@@ -43,6 +48,7 @@ final class Wire {
             self.id = id
             self.facts = facts
             self.wire = wire
+            self.decoder.phase = .proven
         }
     }
 

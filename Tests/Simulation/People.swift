@@ -234,6 +234,7 @@ extension World {
         }
         for link in self.links.indices where self.links[link].isHostile { self.reset(link, 0, isHalf: false) }
         self.run(until: self.clock.now + .seconds(20))
+        self.checkRestingPairs()
         for machine in 0..<self.schedule.honest {
             self.start(machine)
             // That two agree on no transport is no fault.
@@ -277,8 +278,9 @@ extension World {
 
     /// Whether something is on its way from one machine to another.
     private var isSending: Bool {
-        self.links.contains { link in
-            !link.isHostile && link.ends.contains { $0.state != .closed && !$0.isDeaf && !$0.inbound.isEmpty }
-        }
+        self.machines.contains { !$0.queue.waiting.isEmpty }
+            || self.links.contains { link in
+                !link.isHostile && link.ends.contains { $0.state != .closed && !$0.isDeaf && !$0.inbound.isEmpty }
+            }
     }
 }

@@ -50,10 +50,19 @@ struct ScheduleMaker {
 
     /// A person who is invited to a group, and will look at that soon.
     private var invited: Int?
+    /// A person whose invitation is just being accepted, and may be taken back.
+    private var inviter: Int?
     /// What may come between, where much has just begun to be moved.
     private var interruption: Action.Verb?
 
     mutating func next() -> Action {
+        if let person = self.inviter {
+            self.inviter = nil
+            if self.random.chance(50) {
+                self.milliseconds += self.random.one(of: [0, 0, 0, 1, 2, 5, 20])
+                return Action(self.milliseconds, .withdraw, [person, self.any()])
+            }
+        }
         if let verb = self.interruption {
             self.interruption = nil
             if self.random.chance(70) {
@@ -86,6 +95,10 @@ struct ScheduleMaker {
         let arguments = self.arguments(of: verb)
         if verb == .inviteToGroup, arguments[2] < self.honest { self.invited = arguments[2] }
         switch verb {
+        // The inviter takes it back as it is accepted.
+        case .respond where arguments[2] == 0:
+            let other = self.favourites[arguments[0] == self.favourites[0] ? 1 : 0]
+            if other < self.honest { self.inviter = other }
         case .sendFile where arguments[2] >= 300_000, .shareFile where arguments[2] >= 300_000: self.interruption = .reset
         case .write where arguments[2] >= 45_000: self.interruption = .cut
         default: break
@@ -144,7 +157,7 @@ struct ScheduleMaker {
         case .need: [self.person(), self.peer(), self.random.below(4)]
         case .crash: [self.person(), self.random.below(8), self.duration()]
         case .restart, .restore, .suspend, .shut: [self.person(), self.duration()]
-        case .jump: [self.person(), self.random.one(of: [-100_000, -3_600, -30, 5, 3_600, 1_000_000])]
+        case .jump: [self.person(), self.random.one(of: [-1_700_000_000, -100_000, -3_600, -30, 5, 3_600, 1_000_000, 400_000_000])]
         case .disk: [self.person(), self.random.below(3), self.duration()]
         case .part: [self.person(), self.peer(), self.duration()]
         case .open: [self.person(), self.peer(), self.random.one(of: [1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 5, 70]), self.naming()]

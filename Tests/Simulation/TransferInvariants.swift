@@ -24,7 +24,12 @@ extension World {
         switch event {
         case .resourceOffered: self.counts[.resourcesOffered] += 1
         case .resourceProgress: if row.state == .paused { self.counts[.resourcesPaused] += 1 }
-        case .resourceFinished: self.noteFinished(row, at: machine)
+        case .resourceFinished:
+            // Whatever clocks have shown, no world lasts that long.
+            if row.errorMessage?.hasSuffix("did not come back in time") == true, self.clock.now < EarshotLimits.resourceResumeTime {
+                self.fail(.kept, "\(machine) gives \(row.id) up before its time")
+            }
+            self.noteFinished(row, at: machine)
         default: break
         }
     }

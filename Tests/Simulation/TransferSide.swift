@@ -1,6 +1,7 @@
 import DequeModule
 import EarshotCore
 import EarshotWire
+import NIOCore
 import OrderedCollections
 
 /// Bytes of a resource on a disk, of which there is nothing but whose they are and how many: those of one source in one state have one stamp,
@@ -10,8 +11,13 @@ struct Content: Hashable {
     var stamp: UInt64
     var count: UInt64
 
-    /// In the place of a digest.
-    var digest: [UInt8] { "\(self.stamp) \(self.count)".utf8.map { $0 } }
+    /// In the place of a digest, and as long as one of a resource's beginning.
+    var digest: [UInt8] {
+        var buffer = ByteBuffer()
+        buffer.writeInteger(self.stamp)
+        buffer.writeInteger(self.count)
+        return Array(buffer.readableBytesView)
+    }
 
     mutating func append(_ bytes: UInt64, of stamp: UInt64) {
         if self.count > 0, bytes > 0, self.stamp != stamp { self.stamp = Self.mixed } else if self.count == 0 { self.stamp = stamp }

@@ -8,13 +8,15 @@ package struct Violation: Error, Sendable, CustomStringConvertible {
         case unchanged
         /// What a caller or a peer was told is on disk by then.
         case committed
-        /// Memory and disk agree whenever no decision is under way, and nothing is left of those that were.
+        /// Memory and disk agree whenever no decision is under way, and nothing is left of those that were. What waits on disk does so for its
+        /// time, whatever the wall clock shows.
         case kept
         /// What is thought of a peer is what was answered to the person who said so last.
         case opinions
         /// A session id has the same members everywhere, and a peer has one session.
         case sessions
-        /// In the end both sides of each pair are in the same session or in none, and it is attached.
+        /// In the end both sides of each pair are in the same session or in none, and it is attached. Before that they are so wherever their
+        /// connection has nothing under way.
         case agreement
         /// Nothing is asked of a connection that is not there.
         case links

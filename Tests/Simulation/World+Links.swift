@@ -1,6 +1,7 @@
 import DequeModule
 import EarshotCore
 import EarshotWire
+import NIOCore
 import OrderedCollections
 
 /// Control connections: made, carried, broken.
@@ -148,12 +149,17 @@ extension World {
             return self.dialNext(dial)
         }
         self.links[link].ends[side].state = .open
-        let peer = end.facts.peer
         if side == 0 { self.transmit(.proof, from: 0, on: link) }
         guard !self.machines[end.machine].isHostile else { return self.greet(link, side) }
-        let machine = end.machine
+        if end.facts.peer.transport == .tls { self.machines[end.machine].pins.insert(end.facts.peer.id) }
+        self.yield(.proven(link: link, side: side, dial: dial), to: end.machine)
+    }
+
+    /// As `Node.connectionProven` does it.
+    mutating func connectionProven(_ link: Int, _ side: Int, _ dial: Int?) {
+        let end = self.links[link].ends[side]
+        let (machine, peer) = (end.machine, end.facts.peer)
         if self.machines[machine].isStopping { return self.close(Wire.id(link, side), nil) }
-        if peer.transport == .tls { self.machines[machine].pins.insert(peer.id) }
         self.machines[machine].links[Wire.id(link, side)] = peer.id
         let standing = self.machines[machine].core?.facts(of: peer.id)?.link.map(Wire.place)
         let isOtherDead = standing.map { self.links[$0.link].ends[$0.side].isInactive } ?? false
@@ -172,8 +178,19 @@ extension World {
         let (link, side) = Wire.place(id)
         guard self.links.indices.contains(link), self.links[link].ends[side].isOpen else { return }
         for frame in frames where self.links[link].ends[side].wire.sent(frame) == .send {
-            self.transmit(.frame(frame), from: side, on: link)
+            self.transmit(frame, from: side, on: link)
         }
+    }
+
+    mutating func transmit(_ frame: Frame, from side: Int, on link: Int) {
+        var bytes = ByteBuffer()
+        do throws(WireError) {
+            try FrameEncoder.encode(frame, into: &bytes)
+        } catch {
+            if !self.links[link].isHostile { self.fail(.links, "\(self.links[link].ends[side].machine) cannot encode \(frame): \(error)") }
+            return
+        }
+        self.transmit(.bytes(bytes), from: side, on: link)
     }
 
     mutating func transmit(_ packet: Wire.Packet, from side: Int, on link: Int) {
@@ -197,38 +214,58 @@ extension World {
             return self.clock.plan(.arrives(link: link, side: side), at: until + .milliseconds(200))
         }
         guard let packet = self.links[link].ends[side].inbound.popFirst() else { return }
-        guard !self.machines[end.machine].isHostile else { return self.hear(packet, link, side) }
-        guard self.isRunning(end.machine, end.run) else { return }
+        guard self.machines[end.machine].isHostile || self.isRunning(end.machine, end.run) else { return }
         switch packet {
         case .proof: self.proven(link, side, nil)
         case .agreement(let transfer): if end.isOpen { self.agreed(transfer, on: link, side) }
-        case .frame(let frame): self.received(frame, on: link, side)
+        case .bytes(let bytes): self.decode(bytes, on: link, side)
         }
     }
 
-    /// As the handler and `Node.received` do it.
+    /// What comes behind an end's last word is not decoded.
+    private mutating func decode(_ bytes: ByteBuffer, on link: Int, _ side: Int) {
+        guard self.links[link].ends[side].isOpen else { return }
+        self.links[link].ends[side].decoder.feed(bytes)
+        do throws(WireError) {
+            while self.links[link].ends[side].isOpen, let frame = try self.links[link].ends[side].decoder.next() {
+                if self.machines[self.links[link].ends[side].machine].isHostile {
+                    self.hear(frame, link, side)
+                } else {
+                    self.received(frame, on: link, side)
+                }
+            }
+        } catch {
+            self.refuse(error, on: link, side)
+        }
+    }
+
+    private mutating func refuse(_ error: WireError, on link: Int, _ side: Int) {
+        self.counts[.violations] += 1
+        self.transmit(.refusal(error.refusal), from: side, on: link)
+        self.finish(link, side, .refused(error.refusal))
+    }
+
+    /// As the handler does it: by the connection's machine, which is ahead of the core.
     private mutating func received(_ frame: Frame, on link: Int, _ side: Int) {
-        let id = Wire.id(link, side)
         let machine = self.links[link].ends[side].machine
         switch self.links[link].ends[side].wire.received(frame) {
         case .ignore: self.counts[.crossedFrames] += 1
-        case .reply(let reply): self.transmit(.frame(reply), from: side, on: link)
+        case .reply(let reply): self.transmit(reply, from: side, on: link)
         case .violation(let error):
-            self.counts[.violations] += 1
             if !self.links[link].isHostile { self.fail(.streams, "\(machine) is told \(frame), which is out of order: \(error)") }
-            self.transmit(.frame(.refusal(error.refusal)), from: side, on: link)
-            self.finish(link, side, .refused(error.refusal))
+            self.refuse(error, on: link, side)
         case .deliver:
             switch frame {
             case .pong: break
             case .goodbye: self.finish(link, side, .inOrder)
             case .refusal(let refusal): self.finish(link, side, .refused(refusal))
-            default: self.deliver(frame, on: id, from: self.links[link].ends[side].facts.peer.id, to: machine)
+            default: self.yield(.frame(frame, link: link, side: side), to: machine)
             }
         }
     }
 
-    private mutating func deliver(_ frame: Frame, on link: LinkID, from peer: PeerID, to machine: Int) {
+    /// As `Node.received` does it.
+    mutating func deliver(_ frame: Frame, on link: LinkID, from peer: PeerID, to machine: Int) {
         guard let core = self.machines[machine].core else { return }
         if core.isMuted(link) {
             // Where it asks again, one of the answers may be the first's.
@@ -273,7 +310,7 @@ extension World {
         let (link, side) = Wire.place(id)
         guard self.links.indices.contains(link), self.links[link].ends[side].isOpen else { return }
         let frame = refusal.map(Frame.refusal) ?? .goodbye
-        if self.links[link].ends[side].wire.sent(frame) == .send { self.transmit(.frame(frame), from: side, on: link) }
+        if self.links[link].ends[side].wire.sent(frame) == .send { self.transmit(frame, from: side, on: link) }
         if refusal?.code == .superseded { self.counts[.superseded] += 1 }
         self.finish(link, side, refusal.map(LinkEnd.refused) ?? .inOrder)
     }
@@ -299,8 +336,7 @@ extension World {
         var reported = reason
         if case .closing(let decided) = state { reported = decided }
         self.counts.note(reported)
-        self.hand(.link(Wire.id(link, side), .closed(reported)), to: end.machine)
-        self.machines[end.machine].links.removeValue(forKey: Wire.id(link, side))
+        self.yield(.closed(link: link, side: side, reported), to: end.machine)
     }
 
     /// The far side has gone: this one notices when it next sends, or by silence.

@@ -9,6 +9,14 @@ extension World {
     mutating func start(_ machine: Int) {
         guard self.machines[machine].core == nil, !self.machines[machine].isHostile else { return }
         self.machines[machine].run += 1
+        if self.machines[machine].forgetsTime {
+            self.machines[machine].skew = WallTime(milliseconds: 0) - (Clock.began + self.clock.now)
+            self.machines[machine].clockSet = self.clock.now(skew: self.machines[machine].skew).wall
+        }
+        let running = self.machines[machine].runningNoted ?? self.clock.now(skew: self.machines[machine].skew).wall
+        self.machines[machine].runningNoted = running
+        self.machines[machine].runningBase = running
+        self.machines[machine].runningSince = self.clock.now
         let (peers, sessions, groups) = self.machines[machine].disk.load()
         let own = self.machines[machine]
         let random = SplitMix64(seed: self.schedule.seed, 3, UInt64(machine), UInt64(own.run))
@@ -22,6 +30,12 @@ extension World {
         self.hand(.transfers(self.machines[machine].shelf.load(), self.machines[machine].shelf.ended), to: machine)
         if let kept = self.machines[machine].core?.spooled { self.machines[machine].shelf.sweep(keeping: kept.complete, kept.unfinished) }
         self.hand(.start, to: machine)
+    }
+
+    /// What its clocks show.
+    func now(of machine: Int) -> Now {
+        let own = self.machines[machine]
+        return self.clock.now(skew: own.skew, running: own.runningBase + (self.clock.now - own.runningSince))
     }
 
     // MARK: Stopping
@@ -41,6 +55,8 @@ extension World {
     /// In order, as `Node.stop` does it.
     mutating func stop(_ machine: Int) {
         guard self.machines[machine].core != nil, !self.machines[machine].isStopping else { return }
+        self.dealWithAll(on: machine)
+        guard self.machines[machine].core != nil else { return }
         self.machines[machine].isStopping = true
         self.machines[machine].crash = nil
         self.hand(.stop, to: machine)
@@ -58,6 +74,8 @@ extension World {
             return self.clock.plan(.drains(machine, run: self.machines[machine].run), after: .milliseconds(100))
         }
         self.hand(.stopped, to: machine)
+        // What a killed one has run does not count.
+        self.machines[machine].runningNoted = self.now(of: machine).running
         if let call = self.machines[machine].calls.first {
             self.fail(.answers, "\(machine) has ended and left \(call.command) unanswered")
         }

@@ -184,6 +184,23 @@ extension World {
         }
     }
 
+    /// A queued message waits for its time, whatever clocks have shown meanwhile.
+    mutating func checkPatience(_ changes: [OutboxChange], of machine: Int) {
+        for change in changes {
+            switch change {
+            case .add(let message):
+                self.machines[machine].patience[message.id] = self.clock.now + (message.deadline - self.now(of: machine).running)
+            case .settle(let id, let recipient):
+                // Rows have times to the millisecond.
+                guard recipient.status == .unconfirmed, let end = self.machines[machine].patience[id],
+                    self.clock.now < end - .milliseconds(1)
+                else { continue }
+                self.fail(.kept, "\(machine) gives \(id) up, which was to wait until \(end)")
+            case .remove, .noted: break
+            }
+        }
+    }
+
     /// What callers are told of their messages.
     mutating func check(_ outcomes: [MessageOutcome], of drafts: [MessageDraft], at machine: Int) {
         guard outcomes.count == drafts.count else {

@@ -27,6 +27,8 @@ package struct World {
     var heardGroups: OrderedDictionary<GroupID, HeardGroup> = [:]
     var streamIDs: [StreamID] = []
     var resourceIDs: [ResourceID] = []
+    /// When pairs at rest were looked at last.
+    var lastLook: Instant = .zero
     /// Whether the faults have stopped.
     var isCalm = false
     package private(set) var steps = 0
@@ -53,8 +55,13 @@ package struct World {
                     acceptResources: random.one(of: [.session, .ask])),
                 invitationTimeout: .seconds(30), configuredPeers: [], maximumResourceSize: random.chance(10) ? 1_000_000 : nil,
                 putsInPlace: random.chance(60), groupInvitations: index % 3 == 1 ? .accept : .ask, name: try? DisplayName(name))
+            var clocks = SplitMix64(seed: schedule.seed, 12, UInt64(index))
             self.machines.append(
-                Machine(index: index, isHostile: isHostile, identities: identities, name: name, settings: settings))
+                Machine(
+                    index: index, isHostile: isHostile, identities: identities, name: name, settings: settings,
+                    forgetsTime: clocks.chance(10), queue: NodeQueue(SplitMix64(seed: schedule.seed, 13, UInt64(index)))))
+            // Wrong from the start: by years, either way.
+            if clocks.chance(15) { self.machines[index].skew = .seconds(clocks.one(of: [-1_700_000_000, 400_000_000])) }
         }
         for index in 0..<schedule.honest {
             self.start(index)
@@ -112,8 +119,13 @@ package struct World {
             return
         }
         switch what {
-        case .action(let action): self.perform(action)
-        case .input(let machine, let run, let input): if self.isRunning(machine, run) { self.hand(input, to: machine) }
+        case .action(let action):
+            self.checkRestingPairs()
+            self.perform(action)
+        case .input(let machine, let run, let input):
+            guard self.isRunning(machine, run) else { return }
+            if Self.isHandedIn(input) { self.yield(.input(input), to: machine) } else { self.hand(input, to: machine) }
+        case .turns(let machine, let run): if self.isRunning(machine, run) { self.takeTurn(of: machine) }
         case .timer(let machine, let run, let number):
             guard self.isRunning(machine, run), self.machines[machine].timer?.number == number else { return }
             self.machines[machine].timer = nil
@@ -167,7 +179,7 @@ package struct World {
 
     private mutating func step(_ input: Input, of machine: Int) {
         self.steps += 1
-        let now = self.clock.now(skew: self.machines[machine].skew)
+        let now = self.now(of: machine)
         self.trace?.note(input, of: machine, at: self.clock.now)
         let before = self.look(at: machine, before: input)
         var effects: [Effect] = []
