@@ -24,7 +24,7 @@ package enum TreeError: Error, Sendable, Hashable, CustomStringConvertible {
         case .nameRejected(let path, let reason): "\"\(Self.shown(path))\" \(reason); leave it out, or change it"
         case .tooLarge(let what): "the directory is too large for one transfer: \(what); send it in parts, or as an archive"
         case .unsupported(let path, let what):
-            "\(Self.shown(path)) is \(what); only files, directories and symbolic links can be sent: leave it out"
+            "\(Self.shown(path)) is \(what); only ordinary files, directories and symbolic links can be sent: leave it out"
         case .sourceChanged(let path): "\(Self.shown(path)) changed while it was sent; send it again"
         case .unreadable(let error): "\(error)"
         case .file(let error): "\(error)"
@@ -38,7 +38,8 @@ package enum TreeError: Error, Sendable, Hashable, CustomStringConvertible {
         case .nameRejected(let path, let reason): "\"\(Self.shown(path.split(separator: "/").last.map(String.init) ?? ""))\" \(reason)"
         case .unsupported(_, let what): "the directory has \(what) in it"
         case .sourceChanged: "the directory changed while it was sent"
-        case .unreadable(let error), .file(let error): error.reason
+        case .unreadable: "the directory cannot be read"
+        case .file(let error): error.isNoSpace ? "there is no space for the directory" : "the directory cannot be written"
         }
     }
 

@@ -206,7 +206,7 @@ import Testing
         #expect(file.size == 3_000_000)
         #expect(truncate(path, 10) == 0)
         await #expect(throws: EarshotError.self) { _ = try await source.read(at: 0, count: 100) }
-        let refusal = Refusal(EarshotError(.sourceChanged, String(repeating: "長", count: 200)))
+        let refusal = Refusal(EarshotError(.tooLarge, String(repeating: "長", count: 200)))
         #expect(refusal.explanation.utf8.count == 510)
         // Held back by its window at first, it shrinks under the transfer.
         try Data(count: 20_000_000).write(to: URL(fileURLWithPath: path))

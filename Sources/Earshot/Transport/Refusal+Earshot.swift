@@ -1,12 +1,14 @@
-internal import EarshotSafety
 internal import EarshotTree
 internal import EarshotWire
 
 extension Refusal {
-    /// What the other side is told of a failure of ours, where a message may quote a long path.
+    /// What the other side is told of a failure of ours.
     init(_ error: EarshotError) {
-        // Where this side keeps its files is not the other side's affair.
-        let text = (error.underlying as? FileError)?.reason ?? (error.underlying as? TreeError)?.told ?? error.message
-        self.init(error.code, text)
+        switch error.underlying {
+        case let tree as TreeError: self.init(error.code, tree.told)
+        // A limit of ours, which a sender may know: no call to the kernel has failed.
+        case nil where error.code == .noSpace: self.init(error.code, error.message)
+        default: self.init(toPeer: error)
+        }
     }
 }

@@ -194,7 +194,7 @@ extension NodeCore {
             // The row first: a start must not look for content that is gone.
             var failed = transfer
             failed.end(.failed, error, at: self.now.wall, isUntold: false)
-            self.commit(.misplaced(id, TransferFailure(error)), [.putResource(failed.row)])
+            self.commit(.misplaced(id, TransferFailure(error, told: Refusal(toPeer: error))), [.putResource(failed.row)])
             return
         case .failure(let error): self.leave(&row, error)
         }

@@ -71,7 +71,7 @@ extension NodeCore {
         for id in self.transfers.ids(of: peer, .untold) {
             guard let transfer = self.transfers[id] else { continue }
             let row = transfer.row
-            let told = TransferFailure(EarshotError(row.error ?? .cancelled, row.errorMessage ?? "")).told
+            let told = Refusal(toPeer: EarshotError(row.error ?? .cancelled, row.errorMessage ?? ""))
             let isForgotten = transfer.stored.map { $0.expiry < self.now.running } ?? true
             guard isForgotten || self.tellEnd(of: id, told) else { continue }
             _ = self.transfers.change(id) { $0.stored = nil }
