@@ -67,6 +67,18 @@ package struct FileStatus: Sendable, Hashable {
         self.init(status)
     }
 
-    /// Whether both are of one file, under whatever names.
-    package func isSameFile(as other: FileStatus) -> Bool { self.device == other.device && self.inode == other.inode }
+    /// By what a file is known, under whatever names.
+    package struct Identity: Sendable, Hashable {
+        let device: UInt64
+        let inode: UInt64
+
+        /// An identity as stat(2) has it.
+        package init(device: UInt64, inode: UInt64) {
+            self.device = device
+            self.inode = inode
+        }
+    }
+
+    /// Which file it is.
+    package var identity: Identity { Identity(device: self.device, inode: self.inode) }
 }

@@ -88,6 +88,32 @@ package final class OpenFile: Sendable {
         return bytes
     }
 
+    /// Whether the file has as many bytes as its status says. Files that the kernel makes up as they are read (proc(5), sysfs(5)) have more
+    /// than the 0 bytes, or fewer than the whole page, that they report.
+    package func hasReportedSize(_ status: FileStatus) throws(FileError) -> Bool {
+        guard status.size == 0 || (status.allocated == 0 && status.size <= Self.doubtfulSize) else { return true }
+        guard try self.bytes(at: status.size, count: 1).isEmpty else { return false }
+        guard status.size > 0 else { return true }
+        return try !self.bytes(at: status.size - 1, count: 1).isEmpty
+    }
+
+    /// The largest size that such files report without having it, in bytes: the largest page of any machine.
+    private static let doubtfulSize: UInt64 = 64 * 1024
+
+    /// The whole content, read to its end whatever size is reported.
+    /// - Returns: `nil` if that is more than `limit` bytes.
+    package func wholeContent(limit: Int) throws(FileError) -> [UInt8]? {
+        var content: [UInt8] = []
+        while content.count <= limit {
+            let piece = try self.bytes(at: UInt64(content.count), count: min(Self.contentPiece, limit + 1 - content.count))
+            guard !piece.isEmpty else { return content }
+            content += piece
+        }
+        return nil
+    }
+
+    private static let contentPiece = 64 * 1024
+
     /// Waits until the content is on disk; with `dataOnly`, times and the like may follow later.
     package func sync(dataOnly: Bool = false) throws(FileError) {
         guard (dataOnly ? fdatasync(self.descriptor) : fsync(self.descriptor)) == 0 else { throw FileError("save", self.subject) }

@@ -120,13 +120,26 @@ package struct TreeScanner {
         if status.mode & 0o444 != 0o444, name.withCString({ faccessat(directory, $0, R_OK, AT_EACCESS) }) != 0 {
             throw .unreadable(FileError("read", self.shown(path)))
         }
-        guard status.mayHaveHoles, status.size > 0 else { return .file(size: status.size) }
+        guard status.mayHaveHoles || status.size == 0 else { return .file(size: status.size) }
         let descriptor = name.withCString { openat(directory, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) }
         guard descriptor >= 0 else { throw .unreadable(FileError("open", self.shown(path))) }
         let file = OpenFile(descriptor: descriptor, subject: self.shown(path))
         guard let opened = EntryStatus(descriptor: descriptor), opened == status else { throw .sourceChanged(path: self.shown(path)) }
+        try self.checkSize(of: file, path)
+        guard status.size > 0 else { return .file(size: 0) }
         guard let extents = Self.extents(of: file, size: status.size) else { return .file(size: status.size) }
         return .sparse(size: status.size, TreeEntry.Extents(extents))
+    }
+
+    /// The manifest has the sizes of all files, before any of them is read.
+    private func checkSize(of file: OpenFile, _ path: [UInt8]) throws(TreeError) {
+        let isRight: Bool
+        do throws(FileError) {
+            isRight = try file.hasReportedSize(try file.status())
+        } catch {
+            throw .unreadable(error)
+        }
+        guard isRight else { throw .unsupported(path: self.shown(path), what: "a file of another size than it reports") }
     }
 
     /// Where data is; `nil` where the file system cannot say.

@@ -1,4 +1,5 @@
 import EarshotClient
+import EarshotSafety
 import Foundation
 import Glibc
 import NIOCore
@@ -83,7 +84,7 @@ import Testing
         #expect(failure?.status == .data && failure?.message?.hasSuffix("is not valid UTF-8") == true)
     }
 
-    /// The daemon would send what a link leads to under that name.
+    /// A link is sent under its own name, with the content of the file that it leads to.
     @Test func aPathThatTheDaemonCanUse() throws {
         let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID())").path
         let (plain, link) = ("\(place)/plain", "\(place)/link")
@@ -100,7 +101,40 @@ import Testing
         }
         for path in [link, "\(link)/", "\(link)//"] {
             let linked = try LocalSource(path)
-            #expect(linked.name == "link" && linked.pathForDaemon == nil, "\(path)")
+            #expect(linked.name == "link" && linked.pathForDaemon?.hasSuffix("/plain") == true, "\(path)")
         }
+    }
+
+    /// The kernel makes up the content of some files as they are read: they report 0 bytes, or a whole page.
+    @Test(arguments: ["/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"]) func aFileWithoutItsSize(path: String) async throws {
+        try #require(access(path, R_OK) == 0, "\(path) can be read")
+        let content = try String(contentsOfFile: path, encoding: .utf8)
+        let source = try LocalSource(path)
+        #expect(source.pathForDaemon == nil)
+        let (size, bytes) = try source.content { _ in }
+        #expect(size == UInt64(content.utf8.count))
+        var read = ""
+        for try await piece in bytes { read += String(buffer: piece) }
+        #expect(read == content && !read.isEmpty)
+    }
+
+    @Test func filesWithTheirSize() throws {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID())").path
+        try #require(mkdir(place, 0o700) == 0)
+        defer { try? FileManager.default.removeItem(atPath: place) }
+        for (name, size) in [("empty", 0), ("hollow", 4096), ("large", 1 << 30)] {
+            let descriptor = open("\(place)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+            try #require(descriptor >= 0 && ftruncate(descriptor, off_t(size)) == 0)
+            close(descriptor)
+            #expect(try LocalSource("\(place)/\(name)").pathForDaemon != nil, "\(name)")
+        }
+        // An endless one, which reports no size either.
+        let limit = LocalSource.madeUpLimit
+        let file = OpenFile(descriptor: open("\(place)/large", O_RDONLY | O_CLOEXEC), subject: "large")
+        #expect(try file.wholeContent(limit: limit) == nil)
+        try #require(truncate("\(place)/large", off_t(limit + 1)) == 0)
+        #expect(try file.wholeContent(limit: limit) == nil)
+        try #require(truncate("\(place)/large", off_t(limit)) == 0)
+        #expect(try file.wholeContent(limit: limit)?.count == limit)
     }
 }

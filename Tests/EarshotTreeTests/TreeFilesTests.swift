@@ -141,6 +141,9 @@ import Testing
         #expect(throws: TreeError.unsupported(path: "\(scratch.path)/pipe/sub/fifo", what: "a named pipe")) {
             try TreeScanner.scan(SafeDirectory(path: "\(scratch.path)/pipe"))
         }
+        // A file of the kernel's, which reports no size and has content.
+        let version = "/proc/sys/kernel/random"
+        #expect(refusal { _ = try TreeScanner.scan(SafeDirectory(path: version)) } == "unsupported")
         try scratch.make("absolute")
         scratch.link("absolute/out", to: "/etc/passwd")
         #expect(refusal { _ = try TreeScanner.scan(scratch.directory("absolute")) } == "name-rejected")

@@ -102,18 +102,23 @@ extension LAN {
                 #expect(try await bob.stop() == 0)
                 try await LAN.make("one", mebibytes: 1, at: alice)
                 try await LAN.make("two", mebibytes: 1, at: alice)
+                for name in ["one", "two"] {
+                    try FileManager.default.copyItem(atPath: "\(alice.place)/\(name)", toPath: "\(alice.place)/kept-\(name)")
+                }
                 let outcome = try await alice.expect(0, "file", "send", "bob", "one", "two", "--queue", "--digest", "sha256")
+                // A daemon of the user's own has copies too, as the packaged service has.
+                for name in ["one", "two"] { try FileManager.default.removeItem(atPath: "\(alice.place)/\(name)") }
                 #expect(outcome.errors.contains("one waits for bob") && outcome.errors.contains("two waits for bob"))
                 #expect(try await alice.files().map(\.state.rawValue) == ["offered", "offered"])
                 try await alice.restart()
                 try await bob.start()
                 try await eventually("both arrived") { try await alice.files().map(\.state.rawValue) == ["completed", "completed"] }
                 try await bob.expect(0, "file", "get")
-                for name in ["one", "two"] { #expect(try await LAN.equal("\(alice.place)/\(name)", "\(bob.place)/\(name)")) }
-                let sum = try await Running(["/usr/bin/sha256sum", "\(alice.place)/one"]).outcome().output.prefix(64)
+                for name in ["one", "two"] { #expect(try await LAN.equal("\(alice.place)/kept-\(name)", "\(bob.place)/\(name)")) }
+                let sum = try await Running(["/usr/bin/sha256sum", "\(alice.place)/kept-one"]).outcome().output.prefix(64)
                 #expect(try await bob.files().first { $0.name == "one" }?.digest == "sha256:\(sum)")
                 // To a peer that is there it is sent at once, and waited for.
-                try await alice.expect(0, "file", "send", "bob", "one", "--queue")
+                try await alice.expect(0, "file", "send", "bob", "kept-one", "--queue")
                 #expect(try await bob.files().last?.state == .known(.completed))
             }
         }

@@ -60,7 +60,7 @@ import Testing
         "GroupInvitationRequest": [#"{"peers":["PEER"],"context":"aGk=","timeout_seconds":86400}"#],
         "ReadRequest": [#"{"messages":[{"id":"ID","from":"PEER"}]}"#],
         "ResourceRequest": [
-            #"{"to":["BLOCKED"],"path":"/nowhere","digest":"xxh3"}"#, #"{"group":"\#(group)","path":"/nowhere"}"#,
+            #"{"to":["BLOCKED"],"path":"/nowhere","name":"x","digest":"xxh3"}"#, #"{"group":"\#(group)","path":"/nowhere"}"#,
         ],
         "ResourceResponse": [#"{"decision":"accept"}"#],
     ]

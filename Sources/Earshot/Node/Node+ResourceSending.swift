@@ -1,4 +1,4 @@
-import EarshotSafety
+package import EarshotSafety
 import EarshotWire
 import FoundationEssentials
 public import NIOCore
@@ -18,9 +18,16 @@ extension Node {
     public func sendResource(
         to names: [String], path: String, name: String? = nil, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
+        try await self.sendResource(to: names, path: path, of: nil, name: name, digest: digest, queue: queue)
+    }
+
+    /// The same, of a path that has to lead to the file that its caller has there: the caller may be in another mount namespace.
+    package func sendResource(
+        to names: [String], path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, queue: Bool
+    ) async throws(EarshotError) -> [Resource] {
         if let name { try Self.check(name, 0) }
         let peers = try queue ? self.core.recipients(names) : self.recipients(names)
-        return try await self.send(path, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, queue)
+        return try await self.send(path, of: file, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, queue)
     }
 
     /// The same to every other member of a group that is not blocked here, few of them at a time. Rows have a ``Resource/shareID`` in common.
@@ -29,16 +36,29 @@ extension Node {
     public func sendResource(
         toGroup group: String, path: String, digest: Resource.Digest = .xxh3, queue: Bool = false
     ) async throws(EarshotError) -> [Resource] {
-        try await self.send(path, nil, to: try self.core.conversations(inGroup: group), shareID: .random(), digest, queue)
+        try await self.sendResource(toGroup: group, path: path, of: nil, name: nil, digest: digest, queue: queue)
+    }
+
+    /// The same, of a path that has to lead to the file that its caller has there.
+    package func sendResource(
+        toGroup group: String, path: String, of file: FileStatus.Identity?, name: String?, digest: Resource.Digest, queue: Bool
+    ) async throws(EarshotError) -> [Resource] {
+        if let name { try Self.check(name, 0) }
+        return try await self.send(path, of: file, name, to: try self.core.conversations(inGroup: group), shareID: .random(), digest, queue)
     }
 
     private func send(
-        _ path: String, _ name: String?, to conversations: [Conversation], shareID: ShareID?, _ digest: Resource.Digest,
-        _ queue: Bool
+        _ path: String, of file: FileStatus.Identity?, _ name: String?, to conversations: [Conversation], shareID: ShareID?,
+        _ digest: Resource.Digest, _ queue: Bool
     ) async throws(EarshotError) -> [Resource] {
         if queue || shareID != nil { try self.core.checkQueue(adding: conversations.count) }
         // Once for all of them: a walk of a directory may take minutes.
         let opened = try await SourceOpening.open(path)
+        guard file == nil || file == opened.identity else {
+            throw EarshotError(
+                .invalidSource,
+                "\(path.escapedForDisplay) is another file for the daemon than for its caller; send its content as the body")
+        }
         let source = opened.source
         let drafts = conversations.map { conversation in
             ResourceDraft(

@@ -8,6 +8,8 @@ package final class SourceFile: ResourceSource {
     /// Bytes, when it was opened.
     package let size: UInt64
     package let stamp: String
+    /// Which file it is.
+    let identity: FileStatus.Identity
 
     private let file: OpenFile
     private let modified: [Int]
@@ -22,8 +24,14 @@ package final class SourceFile: ResourceSource {
         do {
             let status = try self.file.status()
             try Self.check(status, path)
+            guard try self.file.hasReportedSize(status) else {
+                throw EarshotError(
+                    .invalidSource,
+                    "\(path.escapedForDisplay) has another size than it reports, as files in /proc have; send its content as a body")
+            }
             self.size = status.size
             self.modified = status.modified
+            self.identity = status.identity
             let time = status.modified.map(String.init).joined(separator: ".")
             self.stamp = "file \(status.size) \(time) \(status.device):\(status.inode)"
         } catch let error as EarshotError {

@@ -17,6 +17,7 @@ final class SourceOpening: Sendable {
         let source: any ResourceSource
         let name: String
         let kind: Resource.Kind
+        let identity: FileStatus.Identity
     }
 
     /// A path, and who waits for it.
@@ -117,9 +118,9 @@ final class SourceOpening: Sendable {
     private static func opened(_ path: String) throws(EarshotError) -> Opened {
         guard !path.utf8.contains(0), FileStatus(path: path)?.kind == .directory else {
             let file = try SourceFile(path: path)
-            return Opened(source: file, name: file.name, kind: .file)
+            return Opened(source: file, name: file.name, kind: .file, identity: file.identity)
         }
         let tree = try TreeSource(path: path)
-        return Opened(source: tree, name: tree.name, kind: .directory)
+        return Opened(source: tree, name: tree.name, kind: .directory, identity: tree.identity)
     }
 }

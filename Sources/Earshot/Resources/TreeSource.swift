@@ -10,6 +10,8 @@ package final class TreeSource: ResourceSource {
     package let size: UInt64
 
     package let stamp: String
+    /// Which directory it is.
+    let identity: FileStatus.Identity
 
     /// One for a thread that sends and one for another that hashes.
     private let first: Exclusive<TreeReader>
@@ -23,6 +25,7 @@ package final class TreeSource: ResourceSource {
         self.name = try SourceFile.name(path)
         do {
             let directory = try SafeDirectory(path: path)
+            self.identity = try directory.status().identity
             let scan = try TreeScanner.scan(directory)
             self.size = scan.manifest.size
             // Sizes and times of all files are in it.

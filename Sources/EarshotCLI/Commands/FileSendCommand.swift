@@ -76,11 +76,7 @@ struct FileSendCommand: AsyncParsableCommand {
                     source: source, recipients: recipients, client: client, title: title, queue: queue, digest: digest)
                 var sent: [FileUpload.Result] = []
                 do {
-                    if canOpen, let path = source.pathForDaemon {
-                        sent = try await upload.byPath(path)
-                    } else {
-                        try await upload.byContent(into: &sent)
-                    }
+                    try await upload.send(daemonCanOpen: canOpen, into: &sent)
                 } catch {
                     failure = error
                 }

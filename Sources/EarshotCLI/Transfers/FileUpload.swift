@@ -24,24 +24,37 @@ struct FileUpload: Sendable {
     /// What the receivers check; `nil` for the usual one.
     let digest: ControlAPI.Resource.Digest?
 
-    /// The daemon opens the path itself; a signal cancels the transfer, unless it was queued.
-    func byPath(_ path: String) async throws -> [Result] {
+    /// Sends the source, as `daemonCanOpen` allows, and adds what has become of each recipient as soon as it is known: an error takes back
+    /// nothing of what was sent before it.
+    ///
+    /// With `queue` the daemon is given the bytes, and has a copy of its own when this returns: the source may go then.
+    func send(daemonCanOpen: Bool, into results: inout [Result]) async throws {
+        guard daemonCanOpen, !self.queue, let path = self.source.pathForDaemon else { return try await self.byContent(into: &results) }
+        do {
+            results += try await self.byPath(path)
+        } catch ControlError.problem(let problem) where problem.code == "invalid-source" {
+            // The daemon has another file there, or none: it sees other mounts. A file that cannot be sent at all fails here too.
+            try await self.byContent(into: &results)
+        } catch let error as ControlError {
+            throw CommandFailure(error, peer: self.recipients.only)
+        }
+    }
+
+    /// The daemon opens the path itself; a signal cancels the transfer.
+    private func byPath(_ path: String) async throws -> [Result] {
         let (peers, group): ([String]?, String?) =
             switch self.recipients {
             case .peers(let peers): (peers, nil)
             case .group(let group): (nil, group)
             }
         let request = ControlAPI.ResourceRequest(
-            to: peers, group: group, path: path, queue: self.queue ? true : nil, digest: self.digest.map { .known($0) })
+            to: peers, group: group, path: path, name: self.source.name, device: self.source.device, inode: self.source.inode,
+            digest: self.digest.map { .known($0) })
         let rows = TransferRows()
         return try await self.takingBack(rows) {
             // Subscribed first, so that not even the end of a short transfer is missed.
             let events = try await self.client.watch(patience: TransferFollower.daemonPatience)
-            do {
-                try await rows.make { try await self.client.sendResource(request).value.resources }
-            } catch let error as ControlError {
-                throw CommandFailure(error, peer: self.recipients.only)
-            }
+            try await rows.make { try await self.client.sendResource(request).value.resources }
             return try await self.follow(rows, events)
         }
     }
@@ -85,8 +98,8 @@ struct FileUpload: Sendable {
 
     /// The daemon is another user and is given the bytes, one recipient after the other; a signal ends the connection, and with it the
     /// transfer, unless the daemon has all of it by then. For a group it is given them once. Adds what has become of each as soon as it is
-    /// known: an error takes back nothing of what was sent before it.
-    func byContent(into results: inout [Result]) async throws {
+    /// known.
+    private func byContent(into results: inout [Result]) async throws {
         let peers: [String]
         switch self.recipients {
         case .peers(let named): peers = named

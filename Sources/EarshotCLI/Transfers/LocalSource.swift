@@ -13,9 +13,14 @@ struct LocalSource: Sendable {
     let path: String
     /// Its last component: the name that the receiver sees.
     let name: String
-    /// Without symbolic links, for the daemon, whose working directory is another; `nil` where it has to be given the bytes instead. Of a
-    /// symbolic link it would send the target's name, and what is no UTF-8 no request can name.
+    /// Without symbolic links, for the daemon, whose working directory is another; `nil` if the daemon has to be given the bytes instead: no
+    /// request can name a path that is not UTF-8, and content that the kernel makes up is read once, here.
     let pathForDaemon: String?
+    /// Which file it is.
+    let device: UInt64
+    let inode: UInt64
+    /// The content of a file that does not have the size that it reports, as in /proc; `nil` for all others.
+    private let madeUp: [UInt8]?
     /// What it is.
     let kind: ControlAPI.Resource.Kind
 
@@ -38,11 +43,34 @@ struct LocalSource: Sendable {
         // The name that the person typed, not that of what a link points to; `.` and `..` are names of nothing.
         let typed = path.split(separator: "/").last.map(String.init) ?? path
         self.name = if typed == "." || typed == ".." { try Self.name(real) } else { typed }
-        var entry = stat()
-        // A slash behind a link's name would have what it leads to looked at.
-        let entryPath = path.last == "/" ? String(path.reversed().drop { $0 == "/" }.reversed()) : path
-        let isLink = lstat(entryPath, &entry) == 0 && entry.st_mode & S_IFMT == S_IFLNK
-        self.pathForDaemon = isLink ? nil : String(validating: real, as: UTF8.self)
+        self.device = UInt64(status.st_dev)
+        self.inode = UInt64(status.st_ino)
+        self.madeUp = self.kind == .file ? try Self.madeUpContent(path) : nil
+        self.pathForDaemon = self.madeUp == nil ? String(validating: real, as: UTF8.self) : nil
+    }
+
+    /// The largest content, in bytes, that is sent of a file which does not have the size that it reports.
+    static let madeUpLimit = 16 * 1024 * 1024
+
+    private static func madeUpContent(_ path: String) throws(CommandFailure) -> [UInt8]? {
+        // Some of them wait for something to happen when they are read.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else { throw CommandFailure(.noInput, FileError("open", path).description) }
+        let file = OpenFile(descriptor: descriptor, subject: path)
+        let content: [UInt8]?
+        do throws(FileError) {
+            guard try !file.hasReportedSize(try file.status()) else { return nil }
+            content = try file.wholeContent(limit: Self.madeUpLimit)
+        } catch {
+            throw CommandFailure(.noInput, error.description)
+        }
+        guard let content else {
+            let limit = Words.size(UInt64(Self.madeUpLimit))
+            throw CommandFailure(
+                .data, "\(path.escapedForDisplay) does not report its size, and has more than \(limit)",
+                hint: "copy it to a file, and send that")
+        }
+        return content
     }
 
     /// The last component of a path; of the root's all of it.
@@ -90,6 +118,20 @@ struct LocalSource: Sendable {
     private func fileContent(
         read progress: @escaping @Sendable (UInt64) -> Void
     ) throws(CommandFailure) -> (size: UInt64, bytes: AsyncStreamOfBytes) {
+        if let content = self.madeUp {
+            let position = Position()
+            return (
+                UInt64(content.count),
+                AsyncStreamOfBytes {
+                    let offset = Int(clamping: position.offset.withLock { $0 })
+                    guard offset < content.count else { return nil }
+                    let piece = content[offset...].prefix(Self.pieceSize)
+                    position.offset.withLock { $0 += UInt64(piece.count) }
+                    progress(UInt64(offset + piece.count))
+                    return ByteBuffer(bytes: piece)
+                }
+            )
+        }
         let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw CommandFailure(.noInput, FileError("open", self.path).description) }
         let file = OpenFile(descriptor: descriptor, subject: self.path)

@@ -169,22 +169,35 @@ extension ControlAPI {
         public let group: String?
         /// Absolute.
         public let path: String
+        /// What the receivers see; the last component of the path unless given.
+        public let name: String?
+        /// The `st_dev` and `st_ino` of stat(2) that the path has for the caller. The daemon refuses the path with `invalid-source` where it
+        /// leads to another file there, as in another mount namespace.
+        public let device: UInt64?
+        /// See `device`.
+        public let inode: UInt64?
         /// Whether it may wait for a peer that is away.
         public let queue: Bool?
         /// What the receiver checks; XXH3 unless given.
         public let digest: Tolerant<Resource.Digest>?
 
         /// A value from its parts.
-        public init(to: [String]? = nil, group: String? = nil, path: String, queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil) {
+        public init(
+            to: [String]? = nil, group: String? = nil, path: String, name: String? = nil, device: UInt64? = nil, inode: UInt64? = nil,
+            queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil
+        ) {
             self.to = to
             self.group = group
             self.path = path
+            self.name = name
+            self.device = device
+            self.inode = inode
             self.queue = queue
             self.digest = digest
         }
 
         private enum CodingKeys: String, CodingKey {
-            case to, group, path, queue, digest
+            case to, group, path, name, device, inode, queue, digest
         }
     }
 }

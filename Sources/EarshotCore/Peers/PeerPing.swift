@@ -96,8 +96,8 @@ extension PeerPing.Step.Kind {
             case .identityMismatch, .versionUnsupported, .serviceMismatch, .protocolViolation, .unsupported, .busy, .declined, .forbidden,
                 .conflict:
                 .key
-            case .invalidParameter, .unknownPeer, .ambiguousPeer, .notFound, .unknownGroup, .ambiguousGroup, .notMember, .unconfirmed, .notSent,
-                .inboxFull, .tooLarge, .nameRejected, .noSpace, .digestMismatch, .sourceChanged, .invalidSource, .storage:
+            case .invalidParameter, .unknownPeer, .ambiguousPeer, .notFound, .unknownGroup, .ambiguousGroup, .notMember, .unconfirmed,
+                .notSent, .inboxFull, .tooLarge, .nameRejected, .noSpace, .digestMismatch, .sourceChanged, .invalidSource, .storage:
                 .key
             }
     }

@@ -89,7 +89,7 @@ final class ControlSocket: Sendable {
     /// and serve its own socket at this path. Nothing is removed then.
     func remove() {
         guard let held = FileStatus(descriptor: self.descriptor), let named = FileStatus(path: Self.lockPath(of: self.path)),
-            named.isSameFile(as: held)
+            named.identity == held.identity
         else { return }
         unlink(self.path)
     }

@@ -81,14 +81,18 @@ struct ResourcesRoutes: Sendable {
         }
         let digest = try Self.digest(body.digest?.rawValue)
         let (node, queue) = (self.api.node, body.queue == true)
-        switch recipients {
-        case .peers(let peers):
-            return try Self.list(
-                try await node.sendResource(to: peers, path: body.path, digest: digest, queue: queue), status: .accepted)
-        case .group(let group):
-            return try Self.list(
-                try await node.sendResource(toGroup: group, path: body.path, digest: digest, queue: queue), status: .accepted)
+        guard (body.device == nil) == (body.inode == nil) else {
+            throw APIProblem(.invalidParameter, "`device` and `inode` name a file together; give both or neither")
         }
+        let file = body.device.flatMap { device in body.inode.map { FileStatus.Identity(device: device, inode: $0) } }
+        let resources: [Resource] =
+            switch recipients {
+            case .peers(let peers):
+                try await node.sendResource(to: peers, path: body.path, of: file, name: body.name, digest: digest, queue: queue)
+            case .group(let group):
+                try await node.sendResource(toGroup: group, path: body.path, of: file, name: body.name, digest: digest, queue: queue)
+            }
+        return try Self.list(resources, status: .accepted)
     }
 
     /// Whom something is for.

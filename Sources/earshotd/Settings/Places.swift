@@ -71,7 +71,7 @@ struct Places: Sendable {
     private func isServiceState(_ directory: String) -> Bool {
         if directory == self.service.state { return true }
         guard let given = FileStatus(path: directory), let own = FileStatus(path: self.service.state) else { return false }
-        return given.isSameFile(as: own)
+        return given.identity == own.identity
     }
 
     /// A flag's path: absolute, or from the working directory, which the daemon never leaves.
