@@ -30,6 +30,10 @@ package enum TreeRemoval {
 
     /// A directory's own permissions are not to be in the way; harmless where they are not. Where a link has come into its place meanwhile, what
     /// that leads to keeps its own.
+    package static func unlock(_ name: SafeName, in directory: SafeDirectory) {
+        Self.unlock(name.description, in: directory.descriptor)
+    }
+
     static func unlock(_ name: UnsafePointer<CChar>, in directory: CInt) {
         _ = fchmodat(directory, name, 0o700, AT_SYMLINK_NOFOLLOW)
     }

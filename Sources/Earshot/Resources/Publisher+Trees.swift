@@ -134,13 +134,27 @@ extension Publisher {
             case .rename: continue
             case .skip: return .taken
             case .overwrite:
-                // They change places at once, whatever stands there; nothing is ever missing.
-                guard earshot_exchange(from.descriptor, source.description, directory.descriptor, candidate.description) == 0 else {
-                    throw FileError("replace", directory.subject(candidate))
-                }
+                try Self.exchange(source, of: from, with: candidate, in: directory)
                 return .placed(candidate)
             }
         }
         throw FileError("find a free name for", directory.subject(wanted), code: EEXIST)
+    }
+
+    /// Two entries change places at once, whatever stands there; nothing is ever missing.
+    static func exchange(
+        _ source: SafeName, of from: SafeDirectory, with name: SafeName, in directory: SafeDirectory
+    ) throws(FileError) {
+        func exchange() -> Bool { earshot_exchange(from.descriptor, source.description, directory.descriptor, name.description) == 0 }
+        if exchange() { return }
+        // A directory that is write-protected cannot be moved to another one, not even by its owner.
+        guard errno == EACCES, let status = try directory.status(of: name), status.kind == .directory, status.mode & 0o700 != 0o700 else {
+            throw FileError("replace", directory.subject(name))
+        }
+        TreeRemoval.unlock(name, in: directory)
+        if exchange() { return }
+        let error = FileError("replace", directory.subject(name))
+        _ = fchmodat(directory.descriptor, name.description, mode_t(status.mode), AT_SYMLINK_NOFOLLOW)
+        throw error
     }
 }
