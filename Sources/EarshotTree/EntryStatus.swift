@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// What the kernel knows of an entry that is not followed where it is a link.
@@ -18,7 +19,9 @@ struct EntryStatus: Equatable {
     let inode: UInt64
     let device: UInt64
 
-    private init(_ status: stat) {
+    /// `listed` gives the rights of the owning group in the entry's access control list, or -1: the mode has the most of all listed users' and
+    /// groups' in their place, which would be the group's own where the list does not come along.
+    private init(_ status: stat, listed: () -> CInt) {
         self.kind =
             switch status.st_mode & S_IFMT {
             case S_IFREG: .file
@@ -31,7 +34,10 @@ struct EntryStatus: Equatable {
             }
         self.size = UInt64(clamping: status.st_size)
         self.mayHaveHoles = UInt64(clamping: status.st_blocks) < (UInt64(clamping: status.st_size) + 511) / 512
-        self.mode = UInt16(status.st_mode & 0o7777) & TreeLimits.modeBits
+        let mode = UInt16(status.st_mode & 0o7777) & TreeLimits.modeBits
+        let mayBeListed = mode & 0o070 != 0 && (self.kind == .file || self.kind == .directory)
+        let group = mayBeListed ? listed() : -1
+        self.mode = group < 0 ? mode : mode & ~0o070 | UInt16(group & 7) << 3
         self.modified = TreeEntry.Time(
             seconds: Int64(status.st_mtim.tv_sec), nanoseconds: UInt32(clamping: min(max(status.st_mtim.tv_nsec, 0), 999_999_999)))
         self.inode = UInt64(status.st_ino)
@@ -42,13 +48,13 @@ struct EntryStatus: Equatable {
     init?(descriptor: CInt) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
-        self.init(status)
+        self.init(status) { earshot_listed_group_rights(descriptor) }
     }
 
     /// Of an entry of an open directory; `nil` with `errno` set where the kernel refuses.
     init?(of name: [UInt8], in directory: CInt) {
         var status = stat()
         guard name.withCString({ fstatat(directory, $0, &status, AT_SYMLINK_NOFOLLOW) }) == 0 else { return nil }
-        self.init(status)
+        self.init(status) { name.withCString { earshot_listed_group_rights_at(directory, $0) } }
     }
 }

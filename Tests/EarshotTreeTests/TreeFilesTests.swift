@@ -134,6 +134,29 @@ import Testing
         #expect(try shared(0o2700) == [0o700, 0o600, 0o700, 0o700])
     }
 
+    /// Its mode shows what the list's users and groups may do at most, in the place of its own group's rights.
+    @Test func aListOfRightsGivesTheGroupNone() throws {
+        let scratch = try TreeScratch()
+        try scratch.make("from/shared")
+        try scratch.put("from/private", "private", mode: 0o600)
+        chmod("\(scratch.path)/from/shared", 0o700)
+        /// Version 2; tag, rights and id of the owner, the user 1234, the group, the mask and the others: `u::rwx,u:1234:rwx,g::---,m::rwx,o::---`.
+        func list(_ rights: UInt8) -> [UInt8] {
+            let none: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF]
+            return [2, 0, 0, 0, 1, 0, rights, 0] + none + [2, 0, rights, 0, 0xD2, 4, 0, 0, 4, 0, 0, 0] + none
+                + [0x10, 0, rights, 0] + none + [0x20, 0, 0, 0] + none
+        }
+        for (name, rights) in [("private", UInt8(6)), ("shared", 7)] {
+            let value = list(rights)
+            try #require(setListOfRights("\(scratch.path)/from/\(name)", "system.posix_acl_access", value, value.count, 0) == 0)
+        }
+        #expect(try #require(FileStatus(path: "\(scratch.path)/from/private")).mode & 0o777 == 0o660)
+        let scan = try TreeScanner.scan(scratch.directory("from"))
+        let modes = (1..<scan.manifest.count).map { (scan.manifest.pathText(of: $0), scan.manifest[$0].mode) }
+        #expect(Dictionary(uniqueKeysWithValues: modes) == ["private": 0o600, "shared": 0o700])
+        #expect(try TreeScanner.scan(scratch.directory("from/shared")).manifest[0].mode == 0o700)
+    }
+
     @Test func whatCannotBeSentIsNamed() throws {
         let scratch = try TreeScratch()
         try scratch.make("pipe/sub")
@@ -310,6 +333,12 @@ import Testing
         #expect(try portrait(scratch.directory("from")) == portrait(scratch.directory("to")))
     }
 }
+
+/// setxattr(2), which Swift's Glibc module lacks.
+@_silgen_name("setxattr")
+private func setListOfRights(
+    _ path: UnsafePointer<CChar>, _ name: UnsafePointer<CChar>, _ value: UnsafeRawPointer, _ size: Int, _ flags: CInt
+) -> CInt
 
 /// One thread tells another that it is over.
 private final class Flag: @unchecked Sendable {

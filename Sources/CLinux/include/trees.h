@@ -12,6 +12,12 @@ int64_t earshot_seek_data(int descriptor, int64_t offset);
 /// lseek(2) with SEEK_HOLE: the first byte of a hole at or after `offset`; the end of the file counts as one.
 int64_t earshot_seek_hole(int descriptor, int64_t offset);
 
+/// The rights of the owning group (0 to 7) in the access control list (acl(5)) of an open file; -1 where it has none, so that its mode has them.
+int earshot_listed_group_rights(int descriptor);
+
+/// The same of an entry of an open directory, which is no link.
+int earshot_listed_group_rights_at(int directory, const char *name);
+
 /// renameat2(2) with RENAME_EXCHANGE: the two entries change places at once.
 int earshot_exchange(int from_directory, const char *from, int to_directory, const char *to);
 
