@@ -132,17 +132,17 @@ struct FailureTests {
         let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/manual/Articles/earshot.md")
         let rows = try String(contentsOf: path.standardized, encoding: .utf8).split(separator: "\n")
             .drop { !$0.hasPrefix("| exit status |") }.dropFirst(2).prefix { $0.hasPrefix("|") }
-        var listed: Set<ExitStatus> = [.done]
+        var listed: Set<EarshotCLI.ExitStatus> = [.done]
         for row in rows {
             let cells = row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-            let status = try #require(Int32(cells[0]).flatMap(ExitStatus.init(rawValue:)))
+            let status = try #require(Int32(cells[0]).flatMap(EarshotCLI.ExitStatus.init(rawValue:)))
             listed.insert(status)
             let codes = cells[1].split(separator: ",").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " `")) }
             #expect(codes.contains(status.code))
             let own: Set = [status.code, "daemon-lost", "daemon-silent", "daemon-malformed"]
             for code in codes where !own.contains(code) { #expect(ExitStatus(code: code) == status, "\(code)") }
         }
-        #expect(listed == Set(ExitStatus.allCases))
+        #expect(listed == Set(EarshotCLI.ExitStatus.allCases))
     }
 
     @Test(arguments: [["--help"], ["send", "--help"], ["--version"]])

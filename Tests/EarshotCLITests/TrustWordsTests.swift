@@ -29,7 +29,7 @@ import Testing
 
     /// A file waits for a peer that is not connected, and that is said at once.
     @Test func aFileThatWaitsSaysForWhom() {
-        func words(_ state: ControlAPI.MemberState, _ presence: ControlAPI.Presence) -> String? {
+        func words(_ state: ControlAPI.MemberState, _ presence: ControlAPI.Peer.Presence) -> String? {
             let peer = ControlAPI.Peer(
                 id: "A", name: "b\u{202E}ob", presence: .known(presence), state: .known(state), trust: .known(.unknown), proven: true,
                 addresses: [], discoveryInfo: [:], sources: [], firstSeen: Date(timeIntervalSince1970: 0),

@@ -38,10 +38,16 @@ struct InviteCommand: AsyncParsableCommand {
             guard let made = await pending.answer()?.value else { return true }
             guard made.state == .pending else { return false }
             // A task of its own: the end of the waiting, which it may bring about, must not cancel it.
-            let withdrawal = await Task { () async throws(ControlError) in try await client.withdraw(made.id) }.result
-            // The daemon refuses where the peer has accepted a moment before: the session stands, and the command says so.
-            if case .failure(ControlError.problem) = withdrawal { return false }
-            return true
+            return await Task {
+                do throws(ControlError) {
+                    try await client.withdraw(made.id)
+                    return true
+                } catch {
+                    // The daemon refuses where the peer has accepted a moment before: the session stands, and the command says so.
+                    if case .problem = error { return false }
+                    return true
+                }
+            }.value
         }
         return try await Interrupts.takingBackUnlessOver(takeBack) {
             // As exact as the API tells times.
