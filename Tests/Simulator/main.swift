@@ -31,8 +31,9 @@ enum FileHandles {
 }
 
 struct Options {
-    /// How long it plays; `nil` where the seed's one world is all.
+    /// How long it plays, or how many worlds; where neither is given, the seed's one world is all.
     var seconds: Int?
+    var worlds: Int?
     var seed: UInt64?
     var nodes: Int?
     var isTraced = false
@@ -51,6 +52,7 @@ struct Options {
         while let argument = rest.popFirst() {
             switch argument {
             case "--seconds": self.seconds = number("--seconds", 1...1_000_000)
+            case "--worlds": self.worlds = number("--worlds", 1...1_000_000)
             case "--seed": self.seed = number("--seed", 0 ... .max)
             case "--nodes": self.nodes = number("--nodes", 2...8)
             case "--trace": self.isTraced = true
@@ -123,13 +125,15 @@ for path in options.replays {
     finish(1)
 }
 
-if let seed = options.seed, options.seconds == nil {
+if let seed = options.seed, options.seconds == nil, options.worlds == nil {
     play(seed)
-} else if options.replays.isEmpty || options.seconds != nil {
+} else if options.replays.isEmpty || options.seconds != nil || options.worlds != nil {
     var generator = SystemRandomNumberGenerator()
     var seed = options.seed ?? UInt64.random(in: 1...1_000_000_000, using: &generator)
     say("from seed \(seed) on")
-    while ContinuousClock.now - began < .seconds(options.seconds ?? 60) {
+    /// Worlds without a limit of time, where their number is given.
+    let limit: Duration? = options.seconds.map { .seconds($0) } ?? (options.worlds == nil ? .seconds(60) : nil)
+    while simulator.worlds < options.worlds ?? .max, limit.map({ ContinuousClock.now - began < $0 }) ?? true {
         play(seed)
         seed &+= 1
     }
