@@ -60,6 +60,7 @@ struct Daemon: Sendable {
         let environment = ProcessInfo.processInfo.environment
         let level = LogLevel(self.loaded.settings.logLevel)
         let logger = self.makeLogger(environment, level)
+        for fault in self.loaded.unknownVariables { logger.warning("\(fault)") }
         let manager = ServiceManager(environment: environment)
         let state = StateVersion(directory: self.loaded.stateDirectory)
         do {

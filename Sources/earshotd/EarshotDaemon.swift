@@ -72,6 +72,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         let loaded = try loader.load(placed: !self.checkConfig)
         guard !self.checkConfig else {
             try loaded.check()
+            if let fault = loaded.unknownVariables.first { throw fault }
             return try Self.output(loaded.report.map { $0 + "\n" }.joined())
         }
         try await Daemon(loaded, loader: loader).run()

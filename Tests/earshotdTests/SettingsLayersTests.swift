@@ -112,6 +112,25 @@ import Testing
         #expect(try nowhere.load(placed: false).report == ["no settings file: ok"])
     }
 
+    /// A typo is found in the section, in the key and in the unit's variables; what other programs and `earshot` read is no setting.
+    @Test func aVariableWithATypoIsFound() throws {
+        let faults = try load(environment: [
+            "EARSHOT_MESAGES_RECEIPTS": "no", "EARSHOT_PEER_NAMES": "x", "EARSHOT_PORT": "1", "EARSHOT_UNIT_CONTROL_GRUOP": "x",
+            "EARSHOT_LOG_TO_DISK": "x", "EARSHOT_DISCOVERY_INFO_": "x", "EARSHOT_DISCOVERY_INFO_ROOM": "hall", "EARSHOT_SOCKET": "/s",
+            "EARSHOT_LAB": "x", "EARSHOT_BIN": "x", "EARSHOT_OTHERS": "x", "EARSHOT_": "x", "EARSHOT_PEER_NAME": "alice",
+        ]).unknownVariables
+        #expect(
+            faults.map(\.description) == [
+                "$EARSHOT_DISCOVERY_INFO_: unknown setting",
+                "$EARSHOT_LOG_TO_DISK: unknown setting",
+                "$EARSHOT_MESAGES_RECEIPTS: unknown setting; did you mean EARSHOT_MESSAGES_RECEIPTS?",
+                "$EARSHOT_PEER_NAMES: unknown setting; did you mean EARSHOT_PEER_NAME?",
+                "$EARSHOT_PORT: unknown setting; did you mean EARSHOT_PEER_PORT?",
+                "$EARSHOT_UNIT_CONTROL_GRUOP: unknown setting; did you mean EARSHOT_UNIT_CONTROL_GROUP?",
+            ])
+        #expect(faults.allSatisfy { $0.exitCode == 78 })
+    }
+
     @Test func theNameIsTheHostNamesFirstLabel() throws {
         #expect("\(try load().settings.name)" == "kitchen")
         #expect("\(try load(hostName: "").settings.name)" == "earshot")

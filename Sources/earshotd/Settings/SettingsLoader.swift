@@ -31,6 +31,8 @@ struct SettingsLoader: Sendable {
         let socket: String
         /// The directory that systemd has made for the socket.
         let runtimeDirectory: String?
+        /// Variables that look like settings and are none.
+        let unknownVariables: [SettingsError]
 
         /// What `--check-config` says of settings that will do, line by line: the files, or where none is, so that nobody takes that for a word
         /// about another place; then what is set, and where.
@@ -112,7 +114,7 @@ struct SettingsLoader: Sendable {
             },
             serviceState: place?.path == self.service.configuration ? self.service.state : nil,
             socket: try Self.place(placed) { () throws(SettingsError) in try places.socket(setting: settings.socket) },
-            runtimeDirectory: places.runtimeDirectory)
+            runtimeDirectory: places.runtimeDirectory, unknownVariables: UnknownVariables.faults(in: self.environment))
     }
 
     /// A place; an empty path where none is needed and only its user has none, rather than the settings a wrong one.
