@@ -97,8 +97,9 @@ struct Daemon: Sendable {
                 }
             }
             // The last one is told first that the daemon stops, and its time runs while the others end.
-            services.append(StopDeadline(serviceManager: manager, loop: guardian))
+            services.append(StopDeadline(serviceManager: manager, loop: guardian, logger: logger))
             try await self.serve(services, logger)
+            logger.info("stopped")
             withExtendedLifetime(lock) {}
         } catch let error as EarshotError where error.code == .versionUnsupported {
             throw StartError(description: state.refusal(error.message, current: EarshotVersion.current), exitCode: 78)
@@ -176,7 +177,8 @@ struct Daemon: Sendable {
         logger.info(
             "ready",
             metadata: [
-                "name": "\(status.name)", "id": "\(status.id)", "port": "\(status.port)", "socket": "\(self.loaded.socket)",
+                "version": "\(EarshotVersion.described)", "name": "\(status.name)", "id": "\(status.id)", "port": "\(status.port)",
+                "socket": "\(self.loaded.socket)",
             ])
     }
 }

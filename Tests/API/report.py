@@ -64,7 +64,7 @@ def figures():
     print(f"metrics: {len(families)} families, {sum(len(family.samples) for family in families.values())} samples")
     for name, family in families.items():
         samples = [(sample.name, tuple(sorted(sample.labels.items()))) for sample in family.samples]
-        if not name.startswith("earshot_") or family.type not in ("counter", "gauge") or not family.documentation:
+        if not name.startswith(("earshot_", "process_")) or family.type not in ("counter", "gauge") or not family.documentation:
             faults.append(f"the metric {name} is a {family.type}: {family.documentation!r}")
         if len(samples) != len(set(samples)):
             faults.append(f"the metric {name} has a sample twice")

@@ -65,6 +65,13 @@ extension NodeCore {
         var stored = self.storedPeer(record)
         change.apply(to: &stored)
         self.records[id]?.standing.keep(stored)
+        self.log(
+            Notice(
+                .info, "a person has decided about a peer",
+                [
+                    "peer": id, "name": record.name, "trust": change.trust.rawValue, "before": record.trust.rawValue,
+                    "compared": change.isMatch,
+                ]))
         if change.forgetsTLS { self.pin(id, .forget) } else if stored.isTLSPinned { self.pin(id, .keep) }
         // Also one that was agreed upon while the disk was busy.
         if change.trust != .trusted { self.endSession(with: id, tellPeer: true) }

@@ -166,9 +166,15 @@ extension NodeCore {
         case .failure(let error): if let caller { self.answer(caller, .failure(error)) }
         case .success(.agreement(let invitation)):
             let peer = invitation.peerID
+            // By the rules as they are before there is a session.
+            let by = self.words(for: acceptor, of: peer)
             if let agreement = self.records[peer]?.session.endAgreement(), self.isAccepting(peer, acceptor),
                 let decided = self.adopt(agreement, acceptedBy: invitation.id, with: peer)
             {
+                self.log(
+                    Notice(
+                        .info, "an invitation was accepted",
+                        ["peer": peer, "name": decided.peerName, "invitation": decided.id, "by": by]))
                 if let caller { self.answer(caller, .invitation(decided)) }
                 return
             }
@@ -176,6 +182,17 @@ extension NodeCore {
             // neither session nor trust.
             self.decide(.keep(peer, andSession: true, .undo(invitation, acceptor)))
         case .success: break
+        }
+    }
+}
+
+extension NodeCore {
+    /// Who has let a peer in, for the log.
+    private func words(for acceptor: Decision.Acceptor, of peer: PeerID) -> String {
+        switch acceptor {
+        case .person(_): "a person"
+        case .sender: "a person who sends to the peer"
+        case .settings: self.records[peer].map { self.policy(of: $0).invitation().rule } ?? "the settings"
         }
     }
 }

@@ -25,7 +25,8 @@ extension NodeCore {
         guard !isBusy else { return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .busy)), on: link) }
         self.expireTrust(id)
         guard let record = self.records[id] else { return }
-        var outcome = self.policy(of: record).invitation().outcome
+        let policy = self.policy(of: record).invitation()
+        var outcome = policy.outcome
         switch outcome {
         case .hide: return self.declineLater(invite.id, on: link)
         case .accept: if self.isFull(forStranger: record) { outcome = .ask }
@@ -40,6 +41,10 @@ extension NodeCore {
         self.invitations.came(invite.id, on: link)
         self.set(.invitation(invite.id), after: timeout)
         self.publish(.invitationReceived(invitation))
+        self.log(
+            Notice(
+                .info, "an invitation came in",
+                ["peer": id, "name": record.name, "invitation": invite.id, "decision": outcome.shown.rawValue, "rule": policy.rule]))
         switch outcome {
         case .ask, .hide: break
         case .reject: self.resolveInvitation(invite.id, .declined, answering: .declined)

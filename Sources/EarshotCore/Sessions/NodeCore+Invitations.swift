@@ -201,6 +201,19 @@ extension NodeCore {
         self.sendGroupInvitation(to: invitation.peerID)
     }
 
+    /// Tells the log how an invitation ended. One of a peer to a session is told as accepted with who has accepted it.
+    private mutating func logEnd(of invitation: Invitation, _ error: EarshotError?) {
+        guard !(invitation.direction == .incoming && invitation.state == .accepted && invitation.group == nil) else { return }
+        let words = invitation.direction == .incoming ? "an invitation of a peer ended" : "an invitation to a peer ended"
+        self.log(
+            Notice(
+                .info, words,
+                [
+                    "peer": invitation.peerID, "name": invitation.peerName, "invitation": invitation.id,
+                    "state": invitation.state.rawValue, "reason": error?.message ?? "-",
+                ]))
+    }
+
     /// Gives an invitation its final state and tells everyone: the peer (by an answer or a withdrawal), callers that wait, readers of events.
     @discardableResult
     mutating func resolveInvitation(
@@ -223,6 +236,7 @@ extension NodeCore {
         // Its peer may let its time pass in silence: then it is taken back.
         if !self.invitations.isUnanswered(id, on: link) { self.deadlines.cancel(.invitation(id)) }
         self.publish(.invitationResolved(invitation))
+        self.logEnd(of: invitation, error)
         for call in waiters { self.answer(call, .invitation(invitation)) }
         if invitation.group == nil, invitation.direction == .outgoing, state != .accepted { self.invitationFailed(invitation, error) }
         // An own invitation that crossed the accepted one has the same end. A peer that was restarted has it alone, on the present connection.

@@ -21,6 +21,10 @@ extension NodeCore {
     mutating func endSession(with id: PeerID, tellPeer: Bool) {
         guard let record = self.records[id], let session = record.session.session else { return }
         self.records[id]?.session.end(tellingPeer: tellPeer)
+        self.log(
+            Notice(
+                .info, "a session ended",
+                ["peer": id, "name": record.name, "session": session.id, "by": tellPeer ? "this machine" : "the peer"]))
         self.spread(.sessionReplaced, of: id)
         self.forgetUndecided(id)
         if tellPeer { self.send(.sessionEnd(session.id), on: record.connection) }

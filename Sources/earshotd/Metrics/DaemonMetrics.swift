@@ -11,11 +11,13 @@ struct DaemonMetrics: Sendable {
     let requests: [Int: UInt64]
     let version: String
     let now: Date
+    var process: ProcessFigures?
 
     /// Everything, in Prometheus' text format.
     var text: String {
         var text = PrometheusText()
         self.addProcess(to: &text)
+        if let process = self.process { Self.add(process, to: &text) }
         self.addPeers(to: &text)
         self.addMessages(to: &text)
         self.addResources(to: &text)
@@ -33,6 +35,19 @@ struct DaemonMetrics: Sendable {
         text.add(
             "earshot_discovery_up", .gauge, "Whether discovery runs, by the backend in use.",
             samples: [([("backend", self.status.discovery.backend.rawValue)], self.status.discovery.state == .running ? 1 : 0)])
+    }
+
+    /// Under the names that every exporter has them under.
+    private static func add(_ process: ProcessFigures, to text: inout PrometheusText) {
+        text.add("process_cpu_seconds_total", .counter, "User and system CPU time.", seconds: process.cpuSeconds)
+        text.add("process_resident_memory_bytes", .gauge, "Resident memory.", process.residentMemory)
+        text.add("process_virtual_memory_bytes", .gauge, "Virtual memory.", process.virtualMemory)
+        text.add("process_open_fds", .gauge, "Open file descriptors.", process.openDescriptors)
+        if let limit = process.descriptorLimit { text.add("process_max_fds", .gauge, "The most file descriptors.", limit) }
+        text.add("process_threads", .gauge, "Threads.", process.threads)
+        text.add(
+            "process_start_time_seconds", .gauge, "When the process started, since the Unix epoch.",
+            seconds: process.startedAt.timeIntervalSince1970)
     }
 
     private func addPeers(to text: inout PrometheusText) {

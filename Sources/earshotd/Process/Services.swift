@@ -1,5 +1,6 @@
 internal import Earshot
 internal import Glibc
+internal import Logging
 internal import NIOCore
 internal import ServiceLifecycle
 
@@ -22,9 +23,11 @@ struct StopDeadline: Service {
     let serviceManager: ServiceManager
     /// It serves nothing else, so that it is not stuck behind what does not stop.
     let loop: any EventLoop
+    let logger: Logger
 
     func run() async throws {
         try await gracefulShutdown()
+        self.logger.info("stopping")
         self.serviceManager.stopping()
         self.loop.scheduleTask(in: .milliseconds(Self.limit)) { _exit(0) }
     }

@@ -17,7 +17,7 @@ struct MetricsRoutes: Sendable {
             Route(.get, "/v1/metrics") { _, _ in
                 let metrics = DaemonMetrics(
                     status: await self.api.node.status(), node: await self.api.node.metrics(), readers: self.api.readers.counts,
-                    requests: self.api.requests.byStatus, version: EarshotVersion.current, now: Date())
+                    requests: self.api.requests.byStatus, version: EarshotVersion.current, now: Date(), process: ProcessFigures.now())
                 return Response(
                     status: .ok, headers: [.contentType: PrometheusText.contentType],
                     body: .init(byteBuffer: ByteBuffer(string: metrics.text)))
