@@ -25,7 +25,9 @@ struct EarshotCommand: AsyncParsableCommand {
                 ]),
             CommandGroup(
                 name: "Talking",
-                subcommands: [SendCommand.self, ReceiveCommand.self, FileCommand.self, StreamCommand.self, GroupCommand.self]),
+                subcommands: [
+                    SendCommand.self, ReceiveCommand.self, OutboxCommand.self, FileCommand.self, StreamCommand.self, GroupCommand.self,
+                ]),
         ])
 
     /// Files that a command opens at once: event loops, the socket, and a file or a directory's levels.

@@ -25,6 +25,8 @@ package enum Command: Sendable, Hashable {
     /// Send messages, in their order. Answered once what becomes of each is known; `room` is how many bytes of unreliable messages each
     /// connection takes now.
     case send([MessageDraft], room: OrderedDictionary<LinkID, Int>)
+    /// Take back a message that waits in the outbox. Answered as `send` is.
+    case cancelQueued(MessageID)
     /// End a session for both sides.
     case leave(SessionID)
     /// Compare digits with a peer. Answers how that stands.

@@ -11,6 +11,7 @@ extension NodeCore {
         case .awaitInvitation(let id): self.awaitInvitation(id, call)
         case .setTrust(let trust, let name, let until): self.setTrust(trust, name, until: until, call)
         case .send(let drafts, let room): self.send(drafts, room: room, call)
+        case .cancelQueued(let id): self.cancelQueued(id, call)
         case .leave(let session):
             guard !self.isStopping else { return self.answer(call, .failure(.stopping)) }
             self.leave(session, call)

@@ -96,7 +96,7 @@ def known_ids(path):
         return []
     query = "?state=all" if kind in ("invitations", "messages") else ""
     _, listing = Daemon("alice").call("GET", f"/v1/{kind}{query}")
-    rows = listing[kind]
+    rows = listing["messages" if kind == "outbox" else kind]
     if path.endswith("/response"):
         rows = [row for row in rows if row["direction"] == "incoming" and row["state"] in ("pending", "offered")] or rows
     if path.endswith("/content"):

@@ -45,7 +45,7 @@ struct GeneratedModels: GeneratedValues {
             encryption: self.element(["required", "optional", "none"]), addresses: self.list { $0.text() }, discovery: self.discovery(),
             counts: .init(
                 peers: self.count(), connected: self.count(), sessions: self.count(), invitations: self.count(), unread: self.count(),
-                transfers: self.count()), startedAt: self.time(), local: self.optional { $0.local() })
+                transfers: self.count(), outbox: self.optional { $0.count() }), startedAt: self.time(), local: self.optional { $0.local() })
     }
 
     mutating func local() -> ControlAPI.Local {
@@ -83,6 +83,12 @@ struct GeneratedModels: GeneratedValues {
             peerID: self.peerID(), peerName: self.text(), state: self.word(ControlAPI.Verification.State.self),
             digits: self.optional { $0.element(["000000", "123456"]) }, error: self.optional { $0.failure() },
             expiresAt: self.optional { $0.time() })
+    }
+
+    mutating func outboxMessage() -> ControlAPI.OutboxMessage {
+        .init(
+            messageID: self.id(), contentType: "text/plain", size: Int(self.number(below: 1 << 20)), recipients: [self.recipient()],
+            group: self.optional { $0.groupLabel(isInvitation: false) }, sentAt: self.time(), expiresAt: self.time())
     }
 
     mutating func ping() -> ControlAPI.PeerPing {

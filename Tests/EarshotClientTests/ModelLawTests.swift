@@ -38,6 +38,7 @@ import Testing
         Model("Peer") { $0.peer() }, Model("PeerList") { ControlAPI.PeerList(peers: $0.list { $0.peer() }) },
         Model("TrustRequest") { $0.trustRequest() }, Model("Verification") { $0.verification() },
         Model("VerificationRequest") { ControlAPI.VerificationRequest(timeoutSeconds: $0.optional { Double($0.count() % 3600) }) },
+        Model("Outbox") { ControlAPI.Outbox(messages: $0.list { $0.outboxMessage() }) }, Model("OutboxMessage") { $0.outboxMessage() },
         Model("PeerPing") { $0.ping() }, Model("PingStep") { $0.pingStep() },
         Model("PeerPolicy") { $0.policy() }, Model("PolicyDecision") { $0.decision() },
         Model("Invitation") { $0.invitation() },

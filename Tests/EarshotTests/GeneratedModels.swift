@@ -126,6 +126,12 @@ struct GeneratedModels: GeneratedValues {
             end: self.optional { $0.time() })
     }
 
+    mutating func outboxMessage() -> OutboxMessage {
+        .init(
+            id: self.id(), contentType: self.text(), size: Int(self.number(below: 1 << 20)), recipients: self.list { $0.recipient() },
+            group: self.optional { $0.label() }, sent: self.time(), end: self.time())
+    }
+
     mutating func ping() -> PeerPing {
         .init(
             peerID: self.peerID(), peerName: self.text(), connection: self.optional { $0.word(PeerPing.Connection.self) },
@@ -157,7 +163,7 @@ struct GeneratedModels: GeneratedValues {
     mutating func counts() -> NodeStatus.Counts {
         .init(
             peers: self.count(), sessions: self.count(), connections: self.count(), pendingInvitations: self.count(),
-            unreadMessages: self.count(), transfers: self.count())
+            unreadMessages: self.count(), transfers: self.count(), waitingMessages: self.count())
     }
 
     mutating func status() throws -> NodeStatus {

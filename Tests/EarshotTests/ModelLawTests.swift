@@ -49,7 +49,7 @@ import Testing
             MessagePage(messages: $0.list { $0.message() }, next: $0.optional { Int64(bitPattern: $0.number()) })
         },
         Model(Resource.self) { $0.resource() }, Model(ByteStream.self) { $0.stream() },
-        Model(PeerPing.self) { $0.ping() }, Model(PeerPing.Step.self) { $0.pingStep() },
+        Model(OutboxMessage.self) { $0.outboxMessage() }, Model(PeerPing.self) { $0.ping() }, Model(PeerPing.Step.self) { $0.pingStep() },
         Model(Verification.self) { $0.verification() }, Model(PolicyDecision.self) { $0.decision() },
         Model(PeerPolicy.self) { $0.policy() }, Model(DiscoveryStatus.self) { $0.discovery() },
         Model(NodeStatus.self) { try $0.status() }, Model(NodeStatus.Counts.self) { $0.counts() },

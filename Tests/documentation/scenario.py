@@ -56,6 +56,7 @@ def talk(scene):
     scene.run("alice", "make 2>&1 | earshot send bob -")
     scene.run("alice", "earshot send --all lunch")
     scene.run("alice", "earshot send bob --queue see you")
+    scene.run("alice", "earshot outbox list")
     until("the queued message is there", lambda: unread(scene, "bob") == 4)
     if scene.run("bob", "earshot receive --raw --count 1") != "build is green":
         raise Failed("the bytes of the first message are not what was sent")

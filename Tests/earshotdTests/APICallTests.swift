@@ -162,6 +162,7 @@ import Testing
         #expect(try await api.call("GET", "/v1/messages/\(id)").json["direction"]?.string == "outgoing")
         let queued = try await api.call("POST", "/v1/messages", json: #"{"to":["bob"],"body":"later","queue":true}"#)
         #expect(queued.status == 202)
+        try await Self.queueForOneAway(api)
         let all = try await api.call("POST", "/v1/messages", json: #"{"to":"all","body":"now","mode":"unreliable"}"#)
         #expect(try all.json["recipients"]?.elements.first?["status"]?.string == "sent")
         let both = try await api.call("POST", "/v1/messages", json: #"{"to":"all","body":"x","mode":"unreliable","queue":true}"#)
@@ -198,6 +199,23 @@ import Testing
         }
         #expect(ids == [incomingID, more])
         #expect(try await api.call("GET", "/v1/messages?after=-1").code == "invalid-parameter")
+    }
+
+    /// What waits for a peer that has never been seen is listed and taken back.
+    private static func queueForOneAway(_ api: APICaller) async throws {
+        let away = String(repeating: "B", count: 51) + "A"
+        #expect(try await api.call("PUT", "/v1/peers/\(away)/trust", json: #"{"trust":"trusted"}"#).status == 200)
+        let queued = try await api.call("POST", "/v1/messages", json: #"{"to":["\#(away)"],"body":"later","queue":true}"#)
+        #expect(queued.status == 202)
+        let waiting = try await api.call("GET", "/v1/outbox").json["messages"]?.elements.first { row in
+            row["recipients"]?.elements.first?["peer_id"]?.string == away
+        }
+        let id = try #require(waiting?["message_id"]?.string)
+        let cancelled = try await api.call("DELETE", "/v1/outbox/\(id)")
+        #expect(try cancelled.json["recipients"]?.elements.first?["error"]?["code"]?.string == "cancelled")
+        #expect(try await api.call("DELETE", "/v1/outbox/\(id)").code == "conflict")
+        #expect(try await api.call("DELETE", "/v1/outbox/\(Self.someID)").code == "not-found")
+        #expect(try await api.call("PUT", "/v1/peers/\(away)/trust", json: #"{"trust":"unknown"}"#).status == 200)
     }
 
     /// bob is let in, and taken out again.

@@ -210,7 +210,8 @@ private struct LinesLog: LogHandler {
             stateDirectory: "/var/lib/earshot", quota: 1 << 30, reserve: 0.05,
             discovery: DiscoveryStatus(backend: .avahi, state: .running), instanceName: nil, identityCopies: [], startedAt: Date(),
             counts: NodeStatus.Counts(
-                peers: 3, sessions: 1, connections: 0, pendingInvitations: 0, unreadMessages: 0, transfers: 0))
+                peers: 3, sessions: 1, connections: 0, pendingInvitations: 0, unreadMessages: 0, transfers: 0,
+                waitingMessages: 0))
         #expect(StatusReporter.line(status) == "al\\u{202E}ice on port 47110; 3 peers, 1 session; discovery avahi running")
     }
 }

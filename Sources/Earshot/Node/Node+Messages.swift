@@ -17,6 +17,19 @@ extension Node {
         }
     }
 
+    // MARK: Outbox
+
+    /// Messages that wait on disk for peers that are away, the oldest first.
+    public func outbox() -> [OutboxMessage] { self.core.outbox }
+
+    /// Takes a message that waits back from all recipients that have not got it; that is on disk when this returns.
+    /// - Throws: `not-found`; `conflict` where it does not wait any more; `busy` while it is being written.
+    public func cancelQueued(_ id: MessageID) async throws(EarshotError) -> SentMessage {
+        let answer = await self.call(.cancelQueued(id))
+        guard case .sent(let outcomes) = answer, let outcome = outcomes.first else { throw answer.error }
+        return try outcome.get()
+    }
+
     // MARK: Inbox
 
     /// The first page of received messages, oldest first: ``messagePage(state:from:after:limit:)`` says what it holds.

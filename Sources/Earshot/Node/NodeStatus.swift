@@ -17,6 +17,8 @@ public struct NodeStatus: Sendable, Hashable, Codable {
         public let unreadMessages: Int
         /// Transfers of either direction that are not over.
         public let transfers: Int
+        /// Messages that wait on disk for peers that are away.
+        public let waitingMessages: Int
     }
 
     /// This node's display name.
@@ -90,6 +92,6 @@ extension Node {
             counts: NodeStatus.Counts(
                 peers: counts.peers, sessions: counts.sessions, connections: counts.connections,
                 pendingInvitations: counts.pendingInvitations, unreadMessages: self.unreadMessages,
-                transfers: counts.transfers))
+                transfers: counts.transfers, waitingMessages: self.core.waitingMessages))
     }
 }

@@ -28,6 +28,13 @@ extension Message {
     public var receivedAt: Date? { self.received?.date }
 }
 
+extension OutboxMessage {
+    /// When it was queued.
+    public var sentAt: Date { self.sent.date }
+    /// When it is given up.
+    public var expiresAt: Date { self.end.date }
+}
+
 extension Session {
     /// When it was agreed, by this machine's clock.
     public var createdAt: Date { self.created.date }

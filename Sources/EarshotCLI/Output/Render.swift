@@ -168,7 +168,8 @@ enum Render {
             ("encryption", status.encryption), ("addresses", status.addresses.isEmpty ? "-" : status.addresses.joined(separator: ", ")),
             ("discovery", "\(discovery.backend), \(discovery.state)" + (discovery.error.map { ": \($0)" } ?? "")),
             ("peers", "\(status.counts.peers), \(status.counts.connected) connected"), ("sessions", "\(status.counts.sessions)"),
-            ("invitations", "\(status.counts.invitations) waiting"), ("messages", "\(status.counts.unread) unread"),
+            ("invitations", "\(status.counts.invitations) waiting"),
+            ("messages", "\(status.counts.unread) unread" + (status.counts.outbox.map { ", \($0) waiting to be sent" } ?? "")),
             ("transfers", "\(status.counts.transfers) running"), ("started", Words.time(status.startedAt)), ("socket", socketPath),
         ]
         let warning = copies.isEmpty ? [] : [("warning", "also advertised by another machine, at " + copies.joined(separator: ", "))]

@@ -14,7 +14,7 @@ struct Table {
     static let flexibleMinimum = 8
 
     private let columns: [Column]
-    private let rows: [[String]]
+    let rows: [[String]]
 
     init(_ columns: [Column], rows: [[String]]) {
         self.columns = columns

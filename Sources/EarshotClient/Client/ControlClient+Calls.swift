@@ -129,6 +129,16 @@ extension ControlClient {
         return try await self.call(.POST, ControlPath.path(["messages", "read"]), body: body, as: ControlAPI.ReadResult.self)
     }
 
+    /// `GET /v1/outbox`
+    public func outbox() async throws(ControlError) -> ControlReply<ControlAPI.Outbox> {
+        try await self.call(.GET, ControlPath.path(["outbox"]), as: ControlAPI.Outbox.self)
+    }
+
+    /// `DELETE /v1/outbox/{id}`: takes a message back from all recipients that have not got it.
+    public func cancelQueued(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.MessageReceipt> {
+        try await self.call(.DELETE, ControlPath.path(["outbox", id]), as: ControlAPI.MessageReceipt.self)
+    }
+
     /// `POST /v1/resources` with a path that the daemon opens itself; answers at once.
     public func sendResource(_ request: ControlAPI.ResourceRequest) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
         try await self.call(.POST, ControlPath.path(["resources"]), body: try Self.json(request), as: ControlAPI.ResourceList.self).whole()

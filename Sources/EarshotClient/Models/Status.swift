@@ -87,9 +87,14 @@ extension ControlAPI {
         public let unread: Int
         /// Resources on their way, either direction.
         public let transfers: Int
+        /// Messages that wait for peers that are away; older daemons do not say it.
+        public let outbox: Int?
 
         /// A value from its parts.
-        public init(peers: Int, connected: Int, sessions: Int, invitations: Int, unread: Int, transfers: Int) {
+        public init(
+            peers: Int, connected: Int, sessions: Int, invitations: Int, unread: Int, transfers: Int, outbox: Int? = nil
+        ) {
+            self.outbox = outbox
             self.peers = peers
             self.connected = connected
             self.sessions = sessions
@@ -99,7 +104,7 @@ extension ControlAPI {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case peers, connected, sessions, invitations, unread, transfers
+            case peers, connected, sessions, invitations, unread, transfers, outbox
         }
     }
 }

@@ -32,7 +32,8 @@ enum ControlRouter {
     /// Every call, by resource.
     static func routes(_ api: ControlAPIServices) -> [Route] {
         StatusRoutes(api).routes + PeersRoutes(api).routes + VerificationRoutes(api).routes + InvitationsRoutes(api).routes
-            + SessionsRoutes(api).routes + GroupsRoutes(api).routes + MessagesRoutes(api).routes + StreamsRoutes(api).routes
+            + SessionsRoutes(api).routes + GroupsRoutes(api).routes + MessagesRoutes(api).routes + OutboxRoutes(api).routes
+            + StreamsRoutes(api).routes
             + ResourcesRoutes(api).routes + EventsRoutes(api).routes + MetricsRoutes(api).routes + OpenAPIRoutes.routes
     }
 

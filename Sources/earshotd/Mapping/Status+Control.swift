@@ -11,7 +11,8 @@ extension ControlAPI.Status {
             discovery: ControlAPI.Discovery(status.discovery),
             counts: ControlAPI.Counts(
                 peers: status.counts.peers, connected: status.counts.connections, sessions: status.counts.sessions,
-                invitations: status.counts.pendingInvitations, unread: status.counts.unreadMessages, transfers: status.counts.transfers),
+                invitations: status.counts.pendingInvitations, unread: status.counts.unreadMessages, transfers: status.counts.transfers,
+                outbox: status.counts.waitingMessages),
             startedAt: status.startedAt,
             local: ControlAPI.Local(
                 instanceName: status.instanceName, port: Int(status.port), wantedPort: Int(status.wantedPort),

@@ -90,6 +90,8 @@ struct DaemonMetrics: Sendable {
             "earshot_message_statuses_total", .counter, "What became of outgoing messages at their recipients: changes to each status.",
             samples: Message.Status.allCases.map { ([("status", $0.rawValue)], counters.messageStatuses[$0] ?? 0) })
         text.add("earshot_messages_unread", .gauge, "Unread messages in the inbox.", self.node.counts.unreadMessages)
+        text.add(
+            "earshot_messages_waiting", .gauge, "Messages on disk that wait for peers that are away.", self.node.counts.waitingMessages)
         text.add("earshot_messages_queued", .gauge, "Outgoing messages that are not acknowledged yet.", self.node.queuedMessages)
         text.add("earshot_message_queued_bytes", .gauge, "What they take in memory.", self.node.queuedBytes)
         text.add("earshot_store_queue", .gauge, "Changes that wait for the disk.", self.node.queuedStoreWork)

@@ -1,0 +1,45 @@
+import ArgumentParser
+import EarshotClient
+import EarshotSafety
+
+struct OutboxCancelCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cancel", abstract: "Take back messages that wait, from all recipients that have not got them.")
+
+    /// What a person may give of an id at least, in characters: its sender may have chosen it.
+    static let idPrefixMinimum = 8
+
+    @Argument(help: ArgumentHelp("The message's id, or at least 8 characters of it.", valueName: "id"))
+    var messages: [String]
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let (options, messages) = (self.options, self.messages)
+        try await options.withClient { client in
+            let waiting = try await client.outbox().value.messages
+            for id in try messages.map({ try Self.find($0, in: waiting) }) {
+                let receipt = try await client.cancelQueued(id)
+                if options.json { try Standard.write(json: receipt.json) }
+                for recipient in receipt.value.recipients where recipient.status == .unconfirmed {
+                    Standard.note("\(Words.short(id)): \(recipient.error?.message.escapedForDisplay ?? "it may have been sent")")
+                }
+            }
+        }
+    }
+
+    /// The id of the message that a person means.
+    static func find(_ text: String, in waiting: [ControlAPI.OutboxMessage]) throws(CommandFailure) -> String {
+        let id = text.lowercased()
+        let matches = waiting.map(\.messageID).filter { $0 == id || (id.count >= Self.idPrefixMinimum && $0.hasPrefix(id)) }
+        guard let match = matches.first(where: { $0 == id }) ?? matches.first else {
+            throw CommandFailure(
+                .data, "no message \(text.escapedForDisplay) waits", hint: "see which ones there are: earshot outbox list")
+        }
+        guard match == id || matches.count == 1 else {
+            throw CommandFailure(
+                .data, "\(text.escapedForDisplay) may mean several messages",
+                hint: (["give more of the id:"] + matches.map { "  \($0)" }).joined(separator: "\n"))
+        }
+        return match
+    }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import EarshotClient
+
+struct OutboxListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the messages that wait for peers that are away, oldest first.")
+
+    @OptionGroup var options: GlobalOptions
+
+    mutating func run() async throws {
+        let options = self.options
+        try await options.withClient { client in
+            let outbox = try await client.outbox()
+            if options.json { return try Standard.write(json: outbox.json) }
+            let peers = outbox.value.messages.isEmpty ? [] : try await client.peers().value.peers
+            let names = Dictionary(peers.map { ($0.id, $0.name) }) { first, _ in first }
+            try Render.outbox(outbox.value.messages, names: names).show(empty: "no messages wait")
+        }
+    }
+}
+
+extension Render {
+    /// A row for each recipient that has not got the message.
+    static func outbox(_ messages: [ControlAPI.OutboxMessage], names: [String: String]) -> Table {
+        Table(
+            [
+                .init(title: "TO", isFlexible: true), .init(title: "STATUS"), .init(title: "BYTES"), .init(title: "QUEUED"),
+                .init(title: "EXPIRES"), .init(title: "ID"),
+            ],
+            rows: messages.flatMap { message in
+                message.recipients.filter { $0.status == .queued || $0.status == .sent }.map { recipient in
+                    let name = names[recipient.peerID] ?? Words.short(recipient.peerID)
+                    return [
+                        name + (message.group.map { " in \($0.name)" } ?? ""), recipient.status.rawValue,
+                        Words.size(UInt64(clamping: message.size)), Words.time(message.sentAt), Words.time(message.expiresAt),
+                        Words.short(message.messageID),
+                    ]
+                }
+            })
+    }
+}

@@ -1,0 +1,86 @@
+public import EarshotWire
+import OrderedCollections
+
+/// A message that waits on this machine's disk for peers that are away, without its body.
+public struct OutboxMessage: Sendable, Hashable, Codable, Identifiable {
+    /// The message's id: the caller's, or one that was made.
+    public let id: MessageID
+    /// As its sender gave it.
+    public let contentType: String
+    /// Of the body, in bytes.
+    public let size: Int
+    /// How it stands at each recipient, in the order of the call; where it has arrived, too.
+    public let recipients: [Message.Recipient]
+    /// The group that it is for; `nil` for sessions of two.
+    public let group: GroupLabel?
+    /// When it was queued.
+    package let sent: WallTime
+    /// When it is given up.
+    package let end: WallTime
+
+    package init(
+        id: MessageID, contentType: String, size: Int, recipients: [Message.Recipient], group: GroupLabel?, sent: WallTime, end: WallTime
+    ) {
+        self.id = id
+        self.contentType = contentType
+        self.size = size
+        self.recipients = recipients
+        self.group = group
+        self.sent = sent
+        self.end = end
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case id, contentType, size, recipients, group
+        case sent = "sentAt"
+        case end = "expiresAt"
+    }
+}
+
+extension NodeCore {
+    /// What waits in the outbox on disk, the oldest first.
+    package var outbox: [OutboxMessage] {
+        let waiting = self.outgoing.all.filter { $0.isQueued && !$0.isFinal }
+        return waiting.sorted { ($0.sent, $0.id.high, $0.id.low) < ($1.sent, $1.id.high, $1.id.low) }.map { message in
+            OutboxMessage(
+                id: message.id, contentType: message.contentType, size: message.size, recipients: message.recipients,
+                group: message.group.map { self.label(of: $0) }, sent: message.sent,
+                end: self.now.wall + (message.deadline - self.now.monotonic))
+        }
+    }
+
+    /// How many those are.
+    package var waitingMessages: Int { self.outgoing.queue.count }
+
+    /// Takes a queued message back from all recipients that have not got it. Answered once that is on disk.
+    mutating func cancelQueued(_ id: MessageID, _ call: CallID) {
+        do throws(EarshotError) {
+            guard !self.isStopping else { throw .stopping }
+            guard let message = self.outgoing[id], message.isQueued else {
+                throw EarshotError(.notFound, "there is no message \(id) in the outbox")
+            }
+            guard !message.isFinal else { throw EarshotError(.conflict, "the message \(id) does not wait any more") }
+            guard !message.isBeingAdded else { throw EarshotError(.busy, "the message \(id) is being written; try again") }
+            self.batches.begin(call, count: 1)
+            self.outgoing.update(id) { $0.waiters.append(MessagePlace(call: call, index: 0)) }
+            for recipient in message.recipients where !recipient.status.isFinal { self.takeBack(message, from: recipient) }
+        } catch {
+            self.answer(call, .failure(error))
+        }
+    }
+
+    private mutating func takeBack(_ message: OutgoingMessage, from recipient: Message.Recipient) {
+        let conversation = Conversation(with: recipient.peerID, in: message.group)
+        let mayHaveArrived =
+            self.traffic[conversation]?.outbox.mayHaveArrived(message.id) ?? message.mayHaveArrived.contains(recipient.peerID)
+        _ = self.traffic[conversation]?.outbox.remove(message.id)
+        let name = self.facts(of: recipient.peerID)?.name ?? "the peer"
+        if mayHaveArrived {
+            let words = "cancelled after it was sent; \(name) may or may not have it"
+            self.settle(message.id, recipient.peerID, .unconfirmed, EarshotError(.unconfirmed, words))
+        } else {
+            self.settle(message.id, recipient.peerID, .failed, EarshotError(.cancelled, "cancelled before it was sent to \(name)"))
+        }
+        self.scheduleFlush(conversation)
+    }
+}
