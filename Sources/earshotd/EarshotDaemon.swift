@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Earshot
 internal import EarshotClient
 internal import EarshotSafety
 internal import Glibc
@@ -35,6 +36,13 @@ struct EarshotDaemon: AsyncParsableCommand {
     @Flag(name: .long, help: "Say whether the settings will do, what is set and where, and end.")
     var checkConfig = false
 
+    @Option(
+        name: .long,
+        help: ArgumentHelp(
+            "Copy the store and the identity into this directory, also while the daemon runs, and end.", valueName: "dir"),
+        completion: .directory)
+    var backup: String?
+
     private var flags: SettingsLoader.Flags {
         SettingsLoader.Flags(
             config: self.places.config, stateDirectory: self.places.stateDirectory, socket: self.socket, name: self.name,
@@ -69,6 +77,7 @@ struct EarshotDaemon: AsyncParsableCommand {
 
     private func start() async throws {
         let loader = SettingsLoader(flags: self.flags)
+        if let place = self.backup { return try self.writeBackup(to: place, loader) }
         let loaded = try loader.load(placed: !self.checkConfig)
         guard !self.checkConfig else {
             try loaded.check()
@@ -76,6 +85,23 @@ struct EarshotDaemon: AsyncParsableCommand {
             return try Self.output(loaded.report.map { $0 + "\n" }.joined())
         }
         try await Daemon(loaded, loader: loader).run()
+    }
+
+    /// Names the directory on standard output once all of it is there.
+    private func writeBackup(to place: String, _ loader: SettingsLoader) throws {
+        guard !place.isEmpty, !self.checkConfig else {
+            throw StartError(description: "--backup takes a directory, and goes without --check-config", exitCode: 64)
+        }
+        let state = try loader.load(placed: false).stateDirectory
+        guard !state.isEmpty else { throw StartError(description: "give the state directory: --state-directory", exitCode: 64) }
+        do throws(EarshotError) {
+            try StateBackup.write(of: state, to: place)
+        } catch {
+            throw StartError(description: error.message, exitCode: 1)
+        }
+        // For a later version, which is to say by it what to install; it can do without.
+        if let version = StateVersion(directory: state).read() { try? StateVersion(directory: place).write(version) }
+        try Self.output("\(place.escapedForDisplay)\n")
     }
 
     /// The parser's sentences, as ours are: lower case, no full stop, on one line.

@@ -264,6 +264,7 @@ def daemon(scene):
     running = scene.begin("dave", "earshotd --config /dev/null --name bob --state-directory bob --socket bob.sock")
     until("the daemon answers", lambda: scene.quiet("dave", "EARSHOT_SOCKET=bob.sock earshot status").returncode == 0)
     scene.run("dave", "EARSHOT_SOCKET=bob.sock earshot status", says="bob")
+    scene.run("dave", "earshotd --backup bob-copy --state-directory bob", says="bob-copy")
     running.interrupt()
     scene.run("alice", "sudo earshot status", says="alice")
     # It exits 1 where something fails on the machine that the tests run on, such as its firewall.

@@ -85,6 +85,18 @@ final class SQLiteDatabase {
         try self.query(sql, values) { statement in statement.integer(0) }.first ?? 0
     }
 
+    /// Copies all of it, as one transaction has left it, into a file that exists and is empty; others may go on writing meanwhile.
+    func copy(to path: String) throws(SQLiteError) {
+        let copy = try SQLiteDatabase(path: path)
+        guard let backup = sqlite3_backup_init(copy.handle, "main", self.handle, "main") else {
+            throw Self.error(sqlite3_errcode(copy.handle), copy.handle)
+        }
+        // In one step, within one reading transaction: what is written meanwhile is in none of it.
+        _ = sqlite3_backup_step(backup, -1)
+        let code = sqlite3_backup_finish(backup)
+        guard code == SQLITE_OK else { throw Self.error(code, copy.handle) }
+    }
+
     /// Everything in it is committed (and on disk) or, when it throws, as if it had never been.
     func transaction<Result>(_ body: () throws(SQLiteError) -> Result) throws(SQLiteError) -> Result {
         try self.run("BEGIN IMMEDIATE")
