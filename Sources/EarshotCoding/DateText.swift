@@ -8,15 +8,38 @@ package enum DateText {
 
     private static let output = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
+    /// Before 1582-10-15, in seconds since 1970, the style counts by the Julian calendar. ISO 8601 has the Gregorian one for all years, which
+    /// repeats itself every 400 years: earlier times are shown, and read, as those so many years later.
+    private static let firstGregorianSecond = -12_219_292_800.0
+    private static let firstGregorianYear = 1583
+    private static let shift = (years: 2000, seconds: 5 * 146_097 * 86_400.0)
+
     /// The time as text, rounded to the nearest millisecond; one beyond the years 1 to 9999 as the nearest within.
     package static func string(from date: Date) -> String {
         let seconds = min(max(date.timeIntervalSince1970, Self.bounds.lowerBound), Self.bounds.upperBound)
         // The style cuts off instead of rounding, and most milliseconds have no exact binary fraction.
-        return Self.output.format(Date(timeIntervalSince1970: (seconds.isNaN ? 0 : seconds) + 0.0005))
+        let rounded = (seconds.isNaN ? 0 : seconds) + 0.0005
+        guard rounded < Self.firstGregorianSecond else { return Self.output.format(Date(timeIntervalSince1970: rounded)) }
+        let later = Self.output.format(Date(timeIntervalSince1970: rounded + Self.shift.seconds))
+        return Self.withYear(later) { $0 - Self.shift.years } ?? later
+    }
+
+    /// The text with another year.
+    private static func withYear(_ text: String, _ change: (Int) -> Int) -> String? {
+        guard let year = Int(text.prefix(4)), year > 0 else { return nil }
+        let digits = String(change(year))
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + text.dropFirst(4)
     }
 
     /// Reads a time with or without a fraction of a second, in UTC or with an offset; `nil` where the text is not one.
     package static func date(from text: String) -> Date? {
+        if let year = Int(text.prefix(4)), year > 0, year < Self.firstGregorianYear {
+            return Self.withYear(text) { $0 + Self.shift.years }.flatMap(Self.parse)?.addingTimeInterval(-Self.shift.seconds)
+        }
+        return Self.parse(text)
+    }
+
+    private static func parse(_ text: String) -> Date? {
         if let date = try? Self.output.parse(text) { return date }
         return try? Date.ISO8601FormatStyle().parse(text)
     }

@@ -30,4 +30,16 @@ struct DateTextTests {
     @Test func timesAreRoundedToTheNearestMillisecond() {
         #expect(DateText.string(from: Date(timeIntervalSince1970: 1.9996)) == "1970-01-01T00:00:02.000Z")
     }
+
+    /// ISO 8601 has the Gregorian calendar for all years.
+    @Test(arguments: [
+        ("0001-01-01T00:00:00.000Z", -62_135_596_800.0), ("0004-02-29T12:00:00.500Z", -62_035_847_999.5),
+        ("1500-03-01T00:00:00.000Z", -14_826_672_000.0), ("1582-10-14T23:59:59.999Z", -12_219_292_800.001),
+        ("1582-10-15T00:00:00.000Z", -12_219_292_800.0), ("1582-12-31T00:00:00.000Z", -12_212_640_000.0),
+        ("1583-01-01T00:00:00.000Z", -12_212_553_600.0),
+    ])
+    func earlyTimesAreGregorian(_ text: String, _ seconds: Double) throws {
+        #expect(DateText.string(from: Date(timeIntervalSince1970: seconds)) == text)
+        #expect(abs(try #require(DateText.date(from: text)).timeIntervalSince1970 - seconds) < 0.0001)
+    }
 }
