@@ -20,11 +20,19 @@ import Testing
 
     private static func group(
         _ name: String = "team", id: String = team, closed: Bool = false, unprotected: Bool = false,
-        members: [ControlAPI.GroupMember] = []
+        members: [ControlAPI.GroupMember] = [], removalsLeft: Int? = nil
     ) -> ControlAPI.Group {
         ControlAPI.Group(
             id: id, name: name, creator: Self.creator, closed: closed, unprotected: unprotected, state: .known(.joined),
-            role: .known(.member), members: members, createdAt: Self.date)
+            role: .known(.member), members: members, removalsLeft: removalsLeft, createdAt: Self.date)
+    }
+
+    @Test func whoInvitesIsWarnedWhenFewCanBeTakenOut() {
+        func warning(_ left: Int?) -> String? { GroupInviteCommand.warning(of: Self.group(removalsLeft: left)) }
+        #expect(warning(nil) == nil && warning(GroupInviteCommand.fewRemovals + 1) == nil)
+        #expect(warning(GroupInviteCommand.fewRemovals)?.hasPrefix("only 16 more members can be taken out of team; ") == true)
+        let words = "nobody can be taken out of team any more; make a new group with earshot group create NAME --from 7c1b8a52-93f"
+        #expect(warning(0) == words)
     }
 
     private static func message(_ body: String, in group: String) -> ControlAPI.Message {

@@ -128,7 +128,7 @@ struct GeneratedModels: GeneratedValues {
         .init(
             id: self.id(), name: self.text(), creator: self.peerID(), closed: self.flag(), unprotected: self.flag(),
             state: self.word(ControlAPI.Group.State.self), role: self.word(ControlAPI.Group.Role.self),
-            members: self.list { $0.groupMember() }, createdAt: self.time())
+            members: self.list { $0.groupMember() }, removalsLeft: self.optional { Int($0.number(below: 257)) }, createdAt: self.time())
     }
 
     mutating func groupMember() -> ControlAPI.GroupMember {

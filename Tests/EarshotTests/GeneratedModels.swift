@@ -86,7 +86,7 @@ struct GeneratedModels: GeneratedValues {
         .init(
             id: self.id(), name: self.text(), creator: self.peerID(), isClosed: self.flag(), isUnprotected: self.flag(),
             state: self.word(Group.State.self), role: self.word(Group.Role.self), members: self.list { $0.groupMember() },
-            created: self.time())
+            removalsLeft: self.optional { Int($0.number(below: 257)) }, created: self.time())
     }
 
     mutating func recipient() -> Message.Recipient {

@@ -77,7 +77,7 @@ import Testing
                     peerID: self.peerID, name: "bob", state: .notConnected,
                     error: Peer.Failure(code: .encryptionMismatch, message: "no TLS"),
                     joined: WallTime(joined), invitedBy: inviter)
-            ], created: WallTime(created))
+            ], removalsLeft: 255, created: WallTime(created))
         let event = ControlAPI.Event(NodeEvent(sequence: 3, time: self.time, kind: .groupChanged(group)), epoch: "e")
         #expect(event.type == .groupChanged)
         let json = String(decoding: try ControlJSON.encode(try #require(event.group)), as: UTF8.self)
@@ -86,7 +86,7 @@ import Testing
                 == #"{"closed":true,"created_at":"1970-01-12T13:46:40.000Z","creator":"\#(inviter)","id":"\#(id)","members":[{"#
                 + #""error":{"code":"encryption-mismatch","message":"no TLS"},"invited_by":"\#(inviter)","#
                 + #""joined_at":"1970-01-24T03:33:20.000Z","name":"bob","peer_id":"\#(self.peerID)","state":"not_connected"}],"#
-                + #""name":"team","role":"member","state":"joining","unprotected":false}"#)
+                + #""name":"team","removals_left":255,"role":"member","state":"joining","unprotected":false}"#)
         let left = ControlAPI.Event(NodeEvent(sequence: 4, time: self.time, kind: .groupLeft(id, .removed)), epoch: id.description)
         #expect(left.groupID == id.description && left.reason == "removed")
         #expect(APIDocument.shared.faults(try ControlJSON.encode(left), as: "Event") == [])

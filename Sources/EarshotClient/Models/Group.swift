@@ -29,13 +29,15 @@ extension ControlAPI {
         public let role: Tolerant<Role>
         /// In the order in which they joined, this machine too.
         @ReadableElements public var members: [GroupMember]
+        /// How many members its creator can still take out, 0 to 256; `nil` from an older daemon.
+        public let removalsLeft: Int?
         /// By its creator's clock.
         @ReadableTime public var createdAt: Date?
 
         /// A value from its parts.
         public init(
             id: String, name: String, creator: String, closed: Bool, unprotected: Bool, state: Tolerant<State>, role: Tolerant<Role>,
-            members: [GroupMember], createdAt: Date
+            members: [GroupMember], removalsLeft: Int? = nil, createdAt: Date
         ) {
             self.id = id
             self.name = name
@@ -45,11 +47,13 @@ extension ControlAPI {
             self.state = state
             self.role = role
             self._members = ReadableElements(members)
+            self.removalsLeft = removalsLeft
             self._createdAt = ReadableTime(createdAt)
         }
 
         private enum CodingKeys: String, CodingKey {
             case id, name, creator, closed, unprotected, state, role, members
+            case removalsLeft = "removals_left"
             case createdAt = "created_at"
         }
     }

@@ -65,11 +65,13 @@ public struct Group: Sendable, Hashable, Codable, Identifiable {
     public let role: Role
     /// In the order in which they joined.
     public let members: [Member]
+    /// How many members its creator can still take out, 0 to 256; `nil` in what an earlier version has encoded.
+    public let removalsLeft: Int?
     /// When it was made, by its creator's clock.
     package let created: WallTime
 
     private enum CodingKeys: String, CodingKey {
-        case id, name, creator, isClosed, isUnprotected, state, role, members
+        case id, name, creator, isClosed, isUnprotected, state, role, members, removalsLeft
         case created = "createdAt"
     }
 

@@ -131,6 +131,7 @@ extension NodeCore {
             id: held.id, name: records.terms.name.description, creator: records.charter.creator, isClosed: records.charter.isClosed,
             isUnprotected: records.charter.isUnprotected, state: held.isJoined ? .joined : .joining,
             role: records.charter.creator == self.id ? .creator : .member, members: members,
+            removalsLeft: max(0, EarshotLimits.groupRecords - records.removals.count),
             created: WallTime(milliseconds: records.charter.createdAtMilliseconds))
     }
 

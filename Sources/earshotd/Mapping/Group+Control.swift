@@ -8,7 +8,7 @@ extension ControlAPI.Group {
         self.init(
             id: group.id.description, name: group.name, creator: group.creator.description, closed: group.isClosed,
             unprotected: group.isUnprotected, state: Tolerant(group.state), role: Tolerant(group.role),
-            members: group.members.map(ControlAPI.GroupMember.init), createdAt: group.createdAt)
+            members: group.members.map(ControlAPI.GroupMember.init), removalsLeft: group.removalsLeft, createdAt: group.createdAt)
     }
 }
 

@@ -22,6 +22,7 @@ struct GroupInviteCommand: AsyncParsableCommand {
             peers: self.peers, context: self.context.map { Base64Bytes(Array($0.utf8)) }, timeoutSeconds: self.timeout?.value)
         try await options.withClient { client in
             let group = try await client.group(name).value
+            if let warning = Self.warning(of: group) { Standard.note(warning) }
             // Subscribed first, so that a decision is seen however soon it comes.
             let events = try await client.events()
             let made = PendingReply<ControlReply<ControlAPI.InvitationList>>()
@@ -34,6 +35,19 @@ struct GroupInviteCommand: AsyncParsableCommand {
                 try await Self.follow(invitations.value.invitations, to: group, client, events, json: options.json)
             }
         }
+    }
+
+    /// With how few removals left a person who invites is warned.
+    static let fewRemovals = 16
+
+    /// Whoever is let in once there are no removals left cannot be taken out.
+    static func warning(of group: ControlAPI.Group) -> String? {
+        guard let left = group.removalsLeft, left <= Self.fewRemovals else { return nil }
+        let name = group.name.escapedForDisplay
+        let words =
+            left == 0
+            ? "nobody can be taken out of \(name) any more" : "only \(Words.count(left, "more member")) can be taken out of \(name)"
+        return "\(words); make a new group with earshot group create NAME --from \(Words.short(group.id))"
     }
 
     /// Tells of each as it is decided.
