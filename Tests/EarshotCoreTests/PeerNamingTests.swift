@@ -48,6 +48,12 @@ import Testing
         ([.blocked, .blockedConnected], [0, 1]),
     ]
 
+    /// A member that takes another form of an absent one's letters gets nothing that was meant for that one.
+    @Test func equivalentNamesAreAmbiguous() {
+        let entries = [Kind.trusted.entry(1, "caf\u{E9}"), Kind.knownConnected.entry(2, "cafe\u{301}")]
+        for name in ["caf\u{E9}", "cafe\u{301}"] { #expect(self.ids(name, entries) == [peerID(1), peerID(2)]) }
+    }
+
     @Test(arguments: Self.cases.indices) func whomANameMeans(index: Int) {
         let (kinds, chosen) = Self.cases[index]
         let entries = kinds.enumerated().map { $1.entry(UInt8($0 + 1)) }

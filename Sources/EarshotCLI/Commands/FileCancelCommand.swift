@@ -18,7 +18,7 @@ struct FileCancelCommand: AsyncParsableCommand {
         _ text: String, in resources: [ControlAPI.Resource]
     ) throws(CommandFailure) -> (id: String, name: String, group: String)? {
         let named = resources.filter { $0.shareID == text.lowercased() }
-        let running = (named.isEmpty ? resources.filter { $0.name == text } : named).filter { !$0.isOver }
+        let running = (named.isEmpty ? resources.filter { !$0.isOver }.called(text, by: \.name) : named).filter { !$0.isOver }
         if let over = named.first, running.isEmpty {
             throw CommandFailure(.data, "\(over.name.escapedForDisplay) is not on its way any more")
         }
@@ -40,7 +40,7 @@ struct FileCancelCommand: AsyncParsableCommand {
             }
             // What is done must not be found here: for the daemon, the same call deletes it.
             guard let resource = try running.named(file) else {
-                if let over = resources.last(where: { $0.id == file.lowercased() || $0.name == file }) {
+                if let over = resources.last(where: { $0.id == file.lowercased() }) ?? resources.called(file, by: \.name).last {
                     throw CommandFailure(
                         .data, "\(over.name.escapedForDisplay) is not on its way any more: it is \(Render.state(over).escapedForDisplay)")
                 }

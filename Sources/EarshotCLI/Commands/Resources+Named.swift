@@ -40,7 +40,7 @@ extension [ControlAPI.Resource] {
         guard !text.isEmpty else { throw CommandFailure(.usage, "the name of the file is empty") }
         let id = text.lowercased()
         if let exact = self.first(where: { $0.id == id }) { return exact }
-        let named = self.filter { $0.name == text }
+        let named = self.called(text, by: \.name)
         let matches = named.isEmpty && id.count >= Self.idPrefixMinimum ? self.filter { $0.id.hasPrefix(id) } : named
         guard matches.count > 1 else { return matches.first }
         throw CommandFailure(

@@ -52,7 +52,8 @@ struct StreamOpenCommand: AsyncParsableCommand {
     private static func sayWhoIsAwaited(_ name: String, _ client: ControlClient) async throws {
         let streams = (try? await client.streams().value.streams) ?? []
         // The row is not known yet: the newest of the name is this one's.
-        guard let stream = streams.last(where: { $0.direction == .outgoing && $0.state == .opening && $0.name == name }) else { return }
+        let stream = streams.last { $0.direction == .outgoing && $0.state == .opening && $0.name.hasBytes(of: name) }
+        guard let stream else { return }
         try Task.checkCancellation()
         Standard.note("waiting for somebody at \(stream.peerName.escapedForDisplay) to accept \(name.escapedForDisplay)")
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import EarshotClient
+import EarshotSafety
 
 /// What the daemon knows at the moment, as the words that complete a command.
 ///
@@ -63,7 +64,7 @@ struct CompletionSource: Sendable {
         let files = self.resources.filter(condition)
         return files.map { file in
             CompletionWord(
-                file.name, id: file.id, isClear: files.count { $0.name == file.name } == 1,
+                file.name, id: file.id, isClear: files.count { $0.name.hasBytes(of: file.name) } == 1,
                 note: "\(Words.size(file.size)), \(file.direction == .incoming ? "incoming" : "outgoing")")
         }
     }

@@ -76,7 +76,7 @@ extension NodeCore {
         let isElsewhere = self.records[id]?.presence.lose(key) ?? false
         guard let record = self.records[id] else { return }
         if record.presence.sightings.isEmpty { self.beginGrace(id) }
-        if let before = record.presence.published, before.name != record.name { self.publishPeer(id) }
+        if let before = record.presence.published, !before.name.utf8.elementsEqual(record.name.utf8) { self.publishPeer(id) }
         if isElsewhere { self.ensureConnection(id) }
     }
 

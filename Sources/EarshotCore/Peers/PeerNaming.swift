@@ -35,6 +35,9 @@ package enum PeerNaming {
     }
 
     /// A known peer of that name; else ids that begin so; else strangers of that name. More than one is for the caller to refuse.
+    ///
+    /// Names are compared as Swift compares strings, and not by their bytes as those of files are: a peer that takes another form of the same
+    /// letters cannot be told from the other by a person, who has to give an id.
     package static func candidates(for name: String, among entries: [Entry]) -> [Entry] {
         let prefixed = self.prefixed(name, among: entries).filter(\.hasSureID)
         let friends = entries.filter { $0.name == name && $0.isFriend }

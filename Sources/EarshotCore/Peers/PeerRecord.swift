@@ -214,14 +214,15 @@ struct StandingLink: Sendable {
     /// `false` where that is its name already.
     mutating func rename(_ name: String) -> Bool {
         defer { self.provenName = name }
-        return self.provenName != name
+        return self.provenName?.utf8.elementsEqual(name.utf8) != true
     }
 }
 
 extension Peer {
     /// Whether a person would see no difference: `peer.changed` is not published for a later `lastSeen` alone.
     func showsSame(as other: Peer) -> Bool {
-        self.name == other.name && self.presence == other.presence && self.state == other.state && self.trust == other.trust
+        self.name.utf8.elementsEqual(other.name.utf8) && self.presence == other.presence && self.state == other.state
+            && self.trust == other.trust
             && self.protection == other.protection && self.proven == other.proven && self.addresses == other.addresses
             && self.discoveryInfo == other.discoveryInfo && self.sources == other.sources && self.error == other.error
             && self.trustSource == other.trustSource && self.trustEnd == other.trustEnd && self.verified == other.verified

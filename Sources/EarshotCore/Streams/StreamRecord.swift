@@ -81,6 +81,6 @@ struct StreamAcceptor: Sendable {
     let peer: PeerID?
 
     func takes(_ stream: ByteStream) -> Bool {
-        (self.name == nil || self.name == stream.name) && (self.peer == nil || self.peer == stream.peerID)
+        (self.name?.utf8.elementsEqual(stream.name.utf8) ?? true) && (self.peer == nil || self.peer == stream.peerID)
     }
 }

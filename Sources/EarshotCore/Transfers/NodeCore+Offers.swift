@@ -205,7 +205,7 @@ extension NodeCore {
 extension TransferRecord {
     /// Whether an offer of its id is of the same resource. Its size may be another one by now.
     fileprivate func isOffered(by offer: ResourceOffer, in conversation: Conversation) -> Bool {
-        self.conversation == conversation && self.row.direction == .incoming && self.row.name == offer.name
+        self.conversation == conversation && self.row.direction == .incoming && self.row.name.utf8.elementsEqual(offer.name.utf8)
             && self.row.kind == offer.resourceKind
     }
 }
