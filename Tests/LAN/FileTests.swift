@@ -47,6 +47,35 @@ extension LAN {
             }
         }
 
+        /// By name or id; what the daemon does not hold is named, and nothing is deleted for it.
+        @Test func deleted() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                for name in ["one", "two", "three"] {
+                    try await LAN.make(name, mebibytes: 1, at: alice)
+                    try await alice.expect(0, "file", "send", "bob", name)
+                }
+                let ids = Dictionary(try await bob.files().map { ($0.name, $0.id) }) { one, _ in one }
+                let mistyped = try await bob.earshot("file", "delete", "one", "four")
+                #expect(mistyped.status == 65 && mistyped.errors.contains("there is no file four"), "\(mistyped)")
+                #expect(try await bob.files().count == 3)
+
+                let one = try await bob.expect(0, "file", "delete", "one")
+                #expect(one.output.isEmpty && one.errors.contains("deleted one"), "\(one)")
+                let two = try #require(ids["two"])
+                let json = try await bob.expect(0, "file", "delete", two, "two", "--json")
+                #expect(try Self.names(json) == ["two"], "given twice, it is deleted once")
+                #expect(try await bob.files().map(\.name) == ["three"])
+
+                try await bob.expect(0, "file", "get", "three")
+                let fetched = try await bob.earshot("file", "delete", "three")
+                #expect(fetched.status == 65 && fetched.errors.contains("three was fetched before"), "\(fetched)")
+                let sent = try await alice.earshot("file", "delete", "three")
+                #expect(sent.status == 65 && sent.errors.contains("three was sent from here"), "\(sent)")
+                #expect(try await LAN.equal("\(alice.place)/three", "\(bob.place)/three"))
+            }
+        }
+
         /// What may not be on disk yet stays with the daemon. An empty file: nothing can be written to such an output, so that saving it is
         /// the first to fail.
         @Test func whatCannotBeSavedStaysWithTheDaemon() async throws {

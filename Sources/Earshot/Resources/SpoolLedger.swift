@@ -159,7 +159,9 @@ extension SpoolLedger.State {
         let (sum, overflow) = others.addingReportingOverflow(room.bytes)
         guard !overflow, sum <= allowance.quota else {
             throw EarshotError(
-                .noSpace, "\(what): the spool holds \(others) of the \(allowance.quota) bytes of its quota; fetch or delete some")
+                .noSpace,
+                "\(what): the spool holds \(others) of the \(allowance.quota) bytes of its quota; make room on that machine: earshot file get, "
+                    + "or earshot file delete")
         }
         do {
             // What others have still to write is promised to them; what this one has written is not free any more.

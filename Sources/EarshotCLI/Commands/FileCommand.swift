@@ -5,7 +5,7 @@ struct FileCommand: AsyncParsableCommand {
         commandName: "file", abstract: "Send files, and deal with those that come.",
         subcommands: [
             FileSendCommand.self, FileListCommand.self, FileGetCommand.self, FileAcceptCommand.self, FileRefuseCommand.self,
-            FileCancelCommand.self,
+            FileCancelCommand.self, FileDeleteCommand.self,
         ])
 
     mutating func run() async throws {

@@ -30,7 +30,7 @@ struct FileGetCommand: AsyncParsableCommand {
         let (options, files, output) = (self.options, self.files, self.output)
         try await options.withClient { client in
             let all = try await client.resources().value.resources
-            let wanted = try files.isEmpty ? all.filter(\.isFetchable) : files.map { try Self.find($0, in: all) }
+            let wanted = try files.isEmpty ? all.filter(\.isFetchable) : files.map { text in try all.received(text) }
             if wanted.isEmpty { Standard.note("no files are waiting to be fetched") }
             let directory = output == "-" ? nil : try SafeDirectory(path: output ?? ".")
             // What an earlier run that was killed has left there.
@@ -72,19 +72,5 @@ struct FileGetCommand: AsyncParsableCommand {
             if options.json { try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: fetched))) }
             if let failure { throw failure }
         }
-    }
-
-    private static func find(_ text: String, in all: [ControlAPI.Resource]) throws -> ControlAPI.Resource {
-        if let resource = try all.filter(\.isFetchable).named(text) { return resource }
-        if let resource = try all.filter({ $0.publishedPath != nil }).named(text) { return resource }
-        let hint = "see which ones there are: earshot file list"
-        guard let other = try all.named(text) else {
-            throw CommandFailure(.data, "there is no file \(text.escapedForDisplay)", hint: hint)
-        }
-        let name = other.name.escapedForDisplay
-        if other.direction == .outgoing { throw CommandFailure(.data, "\(name) was sent from here; there is nothing to fetch", hint: hint) }
-        if !other.isOver { throw CommandFailure(.temporary, "\(name) is still on its way", hint: "watch it: earshot file list --watch") }
-        let what = other.state == .completed ? "was fetched before" : "did not arrive: it is \(other.state.rawValue.escapedForDisplay)"
-        throw CommandFailure(.data, "\(name) \(what)", hint: hint)
     }
 }

@@ -35,6 +35,29 @@ extension [ControlAPI.Resource] {
         throw CommandFailure(.data, "\(name) \(reason)", hint: hint)
     }
 
+    /// What was received and waits with the daemon, or was put somewhere by it; one that waits comes first.
+    func received(_ text: String) throws(CommandFailure) -> ControlAPI.Resource {
+        if let resource = try self.filter(\.isFetchable).named(text) { return resource }
+        // Several may have had the name; what a person has moved away since is not meant while another is where it was put.
+        let published = self.filter { $0.publishedPath != nil }
+        let present = published.filter { $0.publishedPath.flatMap(FileStatus.init(path:)) != nil }
+        if let resource = try present.named(text) { return resource }
+        if let resource = try published.named(text) { return resource }
+        let hint = "see which ones there are: earshot file list"
+        // None of them can be had, so that of several the one that is still on its way says most, and else the last one.
+        let named = self.called(text, by: \.name)
+        var other = named.last { $0.direction == .incoming && !$0.isOver } ?? named.last
+        if other == nil { other = try self.named(text) }
+        guard let other else {
+            throw CommandFailure(.data, "there is no file \(text.escapedForDisplay)", hint: hint)
+        }
+        let name = other.name.escapedForDisplay
+        if other.direction == .outgoing { throw CommandFailure(.data, "\(name) was sent from here and not received", hint: hint) }
+        if !other.isOver { throw CommandFailure(.temporary, "\(name) is still on its way", hint: "watch it: earshot file list --watch") }
+        let what = other.state == .completed ? "was fetched before" : "did not arrive: it is \(other.state.rawValue.escapedForDisplay)"
+        throw CommandFailure(.data, "\(name) \(what)", hint: hint)
+    }
+
     /// The one of that id, name, or beginning of an id, in this order; more than one of a kind is an error.
     func named(_ text: String) throws(CommandFailure) -> ControlAPI.Resource? {
         guard !text.isEmpty else { throw CommandFailure(.usage, "the name of the file is empty") }

@@ -1,0 +1,53 @@
+import ArgumentParser
+import EarshotClient
+import EarshotSafety
+
+struct FileDeleteCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Delete received files and directories that wait with the daemon.",
+        discussion: """
+            Their content is gone for good, and the list shows them no more. Copies that were fetched stay, and so do files that the daemon has \
+            put into its directory of received files. A file that is still on its way is stopped by earshot file cancel.
+            """)
+
+    @Argument(
+        help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"), completion: .fetchableFile)
+    var files: [String] = []
+    @OptionGroup var options: GlobalOptions
+
+    mutating func validate() throws {
+        guard !self.files.isEmpty else { throw ValidationError("there is nothing to delete; give the ID or NAME of a received file") }
+    }
+
+    mutating func run() async throws {
+        let (options, files) = (self.options, self.files)
+        try await options.withClient { client in
+            let all = try await client.resources().value.resources
+            // All are looked up before the first is deleted: a typing error must not leave half of the work done.
+            let unwanted = try files.map { text throws(CommandFailure) in try Self.find(text, in: all) }
+            var deleted: [ControlAPI.Resource] = []
+            var failure: (any Error)?
+            do {
+                // A file may be given twice, by its id and by its name.
+                for resource in unwanted where !deleted.contains(where: { $0.id == resource.id }) {
+                    try await client.removeResource(resource.id)
+                    deleted.append(resource)
+                    Standard.note("deleted \(resource.name.escapedForDisplay)")
+                }
+            } catch {
+                failure = error
+            }
+            // The rows as they were; what was deleted is said, whatever the rest came to.
+            if options.json { try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: deleted))) }
+            if let failure { throw failure }
+        }
+    }
+
+    private static func find(_ text: String, in all: [ControlAPI.Resource]) throws(CommandFailure) -> ControlAPI.Resource {
+        let resource = try all.received(text)
+        guard let path = resource.publishedPath else { return resource }
+        throw CommandFailure(
+            .data, "\(resource.name.escapedForDisplay) does not wait with the daemon: it was put at \(path.escapedForDisplay)",
+            hint: "delete it there")
+    }
+}
