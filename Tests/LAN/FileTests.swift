@@ -47,6 +47,25 @@ extension LAN {
             }
         }
 
+        /// A pipe says nothing about its reader, which may have failed, or was only to look.
+        @Test func whatWasWrittenToAPipeStaysWithTheDaemon() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                try await LAN.make("notes.txt", mebibytes: 1, at: alice)
+                try FileManager.default.createDirectory(atPath: "\(alice.place)/photos", withIntermediateDirectories: false)
+                try Data("one".utf8).write(to: URL(fileURLWithPath: "\(alice.place)/photos/one"))
+                try await alice.expect(0, "file", "send", "bob", "notes.txt", "photos")
+                for name in ["notes.txt", "photos"] {
+                    for _ in 0..<2 { #expect(try await !bob.expect(0, "file", "get", name, "-o", "-").output.isEmpty) }
+                }
+                #expect(try await bob.files().map(\.inSpool) == [true, true])
+                try await bob.expect(0, "file", "get")
+                #expect(try await bob.files().map(\.inSpool) == [false, false])
+                #expect(try await LAN.equal("\(alice.place)/notes.txt", "\(bob.place)/notes.txt"))
+                #expect(FileManager.default.contents(atPath: "\(bob.place)/photos/one") == Data("one".utf8))
+            }
+        }
+
         /// By name or id; what the daemon does not hold is named, and nothing is deleted for it.
         @Test func deleted() async throws {
             try await Laboratory.run { laboratory in
@@ -92,7 +111,7 @@ extension LAN {
                 ).outcome()
                 #expect(got.status == 74 && got.errors.contains("cannot write to standard output"), "\(got)")
                 #expect(try await bob.files().map(\.inSpool) == [true])
-                try await bob.expect(0, "file", "get", "empty", "-o", "-")
+                try await bob.expect(0, "file", "get", "empty")
                 #expect(try await bob.files().map(\.inSpool) == [false])
             }
         }

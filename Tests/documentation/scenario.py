@@ -93,6 +93,7 @@ def files(scene):
     scene.run("alice", "earshot file send bob photos/")
     scene.run("bob", "earshot file list", says=r"photos/ .*completed")
     scene.run("bob", "earshot file get photos -o - | tar t", says="photos/one")
+    scene.run("bob", "earshot file delete photos", says="deleted photos")
     # Where a person is asked, an offer waits.
     settings_of_bob = bob / ".config/earshot"
     settings_of_bob.mkdir(parents=True)

@@ -8,8 +8,8 @@ struct FileGetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get", abstract: "Fetch files and directories that arrived, all of them unless some are named.",
         discussion: """
-            Nothing is overwritten: where a name is taken, the file becomes `name (2).ext`. Prints the path of each. A directory goes to \
-            standard output as a tar archive.
+            Nothing is overwritten: where a name is taken, the file becomes `name (2).ext`. Prints the path of each. What is written to \
+            standard output, a directory as a tar archive, stays with the daemon until it is fetched into a directory or deleted.
             """)
 
     @Argument(

@@ -38,17 +38,15 @@ struct FileDownload: Sendable {
         }
     }
 
-    /// To standard output; it leaves the spool when all of it was taken, and is on disk where that is a file.
+    /// To standard output, and to disk where that is a file. The daemon keeps it: a pipe that has taken all of it says nothing about the program
+    /// at its other end.
     func print() async throws {
         if self.resource.kind == .directory {
             try await self.printTree()
         } else {
             try await self.printFile()
         }
-        // What the daemon has put somewhere stays there.
-        guard self.resource.publishedPath == nil else { return }
         try Standard.sync()
-        if let failure = await self.leaveSpool("was written to standard output") { throw failure }
     }
 
     private func printFile() async throws {
