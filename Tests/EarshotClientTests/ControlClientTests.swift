@@ -1,5 +1,7 @@
 import Foundation
 import Glibc
+import NIOCore
+import Synchronization
 import Testing
 
 @testable import EarshotClient
@@ -73,6 +75,48 @@ import Testing
             }
             let failure = try await self.failure(path) { _ = try await $0.status() }
             #expect(failure == .malformed("what listens at \(path) speaks no HTTP"))
+        }
+    }
+
+    /// A daemon that refuses an upload does so before it has read all of it: its answer is what the caller hears, whether the rest of the body
+    /// waits to be written or cannot be written any more.
+    @Test(arguments: [1, 256, 1024, 4096], [false, true])
+    func aRefusalOfAnUploadIsHeard(_ kibibytes: Int, _ closes: Bool) async throws {
+        for _ in 0..<8 {
+            try await self.withListener { listener, path in
+                let isGiven = DispatchSemaphore(value: 0)
+                let isOver = DispatchSemaphore(value: 0)
+                Thread.detachNewThread {
+                    let client = accept(listener, nil, nil)
+                    var bytes = [UInt8](repeating: 0, count: 4096)
+                    _ = recv(client, &bytes, bytes.count, 0)
+                    isGiven.wait()
+                    let body = #"{"title":"Too Large","status":413,"detail":"it is too large","code":"too-large"}"#
+                    let head = "HTTP/1.1 413 Payload Too Large\r\nContent-Type: application/problem+json\r\nConnection: close\r\n"
+                    let answer = Array("\(head)Content-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8)
+                    _ = send(client, answer, answer.count, Int32(MSG_NOSIGNAL))
+                    if !closes { isOver.wait() }
+                    close(client)
+                }
+                let isRead = Atomic(false)
+                let content = AsyncStreamOfBytes {
+                    // All of it is one piece, behind which the library ends the request while the daemon reads nothing.
+                    guard !isRead.exchange(true, ordering: .relaxed) else {
+                        isGiven.signal()
+                        return nil
+                    }
+                    return ByteBuffer(repeating: 0, count: kibibytes << 10)
+                }
+                let failure = try await self.failure(path) { client in
+                    _ = try await client.sendResource(to: .peer("bob"), name: "a", size: Int64(kibibytes << 10), content: content)
+                }
+                isOver.signal()
+                guard case .problem(let problem)? = failure else {
+                    Issue.record("heard \(String(describing: failure))")
+                    return
+                }
+                #expect(problem.code == "too-large")
+            }
         }
     }
 

@@ -47,6 +47,11 @@ public struct ControlClient: Sendable {
         // A daemon that is not there is told at once, not after attempts for ten seconds.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connectionLimit
+        configuration.http1_1ConnectionDebugInitializer = { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(AnswerDecidesHandler(), position: .first)
+            }
+        }
         let http = HTTPClient(eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: configuration)
         do {
             let result = try await body(ControlClient(socketPath: socketPath, patience: patience, http: http, onUnreadable: onUnreadable))
