@@ -278,6 +278,36 @@ import Testing
         #expect(files.fileExists(atPath: "\(self.source.path)/tr/7"), "what a replaced link leads to stays")
     }
 
+    /// Two may fetch one directory at once: the first to have it does not cut the other short.
+    @Test(arguments: [false, true]) func whoReadsItReadsAllOfIt(_ isArchive: Bool) async throws {
+        let directory = try StateDirectory()
+        let spool = try Spool(directory: directory.path)
+        let id = try await self.whole(in: spool)
+        var reader: ((Int) async throws -> ByteBuffer)?
+        let expected: ByteBuffer
+        do {
+            let tree = try await spool.openTree(id)
+            var position: UInt64 = 0
+            let archive = tree.archive(named: "tr")
+            expected = isArchive ? try await spool.next(tree.archive(named: "tr"), count: 1 << 20) : self.bytes
+            reader = { count in
+                if isArchive { return try await spool.next(archive, count: count) }
+                let piece = try await spool.read(tree, at: position, count: count)
+                position += UInt64(piece.readableBytes)
+                return piece
+            }
+        }
+        var read = try #require(try await reader?(512))
+        try await spool.remove(id)
+        while let piece = try await reader?(512), piece.readableBytes > 0 { read.writeImmutableBuffer(piece) }
+        #expect(read == expected)
+        #expect(await spool.heldBytes() == self.room, "it takes its room until it is gone")
+        reader = nil
+        try await eventually("it has gone with its reader") {
+            try await spool.heldBytes() == 0 && directory.names("spool/complete") == []
+        }
+    }
+
     /// Noted, and not put there: because the name is taken, or because it was killed before.
     @Test func notedAndNotPlaced() async throws {
         let (directory, received) = (try StateDirectory(), try StateDirectory())

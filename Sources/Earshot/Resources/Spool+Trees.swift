@@ -10,7 +10,33 @@ extension Spool {
     func openTree(_ id: ResourceID) throws(EarshotError) -> SpooledTree {
         let name = try Self.name(id)
         guard (try? self.complete.has(name)) == true else { throw Self.unknown(id) }
-        return try SpooledTree(name, in: self.complete)
+        let readers = self.readers(of: id)
+        return try SpooledTree(name, in: self.complete, readers: readers)
+    }
+
+    /// What all readers of a tree hold, the next one too.
+    private func readers(of id: ResourceID) -> TreeReaders.Hold {
+        if let hold = self.treeReaders[id]?.hold { return hold }
+        let hold = TreeReaders.Hold { [weak self] in
+            Task { await self?.readersLeft(id) }
+        }
+        self.treeReaders[id] = TreeReaders(hold: hold)
+        return hold
+    }
+
+    /// Whether a tree stays for now because it is being read: it is removed when its last reader has left, or swept at the next start.
+    func outlivesRemoval(_ id: ResourceID) -> Bool {
+        guard self.treeReaders[id]?.hold != nil else { return false }
+        self.treeReaders[id]?.isUnwanted = true
+        return true
+    }
+
+    private func readersLeft(_ id: ResourceID) {
+        // Others may have come meanwhile, and hold it in turn.
+        guard let readers = self.treeReaders[id], readers.hold == nil else { return }
+        self.treeReaders[id] = nil
+        // What cannot be removed now is swept at the next start.
+        if readers.isUnwanted { try? self.remove(id) }
     }
 
     /// At most `count` of a tree's bytes at the offset; none at the end.

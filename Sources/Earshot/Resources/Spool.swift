@@ -48,6 +48,8 @@ package actor Spool {
     var paused: [ResourceID: UInt64] = [:]
     /// What those take that could not be removed, until they are gone: what is left of a directory may not say it any more.
     private var unremoved: [ResourceID: UInt64] = [:]
+    /// Who reads completed trees.
+    var treeReaders: [ResourceID: TreeReaders] = [:]
     /// What all of it takes: of the completed, the outgoing and the interrupted ones what they are, of the running what they will be.
     let ledger = SpoolLedger()
     /// How the file system counts.
@@ -279,9 +281,10 @@ package actor Spool {
     /// The most bytes of one read.
     package static let readLimit = 4 * 1024 * 1024
 
-    /// Drops a resource's content, completed or not; nothing happens when there is none.
+    /// Drops a resource's content, completed or not; nothing happens when there is none. A tree that is being read goes once that is over.
     package func remove(_ id: ResourceID) throws(EarshotError) {
         self.abandon(id)
+        guard !self.outlivesRemoval(id) else { return }
         let name = try Self.name(id)
         var taken = self.unremoved[id]
         if taken == nil { taken = try self.room(name) }

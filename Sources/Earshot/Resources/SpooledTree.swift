@@ -12,6 +12,8 @@ package final class SpooledTree: Sendable {
     let directory: SafeDirectory
     let manifest: TreeManifest
     private let reader: Exclusive<TreeReader>
+    /// Keeps the tree in the spool while this is used.
+    private let readers: TreeReaders.Hold?
 
     /// The names of its parts.
     enum Part {
@@ -27,7 +29,8 @@ package final class SpooledTree: Sendable {
 
     /// Opens a tree that is whole.
     /// - Throws: `storage`.
-    init(_ name: SafeName, in spool: SafeDirectory) throws(EarshotError) {
+    init(_ name: SafeName, in spool: SafeDirectory, readers: TreeReaders.Hold? = nil) throws(EarshotError) {
+        self.readers = readers
         do {
             let outer = try spool.subdirectory(name)
             let manifest = try TreeManifest(decoding: try Self.read(Part.manifest, of: outer))
@@ -60,7 +63,7 @@ package final class SpooledTree: Sendable {
 
     /// The tree as a tar archive, under that name.
     func archive(named name: String) -> TreeArchive {
-        TreeArchive(TarStream(TreeReader(self.directory, manifest: self.manifest), name: name))
+        TreeArchive(TarStream(TreeReader(self.directory, manifest: self.manifest), name: name), readers: self.readers)
     }
 
     // MARK: Parts
@@ -104,9 +107,12 @@ package final class SpooledTree: Sendable {
 /// A tree on its way out as a tar archive: read once, in order.
 package final class TreeArchive: Sendable {
     private let stream: Exclusive<TarStream>
+    /// Keeps the tree in the spool while this is used.
+    private let readers: TreeReaders.Hold?
 
-    init(_ stream: sending TarStream) {
+    init(_ stream: sending TarStream, readers: TreeReaders.Hold?) {
         self.stream = Exclusive(stream)
+        self.readers = readers
     }
 
     /// At most `count` bytes; none at the end.

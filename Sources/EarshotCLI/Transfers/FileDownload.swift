@@ -112,6 +112,9 @@ struct FileDownload: Sendable {
         do throws(ControlError) {
             try await self.client.dropContent(of: self.resource.id)
             return nil
+        } catch .problem(let problem) where problem.code == "not-found" {
+            // Somebody has deleted it meanwhile.
+            return nil
         } catch {
             let failure = CommandFailure(error)
             let name = self.resource.name.escapedForDisplay
