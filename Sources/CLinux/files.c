@@ -40,6 +40,9 @@ int earshot_rename_in_steps(int from_directory, const char *from, int to_directo
     if (renameat(from_directory, from, to_directory, to) == 0) return 0;
     int code = errno;
     unlinkat(to_directory, to, AT_REMOVEDIR);
+    // Some put no directory in the place of another (vboxsf, rclone). Without one there, nothing can be replaced but an empty directory that
+    // somebody makes at this very moment.
+    if ((code == EEXIST || code == ENOTEMPTY || code == EPERM) && renameat(from_directory, from, to_directory, to) == 0) return 0;
     errno = code;
     return -1;
 }

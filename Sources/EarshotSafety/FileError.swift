@@ -21,6 +21,9 @@ package struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether the disk, a quota or a limit on file sizes is what stood in the way.
     package var isNoSpace: Bool { [ENOSPC, EDQUOT, EFBIG].contains(self.code) }
 
+    /// Whether permissions that were to be set on a file of this user's own are none that its file system keeps, as FAT does not.
+    package static func keepsNoPermissions(_ code: CInt) -> Bool { [EPERM, EOPNOTSUPP, ENOSYS].contains(code) }
+
     /// The errno in words, beginning in lower case.
     package var reason: String { Self.reason(self.code) }
 

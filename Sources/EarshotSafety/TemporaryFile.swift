@@ -25,15 +25,21 @@ package final class TemporaryFile: Sendable {
     private let source: Source
     /// What it is called where it cannot do without a name; `nil` for a random one.
     private let part: SafeName?
+    /// Whether the file system is taken for one that can neither rename without replacing nor link.
+    private let isCopied: Bool
 
     /// A new file in the directory, readable and writable as `mode` and the process's umask say once it is published.
     ///
-    /// `part` is its name for as long as it needs one that is not its own, for a caller that has to remember it.
-    package init(in directory: SafeDirectory, mode: UInt32 = 0o666, named: Bool = false, part: SafeName? = nil) throws(FileError) {
+    /// `part` is its name for as long as it needs one that is not its own, for a caller that has to remember it. With `named` and `copied` it is
+    /// published as on file systems that know no unnamed files, and on those that have nothing but `O_EXCL`.
+    package init(
+        in directory: SafeDirectory, mode: UInt32 = 0o666, named: Bool = false, copied: Bool = false, part: SafeName? = nil
+    ) throws(FileError) {
         self.directory = directory
         self.part = part
+        self.isCopied = copied
         // Without /proc an unnamed file could not be given its name.
-        if !named, access("/proc/self/fd", X_OK) == 0 {
+        if !named, !copied, access("/proc/self/fd", X_OK) == 0 {
             let descriptor = earshot_open_unnamed(directory.descriptor, mode)
             if descriptor >= 0 {
                 self.source = .nothing
@@ -56,6 +62,7 @@ package final class TemporaryFile: Sendable {
     ) throws(FileError) {
         self.directory = directory
         self.part = part
+        self.isCopied = false
         self.file = try other.open(name, flags: O_RDWR)
         self.source = .elsewhere(other, name)
     }
@@ -72,6 +79,9 @@ package final class TemporaryFile: Sendable {
     }
 
     /// Gives the content its name, durably and at once: a reader sees all of it or nothing. Called once.
+    ///
+    /// Where the file system can neither rename without replacing nor link (FAT by some drivers, vboxsf, rclone), the content is copied to its
+    /// name, and a reader may see it grow.
     ///
     /// Returns the name that it got, or `nil` when `conflict` is `.skip` and something was there.
     package func publish(as wanted: SafeName, onConflict conflict: SafeDirectory.Conflict) throws(FileError) -> SafeName? {
@@ -102,7 +112,16 @@ package final class TemporaryFile: Sendable {
     private func tryPlace(_ target: SafeName) throws(FileError) -> Bool {
         let placed =
             switch self.source {
-            case .name(let name): SafeDirectory.renameWithoutReplacing(self.directory, name, self.directory, target)
+            case .name(let name):
+                if self.isCopied {
+                    try self.copy(name, to: target)
+                } else if SafeDirectory.renameWithoutReplacing(self.directory, name, self.directory, target) {
+                    true
+                } else if Self.renamingFailures.contains(errno) {
+                    try self.copy(name, to: target)
+                } else {
+                    false
+                }
             case .nothing: earshot_link_unnamed(self.file.descriptor, self.directory.descriptor, target.description) == 0
             case .elsewhere(let other, let name):
                 linkat(other.descriptor, name.description, self.directory.descriptor, target.description, 0) == 0
@@ -110,6 +129,41 @@ package final class TemporaryFile: Sendable {
         if placed { return true }
         guard errno == EEXIST else { throw FileError("create", self.directory.subject(target)) }
         return false
+    }
+
+    /// The errnos of a rename without replacing that the file system cannot do, where it can make a new file.
+    private static let renamingFailures = TemporaryFile.linkFailures.union([EINVAL]).subtracting([EXDEV])
+    /// How much is copied at once, in bytes.
+    private static let copySize = 1024 * 1024
+
+    /// Whether the name was free and has a copy of the content; errno when not. The content's own name goes then.
+    private func copy(_ name: SafeName, to target: SafeName) throws(FileError) -> Bool {
+        var status = stat()
+        guard fstat(self.file.descriptor, &status) == 0 else { throw FileError("look at", self.file.subject) }
+        let copy: OpenFile
+        do throws(FileError) {
+            copy = try self.directory.open(target, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+        } catch {
+            errno = error.code
+            return false
+        }
+        do throws(FileError) {
+            var offset: UInt64 = 0
+            while case let bytes = try self.file.bytes(at: offset, count: Self.copySize), !bytes.isEmpty {
+                try copy.write(bytes, at: offset)
+                offset += UInt64(bytes.count)
+            }
+            // What the file system does not keep is not asked for again.
+            _ = fchmod(copy.descriptor, status.st_mode & 0o777)
+            var times = [status.st_atim, status.st_mtim]
+            _ = futimens(copy.descriptor, &times)
+            try copy.sync()
+        } catch {
+            _ = unlinkat(self.directory.descriptor, target.description, 0)
+            throw error
+        }
+        _ = unlinkat(self.directory.descriptor, name.description, 0)
+        return true
     }
 
     private func replace(_ target: SafeName) throws(FileError) {

@@ -50,7 +50,8 @@ package enum TreePermissions {
                 let parent = try root.open(entry.parent, of: manifest)
                 let mode = shared?.mode(entry.mode, isDirectory: needed == 0o700) ?? entry.mode
                 if let shared { _ = entry.name.withCString { fchownat(parent, $0, uid_t.max, shared.group, AT_SYMLINK_NOFOLLOW) } }
-                guard entry.name.withCString({ fchmodat(parent, $0, mode_t(mode), AT_SYMLINK_NOFOLLOW) }) == 0 else {
+                let isSet = entry.name.withCString { fchmodat(parent, $0, mode_t(mode), AT_SYMLINK_NOFOLLOW) } == 0
+                guard isSet || FileError.keepsNoPermissions(errno) else {
                     throw FileError("set the permissions of", root.subject(index, of: manifest))
                 }
             }
@@ -68,7 +69,7 @@ package enum TreePermissions {
         // Only into a group of one's own; nothing depends on it.
         if let sharing { _ = fchown(directory.descriptor, uid_t.max, sharing.group) }
         let mode = sharing?.mode(manifest[0].mode, isDirectory: true) ?? manifest[0].mode
-        guard fchmod(directory.descriptor, mode_t(mode)) == 0 else {
+        guard fchmod(directory.descriptor, mode_t(mode)) == 0 || FileError.keepsNoPermissions(errno) else {
             throw .file(FileError("set the permissions of", directory.path))
         }
     }

@@ -266,7 +266,7 @@ package final class TreeWriter {
             for index in (0..<manifest.count).reversed() where manifest.isDirectory(index) {
                 let entry = manifest[index]
                 let descriptor = try self.root.open(index, of: manifest)
-                guard fchmod(descriptor, mode_t(entry.mode) | 0o700) == 0 else {
+                guard fchmod(descriptor, mode_t(entry.mode) | 0o700) == 0 || FileError.keepsNoPermissions(errno) else {
                     throw FileError("set the permissions of", self.root.subject(index, of: manifest))
                 }
                 var times = entry.times

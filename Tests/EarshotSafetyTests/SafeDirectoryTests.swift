@@ -1,5 +1,6 @@
 import EarshotSafety
 import Foundation
+import Glibc
 import Testing
 
 /// A directory for one test, gone with it.
@@ -20,44 +21,73 @@ final class Scratch: Sendable {
 }
 
 @Suite struct SafeDirectoryTests {
+    /// What a file system can do: make a file without a name; give one another name, without replacing; or only make a new one.
+    enum Means: CaseIterable {
+        case unnamed, renaming, copying
+    }
+
+    private func file(in directory: SafeDirectory, by means: Means) throws -> TemporaryFile {
+        switch means {
+        case .unnamed: try TemporaryFile(in: directory)
+        case .renaming: try TemporaryFile(in: directory, named: true)
+        case .copying: try TemporaryFile(in: directory, copied: true)
+        }
+    }
+
     private func publish(
-        _ text: String, as name: String, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict, named: Bool
+        _ text: String, as name: String, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict, by means: Means
     ) throws -> String? {
-        let file = try TemporaryFile(in: directory, named: named)
+        let file = try self.file(in: directory, by: means)
         try file.file.write(Array(text.utf8), at: 0)
         return try file.publish(as: SafeName(name), onConflict: conflict)?.description
     }
 
-    @Test(arguments: [false, true]) func publishes(named: Bool) throws {
+    @Test(arguments: Means.allCases) func publishes(by means: Means) throws {
         let scratch = try Scratch()
         let directory = try SafeDirectory(path: scratch.path)
-        #expect(try self.publish("1", as: "a.txt", in: directory, .rename, named: named) == "a.txt")
-        #expect(try self.publish("2", as: "a.txt", in: directory, .rename, named: named) == "a (2).txt")
-        #expect(try self.publish("3", as: "a.txt", in: directory, .rename, named: named) == "a (3).txt")
-        #expect(try self.publish("4", as: "a.txt", in: directory, .skip, named: named) == nil)
+        #expect(try self.publish("1", as: "a.txt", in: directory, .rename, by: means) == "a.txt")
+        #expect(try self.publish("2", as: "a.txt", in: directory, .rename, by: means) == "a (2).txt")
+        #expect(try self.publish("3", as: "a.txt", in: directory, .rename, by: means) == "a (3).txt")
+        #expect(try self.publish("4", as: "a.txt", in: directory, .skip, by: means) == nil)
         #expect(try scratch.text("a.txt") == "1")
-        #expect(try self.publish("5", as: "a.txt", in: directory, .overwrite, named: named) == "a.txt")
-        #expect(try self.publish("6", as: "new.txt", in: directory, .overwrite, named: named) == "new.txt")
-        #expect(try self.publish("7", as: "other.txt", in: directory, .skip, named: named) == "other.txt")
+        #expect(try self.publish("5", as: "a.txt", in: directory, .overwrite, by: means) == "a.txt")
+        #expect(try self.publish("6", as: "new.txt", in: directory, .overwrite, by: means) == "new.txt")
+        #expect(try self.publish("7", as: "other.txt", in: directory, .skip, by: means) == "other.txt")
         #expect(try scratch.text("a.txt") == "5")
         #expect(try scratch.text("a (2).txt") == "2")
         #expect(try scratch.names() == ["a (2).txt", "a (3).txt", "a.txt", "new.txt", "other.txt"])
     }
 
-    @Test(arguments: [false, true]) func aDroppedFileLeavesNothing(named: Bool) throws {
+    /// A copy has the permissions and the time of what it is of, and all of a long one.
+    @Test(arguments: Means.allCases) func permissionsAndTimesStay(by means: Means) throws {
+        let scratch = try Scratch()
+        let file = try self.file(in: try SafeDirectory(path: scratch.path), by: means)
+        let bytes = [UInt8](repeating: 7, count: 3 << 20 | 1)
+        try file.file.write(bytes, at: 0)
+        try file.file.setMode(0o640)
+        var times = [timespec(tv_sec: 1_000_000_000, tv_nsec: 5), timespec(tv_sec: 1_000_000_000, tv_nsec: 5)]
+        try #require(futimens(file.file.descriptor, &times) == 0)
+        #expect(try file.publish(as: try SafeName("a"), onConflict: .rename)?.description == "a")
+        let status = try #require(FileStatus(path: "\(scratch.path)/a"))
+        #expect(status.mode == 0o640 && status.modified == [1_000_000_000, 5])
+        #expect(FileManager.default.contents(atPath: "\(scratch.path)/a") == Data(bytes))
+        #expect(try scratch.names() == ["a"])
+    }
+
+    @Test(arguments: Means.allCases) func aDroppedFileLeavesNothing(by means: Means) throws {
         let scratch = try Scratch()
         let directory = try SafeDirectory(path: scratch.path)
         do {
-            let file = try TemporaryFile(in: directory, named: named)
+            let file = try self.file(in: directory, by: means)
             try file.file.write([1, 2, 3], at: 0)
-            #expect(try scratch.names().count == (named ? 1 : 0))
+            #expect(try scratch.names().count == (means == .unnamed ? 0 : 1))
         }
         #expect(try scratch.names() == [])
     }
 
     /// A link planted under the name, dangling or not, is never written through.
-    @Test(arguments: [false, true], SafeDirectory.Conflict.allCases)
-    func aPlantedLinkIsNotFollowed(named: Bool, conflict: SafeDirectory.Conflict) throws {
+    @Test(arguments: Means.allCases, SafeDirectory.Conflict.allCases)
+    func aPlantedLinkIsNotFollowed(by means: Means, conflict: SafeDirectory.Conflict) throws {
         let scratch = try Scratch()
         let outside = try Scratch()
         try outside.put("victim", "untouched")
@@ -65,7 +95,7 @@ final class Scratch: Sendable {
         try scratch.link("b", to: "\(outside.path)/missing")
         let directory = try SafeDirectory(path: scratch.path)
         for name in ["a", "b"] {
-            let result = try self.publish("evil", as: name, in: directory, conflict, named: named)
+            let result = try self.publish("evil", as: name, in: directory, conflict, by: means)
             switch conflict {
             case .rename: #expect(result == "\(name) (2)")
             case .overwrite: #expect(result == name)
@@ -96,10 +126,10 @@ final class Scratch: Sendable {
         let scratch = try Scratch()
         let directory = try SafeDirectory(path: scratch.path)
         _ = try directory.subdirectory(SafeName("d"), create: 0o700)
-        for named in [false, true] {
-            #expect(throws: FileError.self) { try self.publish("x", as: "d", in: directory, .overwrite, named: named) }
+        for means in Means.allCases {
+            #expect(throws: FileError.self) { try self.publish("x", as: "d", in: directory, .overwrite, by: means) }
         }
-        #expect(try self.publish("x", as: "d", in: directory, .rename, named: false) == "d (2)")
+        #expect(try self.publish("x", as: "d", in: directory, .rename, by: .unnamed) == "d (2)")
         #expect(try scratch.names() == ["d", "d (2)"])
     }
 
@@ -109,7 +139,8 @@ final class Scratch: Sendable {
         let directory = try SafeDirectory(path: scratch.path)
         let names = try await withThrowingTaskGroup(of: String?.self) { group in
             for number in 0..<20 {
-                group.addTask { try self.publish("\(number)", as: "same", in: directory, .rename, named: number % 2 == 0) }
+                let means = Means.allCases[number % Means.allCases.count]
+                group.addTask { try self.publish("\(number)", as: "same", in: directory, .rename, by: means) }
             }
             return try await group.reduce(into: [String?]()) { $0.append($1) }
         }

@@ -144,7 +144,11 @@ package actor Publisher {
     private static func prepare(_ file: OpenFile, for directory: SafeDirectory) throws(FileError) {
         let status = try directory.status()
         file.setGroup(status.group)
-        try file.setMode(status.mode & 0o666 | 0o600)
+        do throws(FileError) {
+            try file.setMode(status.mode & 0o666 | 0o600)
+        } catch let error where FileError.keepsNoPermissions(error.code) {
+            // All files have the same there.
+        }
     }
 
     /// Whether so much fits into a directory beyond what is to be left free of its file system, where that says how large it is. Throws
