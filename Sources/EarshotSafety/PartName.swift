@@ -2,7 +2,8 @@ internal import Glibc
 
 /// The name of new content that is not whole yet, where it cannot be without one: `.earshot-RANDOM.part`, locked while it is written.
 ///
-/// The kernel drops the lock with the process, however it ends: what has such a name and no lock belongs to no process any more.
+/// The kernel drops the lock with the process, however it ends: what has such a name and no lock belongs to no process any more. The name alone
+/// proves nothing, as a peer may send something of that name; so a part is marked by its sticky bit, which nothing has that is received.
 package enum PartName {
     private static let prefix = ".earshot-"
     private static let suffix = ".part"
@@ -32,6 +33,23 @@ package enum PartName {
 
     /// Says that this process writes it; where the file system knows no locks, no process takes it for left behind either.
     package static func lock(_ descriptor: CInt) { _ = flock(descriptor, LOCK_EX | LOCK_NB) }
+
+    /// Marks a part that the next run may remove. Where the file system keeps no such mark, no run does.
+    package static func mark(_ descriptor: CInt) {
+        guard let status = FileStatus(descriptor: descriptor) else { return }
+        _ = fchmod(descriptor, status.mode | Self.markBit)
+    }
+
+    /// Takes the mark away, before the part gets its own name.
+    package static func unmark(_ descriptor: CInt) throws(FileError) {
+        guard let status = FileStatus(descriptor: descriptor), Self.isMarked(status) else { return }
+        guard fchmod(descriptor, status.mode & ~Self.markBit) == 0 else { throw FileError("set the permissions of", "a new file") }
+    }
+
+    /// Whether this is a part, whatever its name.
+    package static func isMarked(_ status: FileStatus) -> Bool { status.mode & Self.markBit != 0 }
+
+    private static let markBit = UInt32(S_ISVTX)
 
     /// Whether no process held it: it is this descriptor's now.
     package static func tryLock(_ descriptor: CInt) -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }

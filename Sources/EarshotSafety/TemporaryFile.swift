@@ -53,6 +53,7 @@ package final class TemporaryFile: Sendable {
         self.file = try directory.open(name, flags: O_RDWR | O_CREAT | O_EXCL, mode: mode)
         self.source = .name(name)
         PartName.lock(self.file.descriptor)
+        PartName.mark(self.file.descriptor)
     }
 
     /// The content of `name` in `other`, which stays there too: publishing makes a hard link. It fails with one of `linkFailures` where
@@ -85,6 +86,7 @@ package final class TemporaryFile: Sendable {
     ///
     /// Returns the name that it got, or `nil` when `conflict` is `.skip` and something was there.
     package func publish(as wanted: SafeName, onConflict conflict: SafeDirectory.Conflict) throws(FileError) -> SafeName? {
+        if case .name = self.source { try PartName.unmark(self.file.descriptor) }
         try self.file.sync()
         let result = try self.place(as: wanted, onConflict: conflict)
         if result != nil { try self.directory.sync() }

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Removes what a killed process has left of files and trees that it was writing.
 ///
-/// Only this user's own, under a name that nothing else has (`PartName`), that no process has locked, that have not changed for an hour,
+/// Only this user's own, of the name and with the mark of a part (`PartName`), that no process has locked, that have not changed for an hour,
 /// and in a directory that no other user may write to: there no other user can put something else in their place.
 package enum StaleParts {
     /// How long one must have stayed as it is, in seconds: for the moment between making and locking it, and for clocks that differ.
@@ -28,7 +28,8 @@ package enum StaleParts {
         // Not blocking, in case that it is a pipe.
         guard let part = try? directory.open(name, flags: O_RDONLY | O_NONBLOCK), let status = try? part.status(),
             status.kind == .regular || status.kind == .directory, status.owner == geteuid(),
-            let modified = status.modified.first, Self.isOld(modified, now: now), PartName.tryLock(part.descriptor)
+            PartName.isMarked(status), let modified = status.modified.first, Self.isOld(modified, now: now),
+            PartName.tryLock(part.descriptor)
         else { return false }
         return (try? TreeRemoval.remove(name, from: directory)) ?? false
     }

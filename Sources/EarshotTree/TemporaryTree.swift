@@ -25,6 +25,7 @@ package final class TemporaryTree: Sendable {
         self.name = try PartName.random()
         self.root = try directory.subdirectory(self.name, create: 0o700)
         PartName.lock(self.root.descriptor)
+        PartName.mark(self.root.descriptor)
         self.state = Exclusive(State(writer: TreeWriter(into: self.root, size: size)))
     }
 
@@ -61,6 +62,7 @@ package final class TemporaryTree: Sendable {
         try TreeSync.sync(manifest, in: self.root)
         try TreePermissions.apply(manifest, to: self.root)
         do {
+            try PartName.unmark(self.root.descriptor)
             guard earshot_sync_file_system(self.root.descriptor) == 0 else { throw FileError("save", self.root.path) }
             let published = try self.place(wanted)
             state.isThere = false

@@ -18,6 +18,13 @@ import Testing
 
     private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: self.scratch.path).sorted() }
 
+    /// As the process that writes it does.
+    private func mark(_ name: String) throws {
+        let descriptor = open("\(self.scratch.path)/\(name)", O_RDONLY)
+        PartName.mark(descriptor)
+        try #require(close(descriptor) == 0)
+    }
+
     private func partName() throws -> String { try PartName.random().description }
 
     @Test(arguments: [
@@ -34,6 +41,7 @@ import Testing
         try self.scratch.make(tree)
         try self.scratch.make("\(tree)/a")
         try self.scratch.put("\(tree)/a/b", "half a tree")
+        for part in [file, tree] { try self.mark(part) }
         try self.scratch.put("report.pdf", "somebody's")
         #expect(StaleParts.remove(from: try self.scratch.directory(), now: self.later) == 2)
         #expect(try self.names() == ["report.pdf"])
@@ -42,6 +50,7 @@ import Testing
     @Test func freshOnesStay() throws {
         let file = try self.partName()
         try self.scratch.put(file, "half a file")
+        try self.mark(file)
         let now = time(nil)
         #expect(StaleParts.remove(from: try self.scratch.directory(), now: now) == 0)
         #expect(StaleParts.remove(from: try self.scratch.directory(), now: now + StaleParts.age - 10) == 0)
@@ -86,10 +95,29 @@ import Testing
         #expect(try self.names() == (names + ["precious", link, pipe]).sorted())
     }
 
+    /// A peer chose the name: what was received and fetched under it is no part.
+    @Test func whatWasFetchedUnderSuchANameStays() throws {
+        let (name, other) = (try self.partName(), try self.partName())
+        let file = try TemporaryFile(in: try self.scratch.directory(), named: true)
+        try file.file.write([1], at: 0)
+        _ = try file.publish(as: try SafeName(name), onConflict: .rename)
+        try self.scratch.make("source")
+        try self.scratch.put("source/a", "text")
+        let source = try self.scratch.directory().subdirectory(try SafeName("source"))
+        let scan = try TreeScanner.scan(source)
+        let bytes = try TreeReader(source, scan: scan).bytes(at: 0, count: Int(scan.manifest.size))
+        let tree = try TemporaryTree(in: try self.scratch.directory(), size: UInt64(bytes.count))
+        try bytes.withUnsafeBytes { try tree.write($0) }
+        _ = try tree.publish(as: try SafeName(other))
+        #expect(StaleParts.remove(from: try self.scratch.directory(), now: self.later) == 0)
+        #expect(try self.names() == [name, other, "source"].sorted())
+    }
+
     /// Another user could have put anything there under such a name.
     @Test func nothingGoesWhereOthersMayWrite() throws {
         let file = try self.partName()
         try self.scratch.put(file, "half a file")
+        try self.mark(file)
         try #require(chmod(self.scratch.path, 0o770) == 0)
         #expect(StaleParts.remove(from: try self.scratch.directory(), now: self.later) == 0)
         #expect(try self.names() == [file])
