@@ -66,6 +66,21 @@ extension LAN {
             }
         }
 
+        /// Its sender chose the name, and a shell or another program may obey such a file.
+        @Test func whatBeginsWithADotIsNamed() async throws {
+            try await Laboratory.run { laboratory in
+                let (alice, bob) = try await laboratory.session()
+                for name in [".bashrc", ".profile", "plan"] {
+                    try await LAN.make(name, mebibytes: 1, at: alice)
+                    try await alice.expect(0, "file", "send", "bob", name)
+                }
+                let got = try await bob.expect(0, "file", "get")
+                #expect(got.output == "plan\n" && got.errors.contains("left .bashrc of alice with the daemon"), "\(got)")
+                #expect(try await bob.expect(0, "file", "get", ".bashrc").output == ".bashrc\n")
+                #expect(try await bob.expect(0, "file", "get", "--hidden").output == ".profile\n")
+            }
+        }
+
         /// By name or id; what the daemon does not hold is named, and nothing is deleted for it.
         @Test func deleted() async throws {
             try await Laboratory.run { laboratory in

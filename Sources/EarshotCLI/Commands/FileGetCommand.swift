@@ -8,7 +8,8 @@ struct FileGetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get", abstract: "Fetch files and directories that arrived, all of them unless some are named.",
         discussion: """
-            Nothing is overwritten: where a name is taken, the file becomes `name (2).ext`. Prints the path of each. What is written to \
+            Files whose names begin with a dot are fetched only if they are named, or with --hidden: a program may obey such a file where it lies, \
+            as a shell does .bashrc. Nothing is overwritten: where a name is taken, the file becomes `name (2).ext`. Prints the path of each. What is written to \
             standard output, a directory as a tar archive, stays with the daemon until it is fetched into a directory or deleted.
             """)
 
@@ -19,6 +20,8 @@ struct FileGetCommand: AsyncParsableCommand {
         name: [.short, .long], help: ArgumentHelp("The directory to put them in, or - for standard output.", valueName: "dir|-"),
         completion: .directory)
     var output: String?
+    @Flag(name: .long, help: "Fetch also files whose names begin with a dot.")
+    var hidden = false
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
@@ -27,11 +30,14 @@ struct FileGetCommand: AsyncParsableCommand {
     }
 
     mutating func run() async throws {
-        let (options, files, output) = (self.options, self.files, self.output)
+        let (options, files, output, hidden) = (self.options, self.files, self.output, self.hidden)
         try await options.withClient { client in
             let all = try await client.resources().value.resources
-            let wanted = try files.isEmpty ? all.filter(\.isFetchable) : files.map { text in try all.received(text) }
-            if wanted.isEmpty { Standard.note("no files are waiting to be fetched") }
+            let fetchable = all.filter(\.isFetchable)
+            let left = files.isEmpty && !hidden ? fetchable.filter(\.isHidden) : []
+            let wanted = try files.isEmpty ? fetchable.filter { hidden || !$0.isHidden } : files.map { text in try all.received(text) }
+            Self.tell(left: left)
+            if wanted.isEmpty, left.isEmpty { Standard.note("no files are waiting to be fetched") }
             let directory = output == "-" ? nil : try SafeDirectory(path: output ?? ".")
             // What an earlier run that was killed has left there.
             if let directory, !wanted.isEmpty { StaleParts.remove(from: directory) }
@@ -72,5 +78,14 @@ struct FileGetCommand: AsyncParsableCommand {
             if options.json { try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: fetched))) }
             if let failure { throw failure }
         }
+    }
+
+    private static func tell(left: [ControlAPI.Resource]) {
+        for resource in left {
+            Standard.note(
+                "left \(resource.name.escapedForDisplay) of \(resource.peerName.escapedForDisplay) with the daemon: its name begins with a dot"
+            )
+        }
+        if !left.isEmpty { Standard.say("fetch such files by their names, or all of them: earshot file get --hidden") }
     }
 }

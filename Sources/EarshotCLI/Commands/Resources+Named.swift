@@ -13,6 +13,9 @@ extension ControlAPI.Resource {
     /// Whether its content waits in the daemon's spool.
     var isFetchable: Bool { self.direction == .incoming && self.state == .completed && self.inSpool != false }
 
+    /// Whether programs that list files pass over it; its sender chose the name.
+    var isHidden: Bool { self.name.utf8.first == UInt8(ascii: ".") }
+
     /// Where the daemon has put a received file.
     var publishedPath: String? { self.direction == .incoming && self.state == .completed && self.inSpool == false ? self.path : nil }
 }
