@@ -46,7 +46,10 @@ struct EarshotCommand: AsyncParsableCommand {
             Interrupts.install()
             if let fault = ArgumentText.fault() {
                 throw CommandFailure(
-                    .data, fault, hint: "bytes of any kind go through standard input or a file: earshot send PEER - < FILE")
+                    .data, fault,
+                    hint: CommandLine.arguments.dropFirst().first == "file"
+                        ? "rename the file, or send it by a link with another name: ln -s FILE NAME"
+                        : "bytes of any kind go through standard input or a file: earshot send PEER - < FILE")
             }
             let arguments = ArgumentOrder.verbFirst(Array(CommandLine.arguments.dropFirst()))
             try CommandNames.check(arguments)

@@ -193,7 +193,8 @@ extension SpoolLedger.State {
         guard !overflow, sum <= limit else {
             throw EarshotError(
                 .noSpace,
-                "\(what): the unfinished transfers of one peer may hold \(share.words) of the quota, \(limit) bytes, and hold \(held)")
+                "\(what): the unfinished transfers of one peer may hold \(share.words) of the quota, \(limit) bytes, and hold \(held); wait for "
+                    + "those to end, or cancel one: earshot file cancel")
         }
     }
 }

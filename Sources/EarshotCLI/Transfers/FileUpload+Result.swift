@@ -19,7 +19,8 @@ extension FileUpload {
             self.isWaiting = mayWait && !resource.isOver
             switch resource.state {
             case .known(.completed): self.failure = nil
-            case .known(.cancelled): self.failure = CommandFailure(.failure, "it was cancelled", code: "cancelled")
+            case .known(.cancelled):
+                self.failure = CommandFailure(code: "cancelled", message: resource.error?.message ?? "it was cancelled")
             case .known(.offered) where mayWait, .known(.transferring) where mayWait, .known(.paused) where mayWait: self.failure = nil
             case .known(.failed), .known(.offered), .known(.transferring), .known(.paused), .unknown:
                 self.failure = CommandFailure(

@@ -150,7 +150,7 @@ struct FileUpload: Sendable {
     private func awaited() async -> [String] {
         let name = self.source.name
         let resources = (try? await self.client.resources().value.resources) ?? []
-        let row = resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name == name }
+        let row = resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name.hasBytes(of: name) }
         // A peer that is not connected has not been asked.
         guard let row, let peer = try? await self.client.peer(row.peerID).value, peer.state == .connected else { return [] }
         return [row.peerName]
