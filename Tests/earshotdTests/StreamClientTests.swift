@@ -32,13 +32,34 @@ import Testing
             async let row = ControlClient.with(socketPath: alice.path) {
                 try await $0.openStream(to: "bob", name: "x", from: input.fileDescriptor).value
             }
-            let code = try await ControlClient.with(socketPath: bob.path) {
+            try await ControlClient.with(socketPath: bob.path) {
                 try await $0.nextStream(name: "x", from: nil, timeoutSeconds: nil).move(to: output.fileDescriptor)
             }
-            #expect(code == 0)
             let sent = try await row
             #expect(sent.error == nil && sent.transferred == UInt64(Self.content.count))
             #expect(try Data(contentsOf: URL(fileURLWithPath: "\(bob.place)/out")) == Self.content)
+        }
+    }
+
+    /// What takes no more is an error that says so.
+    @Test func aDescriptorThatTakesNothing() async throws {
+        try await APIServer.pair(encryption: .none) { alice, bob in
+            try await alice.agree(with: bob)
+            try Self.content.write(to: URL(fileURLWithPath: "\(alice.place)/in"))
+            let input = try self.descriptor("\(alice.place)/in", O_RDONLY)
+            let full = try self.descriptor("/dev/full", O_WRONLY)
+            let sent = Task {
+                try await ControlClient.with(socketPath: alice.path) {
+                    _ = try await $0.openStream(to: "bob", name: "x", from: input.fileDescriptor)
+                }
+            }
+            let error = await #expect(throws: ControlError.self) {
+                try await ControlClient.with(socketPath: bob.path) {
+                    try await $0.nextStream(name: "x", from: nil, timeoutSeconds: nil).move(to: full.fileDescriptor)
+                }
+            }
+            #expect(error == .output(reason: "no space left on device", code: ENOSPC))
+            await #expect(throws: ControlError.self) { try await sent.value }
         }
     }
 
@@ -53,7 +74,7 @@ import Testing
                 try await $0.openStream(to: "bob", name: "x", from: input.fileDescriptor).value
             }
             let (output, result) = (pipe.fileHandleForWriting, pipe.fileHandleForReading)
-            async let code = ControlClient.with(socketPath: bob.path) {
+            async let moved: Void = ControlClient.with(socketPath: bob.path) {
                 defer { try? output.close() }
                 return try await $0.nextStream(name: "x", from: nil, timeoutSeconds: nil).move(to: output.fileDescriptor)
             }
@@ -65,7 +86,7 @@ import Testing
             await bob.node.closeData(TransferID(id))
             whole += try await self.read(result, Self.content.count)
             #expect(whole == Self.content)
-            #expect(try await code == 0)
+            try await moved
             #expect(try await row.error == nil)
         }
     }

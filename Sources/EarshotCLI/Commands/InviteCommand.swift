@@ -117,7 +117,7 @@ extension ControlError {
     fileprivate var leavesOpen: Bool {
         switch self {
         case .silent, .lost, .malformed: true
-        case .unreachable, .problem, .source, .cancelled: false
+        case .unreachable, .problem, .source, .output, .cancelled: false
         }
     }
 }

@@ -29,12 +29,14 @@ struct StreamAcceptCommand: AsyncParsableCommand {
         try await self.options.withClient { client in
             do {
                 let stream = try await client.nextStream(name: name, from: from, timeoutSeconds: seconds)
-                do {
-                    let code = try await stream.move(to: STDOUT_FILENO)
-                    // While the daemon still holds the stream: the other side is not to hear that all of it arrived.
-                    if code != 0, let id = stream.id { try? await client.abortStream(id) }
-                    try Standard.check(code)
-                } catch let error as ControlError {
+                do throws(ControlError) {
+                    try await stream.move(to: STDOUT_FILENO)
+                } catch {
+                    if case .output(_, let code) = error {
+                        // While the daemon still holds the stream: the other side is not to hear that all of it arrived.
+                        if let id = stream.id { try? await client.abortStream(id) }
+                        try Standard.check(code)
+                    }
                     throw await Self.reason(stream, client) ?? error
                 }
             } catch let error as ControlError {

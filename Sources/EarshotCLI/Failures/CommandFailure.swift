@@ -45,6 +45,7 @@ struct CommandFailure: Error, Hashable, Sendable {
                 .protocolError, what.escapedForDisplay, hint: "is it earshotd that listens there, and of the same version as this command?",
                 code: "daemon-malformed")
         case .source(let what): self.init(.io, what.escapedForDisplay)
+        case .output: self.init(.io, error.description.escapedForDisplay)
         case .cancelled: self.init(.failure, "cancelled", code: "cancelled")
         }
     }

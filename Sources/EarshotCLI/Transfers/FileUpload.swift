@@ -89,7 +89,7 @@ struct FileUpload: Sendable {
                 case .problem(let problem) where problem.code == "not-found": break
                 // Its end was seen before the answer came, which is not waited for then.
                 case .cancelled: break
-                case .unreachable, .silent, .lost, .problem, .malformed, .source: failure = error
+                case .unreachable, .silent, .lost, .problem, .malformed, .source, .output: failure = error
                 }
             }
         }

@@ -113,11 +113,12 @@ public struct ControlStream: @unchecked Sendable {
         self.connection = connection
     }
 
-    /// Moves the stream to a descriptor, to its end; once. 0, or the errno of what the descriptor refused. A task that is cancelled aborts
-    /// the stream, and throws `cancelled`, once the descriptor has taken what was being written.
-    public func move(to output: CInt) async throws(ControlError) -> CInt {
+    /// Moves the stream to a descriptor, to its end; once. A task that is cancelled aborts the stream, and throws `cancelled`, once the
+    /// descriptor has taken what was being written.
+    /// - Throws: ``ControlError/output(reason:code:)`` where the descriptor takes no more; `lost`, `malformed`, `cancelled`.
+    public func move(to output: CInt) async throws(ControlError) {
         let stream = self
-        return try await ControlClient.onThread { interruption throws(ControlError) in
+        try await ControlClient.onThread { interruption throws(ControlError) in
             try interruption.watch(stream.connection).receiveBody(to: output)
         }
     }

@@ -154,9 +154,9 @@ final class StreamConnection {
         return self.buffer.readBytes(length: length) ?? []
     }
 
-    /// Moves the answer's chunked body to `output`, to its end, and gives 0, or the errno of what `output` refused.
-    /// - Throws: `lost`, `malformed`.
-    func receiveBody(to output: CInt) throws(ControlError) -> CInt {
+    /// Moves the answer's chunked body to `output`, to its end.
+    /// - Throws: `lost`, `malformed`; `output` where that takes no more.
+    func receiveBody(to output: CInt) throws(ControlError) {
         let pipe = try Self.pipe()
         var isFirst = true
         while case let count = try self.receiveChunkHead(isFirst: isFirst), count > 0 {
@@ -171,7 +171,7 @@ final class StreamConnection {
                     continue
                 }
                 let code = pipe.drain(all: taken, to: output)
-                if code != 0 { return code }
+                if code != 0 { throw .output(reason: SystemError.reason(code), code: code) }
                 left -= taken
             }
         }
@@ -179,7 +179,6 @@ final class StreamConnection {
         self.buffer.clear()
         while self.buffer.readableBytes < 2 { try self.receive(2 - self.buffer.readableBytes, flags: 0) }
         self.buffer.clear()
-        return 0
     }
 
     /// A chunk's length, behind the end of the one before; 0 at the end of the body.
