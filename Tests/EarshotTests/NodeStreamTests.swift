@@ -49,6 +49,21 @@ extension TestNode {
         await bob.stop()
     }
 
+    /// A body that cannot fail is one, too.
+    @Test func aBodyThatCannotFail() async throws {
+        let (alice, bob) = try await pair()
+        async let accepted = bob.node.acceptNextStream(name: "x")
+        let (body, feed) = AsyncStream<ByteBuffer>.makeStream()
+        for word in ["hello, ", "bob"] { feed.yield(ByteBuffer(string: word)) }
+        feed.finish()
+        async let opened = alice.node.openStream(to: bob.node.id.description, name: "x", body: body)
+        let content = try await accepted
+        #expect(try await content.all() == "hello, bob")
+        try await content.finish()
+        #expect(try await opened.error == nil)
+        await self.end(alice, bob)
+    }
+
     @Test func acceptorFirst() async throws {
         let (alice, bob) = try await pair()
         async let accepted = bob.node.acceptNextStream(name: "x")

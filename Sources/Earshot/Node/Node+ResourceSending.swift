@@ -30,7 +30,7 @@ extension Node {
         return try await self.send(path, of: file, name, to: peers.map { Conversation(with: $0) }, shareID: nil, digest, queue)
     }
 
-    /// The same to every other member of a group that is not blocked here, few of them at a time. Rows have a ``Resource/shareID`` in common.
+    /// The same to every other member of a group that is not blocked here, few of them at a time. Rows have a `Resource.shareID` in common.
     /// Who is away is waited for for `resourceReachTime`, with `queue` as a queued one is.
     /// - Throws: `unknown-group`, `ambiguous-group`; `invalid-parameter` where there is no other member; the rest as above.
     public func sendResource(
@@ -84,10 +84,10 @@ extension Node {
     /// `size` must be the body's exact length in bytes; a directory's body is its tree, as the protocol's specification has it.
     /// A body can be read only once, so there is one recipient. A caller whose task is cancelled has cancelled the transfer.
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; what the transfer failed with.
-    public func sendResource(
+    public func sendResource<Body: AsyncSequence & Sendable>(
         to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
-        body: any AsyncSequence<ByteBuffer, any Error> & Sendable
-    ) async throws(EarshotError) -> [Resource] {
+        body: Body
+    ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
         guard !self.core.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
@@ -100,7 +100,7 @@ extension Node {
             ended.settle(Result { () throws(EarshotError) in try answer.resource })
         }
         let final = await withTaskCancellationHandler {
-            await Self.forward(body, to: source.feed, until: ended)
+            await Self.forward(ThrowingBytes(body), to: source.feed, until: ended)
         } onCancel: {
             self.input.yield(.core(.transfer(draft.id, .abandoned)))
         }
@@ -113,13 +113,13 @@ extension Node {
     ///
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `name-rejected`; `no-space` beyond the spool's quota or the reserve; what the
     ///   body fails with.
-    public func queueResource(
+    public func queueResource<Body: AsyncSequence & Sendable>(
         to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
-        body: any AsyncSequence<ByteBuffer, any Error> & Sendable
-    ) async throws(EarshotError) -> [Resource] {
+        body: Body
+    ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
         let peer = try self.only(try self.core.recipients(names))
-        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, pieces: body)
+        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, pieces: ThrowingBytes(body))
         return try await self.keep(body, for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
 
@@ -127,14 +127,14 @@ extension Node {
     /// Rows and `queue` as for a path.
     ///
     /// - Throws: as the two above.
-    public func sendResource(
+    public func sendResource<Body: AsyncSequence & Sendable>(
         toGroup group: String, name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         queue: Bool = false,
-        body: any AsyncSequence<ByteBuffer, any Error> & Sendable
-    ) async throws(EarshotError) -> [Resource] {
+        body: Body
+    ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
         let conversations = try self.core.conversations(inGroup: group)
-        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, pieces: body)
+        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, pieces: ThrowingBytes(body))
         return try await self.keep(body, for: conversations, shareID: .random(), queue: queue)
     }
 

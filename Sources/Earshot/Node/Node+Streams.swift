@@ -31,14 +31,14 @@ extension Node {
     /// The stream waits up to 30 s for a reader there to accept it. A caller whose task is cancelled has aborted it.
     /// - Throws: as ``send(to:contentType:body:id:timeout:)``; `timed-out` where it was not accepted in time; `busy` where one of the sides has
     ///   too many; `cancelled` where either side aborted it; `unavailable` where the peer was lost.
-    public func openStream(
-        to peer: String, name: String, body: some AsyncSequence<ByteBuffer, any Error> & Sendable
-    ) async throws(EarshotError) -> ByteStream {
+    public func openStream<Body: AsyncSequence & Sendable>(
+        to peer: String, name: String, body: Body
+    ) async throws(EarshotError) -> ByteStream where Body.Element == ByteBuffer {
         let ended = OneShot<Result<ByteStream, EarshotError>>()
         let call = self.call(.stream(.open(to: peer, name: name))) { ended.settle(self.row($0)) }
         guard let (id, flow) = self.coreShell.opened.removeValue(forKey: call) else { return try await ended.value().get() }
         return try await withTaskCancellationHandler {
-            await self.pump(id, flow, body, until: ended)
+            await self.pump(id, flow, ThrowingBytes(body), until: ended)
         } onCancel: {
             // Also where all is sent and the far reader has not taken it yet.
             self.abandonStream(id)
