@@ -202,6 +202,16 @@ let package = Package(
         .executableTarget(
             name: "multipeer-chat", dependencies: ["MultipeerConnectivity"], path: "Tests/Examples/multipeer-chat",
             swiftSettings: settings),
+        .executableTarget(
+            name: "multipeer-share", dependencies: ["MultipeerConnectivity"], path: "Tests/Examples/multipeer-share",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "peer-share",
+            dependencies: [
+                "Earshot", "EarshotDiscovery", .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Tests/Examples/peer-share", swiftSettings: settings),
         // What the laboratory runs on its hosts to try streams and resources.
         .executableTarget(
             name: "multipeer-transfers", dependencies: ["MultipeerConnectivity"], path: "Tests/LANPrograms/multipeer-transfers",

@@ -80,7 +80,9 @@ import Testing
     @Test(arguments: [
         ("EarshotClient/EarshotClient.docc/Chat.md", "client-chat/Chat.swift"),
         ("Earshot/Earshot.docc/Chat.md", "peer-chat/Chat.swift"),
+        ("Earshot/Earshot.docc/Sharing.md", "peer-share/Share.swift"),
         ("MultipeerConnectivity/MultipeerConnectivity.docc/Chat.md", "multipeer-chat/Chat.swift"),
+        ("MultipeerConnectivity/MultipeerConnectivity.docc/Sharing.md", "multipeer-share/Share.swift"),
     ])
     func theArticleIsTheExample(article: String, example: String) throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
