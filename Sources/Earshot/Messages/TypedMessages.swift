@@ -36,7 +36,7 @@ public struct TypedMessages: AsyncSequence, Sendable {
         fileprivate let types: MessageTypes
 
         /// Marks the last message read, and waits for the next one; `nil` where the task is cancelled, or the node has ended.
-        /// - Throws: ``EarshotError``.
+        /// - Throws: `EarshotError`.
         public mutating func next() async throws -> TypedMessageReceived? {
             guard let message = try await self.unread.next() else { return nil }
             if self.node.isEphemeral { await self.node.take(CollectionOfOne(message)) }

@@ -32,7 +32,7 @@ extension Node {
 
     // MARK: Inbox
 
-    /// The first page of received messages, oldest first: ``messagePage(state:from:after:limit:)`` says what it holds.
+    /// The first page of received messages, oldest first: ``messagePage(state:from:in:after:limit:)`` says what it holds.
     /// - Throws: `unknown-peer`, `ambiguous-peer`, `storage`.
     public nonisolated func messages(
         state: Message.ReadState?, from name: String?, in group: String? = nil, limit: Int

@@ -44,7 +44,7 @@ extension Node {
     ///
     /// A message is marked read when the next one is asked for: a program that dies meanwhile gets it again, and one that must not do a thing twice
     /// remembers the ids of those that it has dealt with. Unreliable messages come as well, once, while the program waits. The sequence ends with
-    /// the task, or with the node; it throws an ``EarshotError``.
+    /// the task, or with the node; it throws an `EarshotError`.
     ///
     /// No two of the types have the same content type. Where a peer or a group is given, in any form of naming it, only messages of that come; it
     /// goes by its id from the first look on.

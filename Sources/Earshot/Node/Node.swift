@@ -10,8 +10,8 @@ import Synchronization
 
 /// One peer of the local network: finds others, agrees with them on sessions, and carries messages, streams and resources.
 ///
-/// An actor that owns all decisions and every table; bytes are the channel handlers' affair, disks the ``Store``'s and the
-/// ``Spool``'s, discovery is injected. Everything from outside arrives as a ``NodeInput`` on one queue and is dealt with in
+/// An actor that owns all decisions and every table; bytes are the channel handlers' affair, disks the `Store`'s and the
+/// `Spool`'s, discovery is injected. Everything from outside arrives as a `NodeInput` on one queue and is dealt with in
 /// order. What others are told is safe has been committed first: changes to the store go through one queue, in order, and
 /// what depends on them (an acknowledgement, an answer) is sent from its completion.
 ///

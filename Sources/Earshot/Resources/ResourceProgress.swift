@@ -17,7 +17,7 @@ public struct ResourceProgress: AsyncSequence, Sendable {
         fileprivate var readings: TransferReadings<NodeTransfer>
 
         /// The present state first, and then waits for each change; `nil` after the final state, where the task is cancelled, or the node has ended.
-        /// - Throws: ``EarshotError``: `not-found` where there is no such transfer, or it was deleted.
+        /// - Throws: `EarshotError`: `not-found` where there is no such transfer, or it was deleted.
         public mutating func next() async throws -> Resource? { try await self.readings.next() }
     }
 }
@@ -31,13 +31,13 @@ extension Node {
     /// }
     /// ```
     ///
-    /// ``Resource/transferred`` and ``Resource/size`` are bytes, ``Resource/bytesPerSecond`` is the pace of the last few seconds, and
-    /// ``Resource/secondsLeft`` whole seconds, where that can be told. What moves is told of at most four times a second; a reader that is slower
-    /// misses states in between, never the last one. That is `completed`, `cancelled` or `failed` (``Resource/State/isFinal``), and the
+    /// `Resource.transferred` and `Resource.size` are bytes, `Resource.bytesPerSecond` is the pace of the last few seconds, and
+    /// `Resource.secondsLeft` whole seconds, where that can be told. What moves is told of at most four times a second; a reader that is slower
+    /// misses states in between, never the last one. That is `completed`, `cancelled` or `failed` (`Resource.State.isFinal`), and the
     /// sequence ends after it; of one that is over already it is all that comes.
     ///
     /// The sequence ends with the task too, or with the node, and the transfer goes on: ``removeResource(_:)`` cancels it. It throws an
-    /// ``EarshotError`` with `not-found` where there is no such transfer, or it was deleted before its end could be read.
+    /// `EarshotError` with `not-found` where there is no such transfer, or it was deleted before its end could be read.
     public nonisolated func progress(of id: ResourceID) -> ResourceProgress { ResourceProgress(node: self, id: id) }
 
     /// What happens from now on, and the row as it is now: nothing falls between the two, and nothing of before comes after it.

@@ -7,7 +7,7 @@ import NIOPosix
 ///
 /// One call a function, in `ControlClient+Calls.swift`. A call that only looks is given up after a while without an answer; the others have
 /// no time limit of their own, since several of them wait for a person or for another machine: cancel the task to give one up. Made by
-/// ``with(socketPath:patience:_:)``, which closes the connections at its end.
+/// ``with(socketPath:patience:onUnreadable:_:)``, which closes the connections at its end.
 public struct ControlClient: Sendable {
     /// Where the daemon listens.
     public let socketPath: String

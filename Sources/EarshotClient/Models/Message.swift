@@ -41,7 +41,7 @@ extension ControlAPI {
         public let sender: Sender
         /// With an outgoing one: the recipients' peer ids.
         public let to: [String]?
-        /// Untrusted; `body` or `body_base64` in JSON, as ``BodyCoding`` has it.
+        /// Untrusted; `body` or `body_base64` in JSON, as `BodyCoding` has it.
         public let body: [UInt8]
         /// As the sender gave it: untrusted.
         public let contentType: String

@@ -13,7 +13,7 @@ extension ControlAPI {
 
         /// Whom it is for.
         public let to: Recipients
-        /// The bytes; `body` or `body_base64` in JSON, as ``BodyCoding`` has it.
+        /// The bytes; `body` or `body_base64` in JSON, as `BodyCoding` has it.
         public let body: [UInt8]
         /// Of the body; where it is not given, text or bytes by the form of the body.
         public let contentType: String
