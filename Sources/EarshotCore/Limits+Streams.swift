@@ -1,4 +1,4 @@
-/// What streams are held to.
+/// The limits of streams.
 extension EarshotLimits {
     /// How long a stream waits for its peer to be within reach and for a reader there to accept it.
     package static let streamOpenTime: Duration = .seconds(30)

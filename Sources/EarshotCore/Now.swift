@@ -1,4 +1,4 @@
-/// What the time is, by three clocks: handed in with each input, because the core asks no clock.
+/// The present time, by three clocks: handed in with each input, because the core asks no clock.
 package struct Now: Sendable, Hashable {
     /// For deadlines, pauses and rates.
     package let monotonic: MonotonicInstant

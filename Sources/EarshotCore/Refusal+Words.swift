@@ -1,13 +1,13 @@
 package import EarshotWire
 
 extension Refusal {
-    /// Of a failure whose message is for people at this machine, where it may quote paths and the kernel's words: the other side is told
-    /// what the failure means to it, and nothing of this machine's files. Messages of other codes are told as they are.
+    /// A refusal for the other side. A failure that concerns this machine's files has a message for its users, which may quote paths and the
+    /// kernel's words: the other side hears only the meaning. Messages of all other codes are passed on unchanged.
     package init(toPeer error: EarshotError) {
         self.init(error.code, Self.words(of: error.code) ?? error.message)
     }
 
-    /// What the other side is told of failures that concern this machine's files; `nil` for all others.
+    /// The words for failures that concern this machine's files; `nil` for all others.
     private static func words(of code: EarshotError.Code) -> String? {
         switch code {
         case .invalidSource: "its sender cannot read it any more"

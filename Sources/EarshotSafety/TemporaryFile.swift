@@ -155,7 +155,7 @@ package final class TemporaryFile: Sendable {
                 try copy.write(bytes, at: offset)
                 offset += UInt64(bytes.count)
             }
-            // What the file system does not keep is not asked for again.
+            // Permissions that the file system does not keep are not asked for again.
             _ = fchmod(copy.descriptor, status.st_mode & 0o777)
             var times = [status.st_atim, status.st_mtim]
             _ = futimens(copy.descriptor, &times)

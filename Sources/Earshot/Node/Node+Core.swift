@@ -48,13 +48,13 @@ extension Node {
     /// might be changed meanwhile, and counts all of its tables up and down: too much for what is asked with each message.
     func inCore<Result>(_ ask: (inout NodeCore) -> Result) -> Result { ask(&self.core) }
 
-    /// What the time is, by all clocks.
+    /// The present time, by all clocks.
     private var instant: Now {
         let monotonic = self.transport.timers.now
         return Now(monotonic: monotonic, wall: WallTime(self.now), running: self.runningClock.time(at: monotonic))
     }
 
-    /// What the running clock shows: for what expires on disk.
+    /// The running clock's time, by which everything on disk expires.
     var runningTime: WallTime { self.runningClock.time(at: self.transport.timers.now) }
 
     /// Asks the core for something, and waits for its answer.

@@ -4,7 +4,7 @@ import EarshotWire
 /// The running clock (``EarshotCore/Now/running``): goes on from the time that the last daemon has noted, by the monotonic clock. So neither a wall
 /// clock that is wrong at a start, nor one that is set, has anything on disk expire before its time.
 struct RunningClock: Sendable {
-    /// What the clock showed at the start, and when that was.
+    /// The clock's time at the start, and the monotonic time of that moment.
     private let base: WallTime
     private let start: MonotonicInstant
     /// The latest time that is on disk, or about to be.

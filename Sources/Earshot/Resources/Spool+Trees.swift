@@ -14,7 +14,7 @@ extension Spool {
         return try SpooledTree(name, in: self.complete, readers: readers)
     }
 
-    /// What all readers of a tree hold, the next one too.
+    /// The object that all readers of a tree hold, the next one too.
     private func readers(of id: ResourceID) -> TreeReaders.Hold {
         if let hold = self.treeReaders[id]?.hold { return hold }
         let hold = TreeReaders.Hold { [weak self] in
@@ -35,7 +35,7 @@ extension Spool {
         // Others may have come meanwhile, and hold it in turn.
         guard let readers = self.treeReaders[id], readers.hold == nil else { return }
         self.treeReaders[id] = nil
-        // What cannot be removed now is swept at the next start.
+        // The next start sweeps everything that cannot be removed now.
         if readers.isUnwanted { try? self.remove(id) }
     }
 

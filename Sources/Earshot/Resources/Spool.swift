@@ -48,7 +48,7 @@ package actor Spool {
     var paused: [ResourceID: UInt64] = [:]
     /// What those take that could not be removed, until they are gone: what is left of a directory may not say it any more.
     private var unremoved: [ResourceID: UInt64] = [:]
-    /// Who reads completed trees.
+    /// The readers of completed trees.
     var treeReaders: [ResourceID: TreeReaders] = [:]
     /// What all of it takes: of the completed, the outgoing and the interrupted ones what they are, of the running what they will be.
     let ledger = SpoolLedger()

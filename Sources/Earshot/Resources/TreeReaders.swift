@@ -1,7 +1,7 @@
-/// Who reads a tree in the spool. A tree's files are opened one after the other, so that removing it would cut its readers short, as it does not
+/// The readers of a tree in the spool. A tree's files are opened one after the other, so that removing it would cut its readers short, as it does not
 /// cut short who reads a single file, which is open.
 struct TreeReaders {
-    /// What each of them holds.
+    /// The object that each of them holds.
     final class Hold: Sendable {
         private let onEnd: @Sendable () -> Void
 

@@ -2,7 +2,7 @@ internal import EarshotTree
 internal import EarshotWire
 
 extension Refusal {
-    /// What the other side is told of a failure of ours.
+    /// The words in which the other side hears of a failure here.
     init(_ error: EarshotError) {
         switch error.underlying {
         case let tree as TreeError: self.init(error.code, tree.told)

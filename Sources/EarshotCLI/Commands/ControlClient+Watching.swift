@@ -9,7 +9,7 @@ extension ControlClient {
 }
 
 extension ControlInterruption {
-    /// What a person is told.
+    /// The sentence for a user.
     var words: String {
         switch self {
         case .daemonLeft: "the daemon went away; waiting for it to come back"

@@ -38,7 +38,7 @@ struct PingCommand: AsyncParsableCommand {
         }
     }
 
-    /// What is shown of an answer; `nil` without one.
+    /// The line for an answer; `nil` without one.
     static func line(_ ping: ControlAPI.PeerPing) -> String? {
         guard let time = ping.roundTripMilliseconds else { return nil }
         let over = ping.connection?.known == .new ? "a new connection" : "the connection that stands"

@@ -38,7 +38,7 @@ extension [ControlAPI.Resource] {
         throw CommandFailure(.data, "\(name) \(reason)", hint: hint)
     }
 
-    /// What was received and waits with the daemon, or was put somewhere by it; one that waits comes first.
+    /// Received files that wait with the daemon, then those that the daemon has put somewhere.
     func received(_ text: String) throws(CommandFailure) -> ControlAPI.Resource {
         if let resource = try self.filter(\.isFetchable).named(text) { return resource }
         // Several may have had the name; what a person has moved away since is not meant while another is where it was put.

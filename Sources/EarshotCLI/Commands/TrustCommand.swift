@@ -32,7 +32,7 @@ struct TrustCommand: AsyncParsableCommand {
         }
     }
 
-    /// What became of the invitations of the peer that waited here: `from_trusted = accept` accepts one to a session.
+    /// The outcome of the peer's pending invitations: `from_trusted = accept` accepts one to a session.
     private static func invitations(of peer: String, _ client: ControlClient, _ events: ControlEvents) async throws -> [String] {
         func waiting() async throws -> [ControlAPI.Invitation] {
             try await client.invitations().value.invitations.filter {

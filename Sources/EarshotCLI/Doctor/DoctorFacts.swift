@@ -19,7 +19,7 @@ struct DoctorFacts: Sendable {
     var firewall: Firewall
     var clock: Clock
     var disk: Disk
-    /// What came of reaching the peer that was named.
+    /// The result of reaching the named peer.
     var peer = Peer.notNamed
 
     /// Who runs this command.

@@ -42,7 +42,7 @@ struct Check: Sendable {
         self.examine = examine
     }
 
-    /// What it finds in the facts; only those of a peer may have nothing to say.
+    /// The findings in the facts. Only a peer's checks may have none.
     func findings(_ facts: DoctorFacts) -> [Finding] {
         self.examine(facts).map { Finding(sign: $0.sign, check: self.name, message: $0.message, next: $0.next) }
     }

@@ -4,7 +4,7 @@ import EarshotSafety
 /// Why a command failed, ready to be told: the sentence and the hint are escaped already.
 struct CommandFailure: Error, Hashable, Sendable {
     let status: ExitStatus
-    /// What `--json` calls it: the API's code, or what the exit status is called.
+    /// The code in `--json` output: the API's, or the exit status's name.
     let code: String
     /// One lower-case sentence; `nil` when everything was said already.
     let message: String?

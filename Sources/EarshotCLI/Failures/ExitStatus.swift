@@ -37,7 +37,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
             }
     }
 
-    /// What `--json` calls a failure that has no code of the API's.
+    /// The code in `--json` output of a failure that has none of the API's.
     var code: String {
         switch self {
         case .done: "done"

@@ -9,7 +9,7 @@ struct FailureReport {
     /// Go to standard error, line by line, the first one with our name before it.
     let lines: [String]
     let status: Int32
-    /// What `--json` calls it.
+    /// The code in `--json` output.
     let code: String
     /// The sentence of the first line, and what to do, where there are any.
     private let message: String?
@@ -66,7 +66,7 @@ struct FailureReport {
         return ["earshot: \(text.escapedForDisplay)", "see how it is used: \(help ?? "earshot --help")"]
     }
 
-    /// What `--json` prints in the place of the lines.
+    /// The document that `--json` prints in place of the lines.
     private struct Document: Encodable {
         struct Failure: Encodable {
             let code: String

@@ -16,7 +16,7 @@ struct MessageReader: Sendable {
     let limit: Int?
     let form: Form
 
-    /// What was done so far.
+    /// The progress so far.
     private struct Progress {
         var printed = 0
         /// Printed, and not marked read yet: the daemon may have gone away in between.
@@ -64,7 +64,7 @@ struct MessageReader: Sendable {
                 return (0, isMarked)
             }
             progress.printed += written.withLock { $0.count }
-            // Those that were written are read also where the others cannot be, or are not wanted any more.
+            // Messages that were written are marked read, even if the rest cannot be written.
             if !isMarked { progress.unmarked = written.withLock { $0 } }
             try await progress.mark(client)
             try Standard.check(failure)

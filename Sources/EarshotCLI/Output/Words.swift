@@ -46,7 +46,7 @@ enum Words {
         return " up to \(Self.seconds(Double(seconds)))"
     }
 
-    /// What a person types on another machine to accept an invitation of this one; `nil` where the daemon does not say who this one is.
+    /// The command that accepts this machine's invitation on another one; `nil` if the daemon does not say who this machine is.
     static func accepting(_ client: ControlClient) async -> String? {
         guard let status = try? await client.status().value else { return nil }
         return Self.accepting(name: status.name, id: status.peerID)

@@ -146,7 +146,7 @@ struct FileUpload: Sendable {
         return Result(resource, mayWait: false)
     }
 
-    /// Who has been asked to take it and has not answered. The row is not known yet: the newest of the name is this one's.
+    /// The peer that was asked to take the file and has not answered. The row is not known yet: the newest of that name is this file's.
     private func awaited() async -> [String] {
         let name = self.source.name
         let resources = (try? await self.client.resources().value.resources) ?? []

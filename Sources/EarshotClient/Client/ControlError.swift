@@ -14,7 +14,7 @@ public enum ControlError: LocalizedError, Hashable, Sendable, CustomStringConver
     case malformed(String)
     /// What was to be uploaded could not be read, in words.
     case source(String)
-    /// What was received could not be written, in words; the errno that the kernel gave.
+    /// Received content could not be written: the reason in words, and the errno.
     case output(reason: String, code: CInt)
     /// The caller's task was cancelled.
     case cancelled

@@ -16,7 +16,7 @@ import NIOHTTP1
 public struct ControlEvents: AsyncSequence, Sendable {
     private let lines: ControlLines
     private let client: ControlClient
-    /// What the reader has: what it asked for, else where the daemon says that the answer begins.
+    /// The reader's position: the requested one, else the one at which the daemon says that the answer begins.
     private let position: ControlEventPosition
     /// The run of the daemon that answers.
     fileprivate let epoch: String?

@@ -36,7 +36,7 @@ struct ControlEventPosition: Hashable, Sendable {
 package struct BackOff: Sendable {
     /// A daemon that is restarted takes about as long.
     static let first: Duration = .milliseconds(100)
-    /// What a person waits at most once the daemon is back.
+    /// The longest wait once the daemon is back.
     static let limit: Duration = .seconds(5)
 
     private var next = Self.first

@@ -18,7 +18,7 @@ extension ControlAPI {
         public let messageID: String
         /// As its sender gave it.
         public let contentType: String
-        /// Of the body, in bytes.
+        /// The body's size in bytes.
         public let size: Int
         /// How it stands at each.
         @ReadableElements public var recipients: [Recipient]

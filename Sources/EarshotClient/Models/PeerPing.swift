@@ -1,5 +1,5 @@
 extension ControlAPI {
-    /// What came of `POST /v1/peers/{peer}/ping`: each step on the way to the peer's answer.
+    /// The answer of `POST /v1/peers/{peer}/ping`: each step on the way to the peer's answer.
     public struct PeerPing: Codable, Hashable, Sendable {
         /// Which connection carried the question.
         public enum Connection: String, Hashable, Sendable, CaseIterable {
@@ -11,7 +11,7 @@ extension ControlAPI {
 
         /// One step.
         public struct Step: Codable, Hashable, Sendable {
-            /// What is done in the step.
+            /// The step's action.
             public enum Kind: String, Hashable, Sendable, CaseIterable {
                 case name, address, tcp, tls, key, answer, session
             }

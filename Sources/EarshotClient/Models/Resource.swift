@@ -169,7 +169,7 @@ extension ControlAPI {
         public let group: String?
         /// Absolute.
         public let path: String
-        /// What the receivers see; the last component of the path unless given.
+        /// The name that the receivers see; the last component of the path unless given.
         public let name: String?
         /// The `st_dev` and `st_ino` of stat(2) that the path has for the caller. The daemon refuses the path with `invalid-source` where it
         /// leads to another file there, as in another mount namespace.

@@ -7,7 +7,7 @@ public struct OutboxMessage: Sendable, Hashable, Codable, Identifiable {
     public let id: MessageID
     /// As its sender gave it.
     public let contentType: String
-    /// Of the body, in bytes.
+    /// The body's size in bytes.
     public let size: Int
     /// How it stands at each recipient, in the order of the call; where it has arrived, too.
     public let recipients: [Message.Recipient]
@@ -38,7 +38,7 @@ public struct OutboxMessage: Sendable, Hashable, Codable, Identifiable {
 }
 
 extension NodeCore {
-    /// What waits in the outbox on disk, the oldest first.
+    /// The messages that wait in the outbox on disk, oldest first.
     package var outbox: [OutboxMessage] {
         let waiting = self.outgoing.all.filter { $0.isQueued && !$0.isFinal }
         return waiting.sorted { ($0.sent, $0.id.high, $0.id.low) < ($1.sent, $1.id.high, $1.id.low) }.map { message in

@@ -105,7 +105,7 @@ extension NodeCore {
         self.publishPeer(id)
     }
 
-    /// What a dial says of the peer itself. Anyone can advertise an address for a peer, and the address of a machine that is off is soon
+    /// The part of a dial's failure that concerns the peer itself. Anyone can advertise an address for a peer, and the address of a machine that is off is soon
     /// another's: an answer of another machine there says no more than that the peer was not reached.
     private func withoutOthers(_ error: EarshotError) -> EarshotError {
         if error.underlying as? WireError == .ownKey {

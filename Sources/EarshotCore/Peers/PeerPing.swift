@@ -1,7 +1,7 @@
 public import EarshotWire
 import OrderedCollections
 
-/// What came of reaching a peer because a person asked: each step on the way to its answer, in order.
+/// The result of reaching a peer at a user's request: each step on the way to its answer, in order.
 public struct PeerPing: Sendable, Hashable, Codable {
     /// Which connection carried the question.
     public enum Connection: String, Sendable, Hashable, Codable, CaseIterable {
@@ -13,7 +13,7 @@ public struct PeerPing: Sendable, Hashable, Codable {
 
     /// One step.
     public struct Step: Sendable, Hashable, Codable {
-        /// What is done in the step.
+        /// The step's action.
         public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
             /// The name means a peer, and a host of the settings resolves.
             case name

@@ -187,7 +187,7 @@ extension NodeCore {
 }
 
 extension NodeCore {
-    /// Who has let a peer in, for the log.
+    /// The rule or person that has let a peer in, for the log.
     private func words(for acceptor: Decision.Acceptor, of peer: PeerID) -> String {
         switch acceptor {
         case .person(_): "a person"

@@ -1,5 +1,5 @@
 extension EndedTransfer {
-    /// Of a row that is about to go, at a time of the running clock; `nil` where its sender may as well begin anew.
+    /// The end of a row that is about to be removed, at a time of the running clock; `nil` where its sender may as well begin anew.
     package init?(_ row: Resource, at time: WallTime) {
         guard row.direction == .incoming else { return nil }
         let (error, message): (EarshotError.Code?, String)

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.PeerPing {
-    /// What came of it as the API shows it.
+    /// The result in the API's form.
     init(_ ping: PeerPing) {
         self.init(
             peerID: ping.peerID.description, peerName: ping.peerName, connection: ping.connection.map { Tolerant($0) },

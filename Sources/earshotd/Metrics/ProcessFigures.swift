@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// What the kernel says of this process: the figures that Prometheus' own client libraries show as `process_*`.
+/// The kernel's figures of this process, which Prometheus' own client libraries show as `process_*`.
 struct ProcessFigures: Sendable, Hashable {
     /// Seconds of user and system time.
     var cpuSeconds: Double
@@ -15,7 +15,7 @@ struct ProcessFigures: Sendable, Hashable {
     /// By the wall clock.
     var startedAt: Date
 
-    /// Those of now; `nil` where the kernel does not tell.
+    /// The present figures; `nil` if the kernel does not tell.
     static func now() -> ProcessFigures? {
         guard let stat = Self.text("/proc/self/stat"), let fields = Self.fields(ofStat: stat) else { return nil }
         let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))

@@ -7,7 +7,7 @@ enum UnknownVariables {
     /// How many characters a name may differ by from one that is meant.
     static let distance = 2
 
-    /// What is wrong with each, by name.
+    /// The fault of each variable, sorted by name.
     static func faults(in variables: [String: String]) -> [SettingsError] {
         let names = variables.keys.filter { $0.hasPrefix(SettingKey.environmentPrefix) && !self.known.contains($0) }
         return names.sorted().compactMap { name -> SettingsError? in

@@ -40,7 +40,7 @@ struct GroupInviteCommand: AsyncParsableCommand {
     /// With how few removals left a person who invites is warned.
     static let fewRemovals = 16
 
-    /// Whoever is let in once there are no removals left cannot be taken out.
+    /// A member that joins once no removals are left cannot be removed.
     static func warning(of group: ControlAPI.Group) -> String? {
         guard let left = group.removalsLeft, left <= Self.fewRemovals else { return nil }
         let name = group.name.escapedForDisplay

@@ -6,7 +6,7 @@ struct OutboxCancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel", abstract: "Take back messages that wait, from all recipients that have not got them.")
 
-    /// What a person may give of an id at least, in characters: its sender may have chosen it.
+    /// The fewest characters of an id that name a message: the sender may have chosen the id.
     static let idPrefixMinimum = 8
 
     @Argument(help: ArgumentHelp("The message's id, or at least 8 characters of it.", valueName: "id"))

@@ -2,7 +2,7 @@ import EarshotClient
 import EarshotSafety
 
 extension Check {
-    /// What came of reaching the peer that was named; nothing where none was. One line a step.
+    /// The steps of reaching the named peer, one line per step; none without a name.
     static let peer = PingStepKind.allCases.map(Self.step)
 
     typealias PingStepKind = ControlAPI.PeerPing.Step.Kind
@@ -27,7 +27,7 @@ extension Check {
         }
     }
 
-    /// What to do about a step that failed, for a peer's name that is escaped.
+    /// The next step after a failed one; the peer's name is escaped already.
     static func remedy(_ step: ControlAPI.PeerPing.Step, _ name: String) -> String? {
         switch step.step {
         case .known(.name): "look at peers in [discovery], and at the name server"
