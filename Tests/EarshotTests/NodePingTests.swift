@@ -81,6 +81,7 @@ import Testing
             $0.configuredPeers = [peer]
             $0.lookup = HostLookup { _ in .failure(EarshotError(.unavailable, "the name nowhere.invalid does not resolve")) }
         }
+        try await eventually("the peer of the settings is known") { (try? await alice.node.peer(peerID(1).description)) != nil }
         let ping = try await alice.node.ping(peerID(1).description)
         let failed = ping.steps.first { $0.state == .failed }
         #expect(failed?.kind == .name && failed?.message == "the name nowhere.invalid does not resolve")

@@ -40,6 +40,8 @@ import Testing
         try await APIServer.with(configure: { $0.configuredPeers = [place] }) { server in
             let body = Array(#"{"peer":"\#(peer)","timeout_seconds":3600}"#.utf8)
             func pending() async -> Int { await server.node.invitations(all: false).count }
+            // The first dial makes the peer known.
+            while try await APICaller(path: server.path).call("GET", "/v1/peers/\(peer)").status != 200 {}
             try await APIConnection.with(server.path) { call in
                 try await call.ask("POST", "/v1/invitations?wait=true", ["Content-Type: application/json"], body: body)
                 while await pending() == 0 { #expect(try await APICaller(path: server.path).call("GET", "/v1/status").status == 200) }
