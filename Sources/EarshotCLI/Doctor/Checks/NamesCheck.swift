@@ -11,7 +11,7 @@ extension Check {
             remarks.append(
                 .fail(
                     "another machine at \(copies.map(\.escapedForDisplay).joined(separator: ", ")) advertises the peer id of this one",
-                    next: "if its disk is a copy of this one's, give it an identity of its own: sudo earshotd identity new, there"))
+                    next: "if its disk is a copy of this one's, give it an identity of its own: sudo earshot identity new, there"))
         }
         if let instance = status.local?.instanceName, instance != status.name {
             remarks.append(
