@@ -10,7 +10,7 @@ extension EarshotLimits {
     package static let outgoingStreams = 64
     /// Callers that wait for a stream: each holds a connection to the control socket.
     package static let streamAcceptors = 512
-    /// What a receiver lets the sender of one stream be ahead of its reader, in bytes.
+    /// Bytes by which the sender of one stream may be ahead of its reader.
     package static let streamWindow: UInt64 = 1024 * 1024
     /// The same for all streams of one peer together, which share it, and what each has at least.
     package static let streamWindows: UInt64 = 4 * 1024 * 1024

@@ -191,7 +191,7 @@ final class AvahiClientLink: AvahiLink {
         _ = self.avahi.record_browser_free(browser)
     }
 
-    /// Of the calls that change nothing, one that libavahi-client does not answer out of its own memory. A refusal is an answer too:
+    /// Makes a call that changes nothing, and that libavahi-client does not answer out of its own memory. A refusal is an answer too:
     /// avahi-daemon makes no entry group where it lets no user publish.
     func ping() throws(AvahiFailure) {
         guard let client = self.client else { throw self.failure("reach avahi-daemon") }

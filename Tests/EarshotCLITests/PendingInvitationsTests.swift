@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCLI
 
-/// What is said where there is no invitation to answer.
+/// The words if there is no invitation to answer.
 @Suite struct PendingInvitationsTests {
     private static let known = String(repeating: "A", count: 52)
     private static let other = String(repeating: "B", count: 52)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// What an administrator finds in the log at level info: who was let in, when, and by whom.
+/// The lines of the log at level info that an administrator needs: who was let in, when, and by whom.
 @Suite struct NoticeTests {
     private let alice = peerID(1)
 

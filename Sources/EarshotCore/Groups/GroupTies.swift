@@ -153,7 +153,7 @@ struct GroupTies: Sendable {
         case asksLater
         /// It is asked already, or will be.
         case isAsking
-        /// It was asked when both sides held the same as now.
+        /// The peer has answered since, and neither side has changed.
         case isAnswered
     }
 
