@@ -84,6 +84,11 @@ import Testing
             createdAt: Self.date,
             expiresAt: Self.date, group: .init(id: Self.team, name: "team", creator: Self.creator, members: 1))
         #expect(Self.rows(Render.invitations([invitation]))[1].contains(" team by AAAAAAAAAAAA, 1 member"))
+        let own = ControlAPI.Invitation(
+            id: "i", direction: .known(.incoming), peerID: Self.creator, peerName: "alice", context: Base64Bytes([]),
+            state: .known(.pending), createdAt: Self.date, expiresAt: Self.date,
+            group: .init(id: Self.team, name: "team", creator: Self.creator, members: 1))
+        #expect(Self.rows(Render.invitations([own]))[1].contains(" team by alice, 1 member"))
     }
 
     @Test(arguments: ["\u{1B}[2J", "\u{202E}", "\u{200B}", "\u{9B}1A", "\u{7F}", "\0", "\n", "\u{2028}"])

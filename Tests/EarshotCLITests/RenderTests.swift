@@ -60,4 +60,13 @@ struct RenderTests {
         #expect(try ControlJSON.decode([String].self, from: escaped) == [text])
         #expect(String(decoding: escaped, as: UTF8.self).contains("é😀"))
     }
+
+    @Test func theRecipientOfAMessageIsNamed() {
+        let id = String(repeating: "A", count: 52)
+        let event = ControlAPI.Event(
+            epoch: "e", seq: 1, time: Date(), type: .known(.messageStatus), messageID: "0123456789abcdef",
+            recipient: ControlAPI.Recipient(peerID: id, status: .known(.delivered)))
+        #expect(Render.event(event, names: [id: "bob"]).hasSuffix(" to bob AAAAAAAAAAAA delivered\n"))
+        #expect(Render.event(event).hasSuffix(" to AAAAAAAAAAAA delivered\n"))
+    }
 }

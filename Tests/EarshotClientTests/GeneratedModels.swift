@@ -182,7 +182,8 @@ struct GeneratedModels: GeneratedValues {
             state: self.word(ControlAPI.Resource.State.self),
             digest: self.optional { _ in "xxh3:99aa06d3014798d86001c324468d497f" }, path: self.optional { $0.text() },
             error: self.optional { $0.failure() }, createdAt: self.time(), completedAt: self.optional { $0.time() },
-            inSpool: self.optional { $0.flag() }, group: self.optional { $0.groupLabel() }, shareID: self.optional { $0.id() })
+            inSpool: self.optional { $0.flag() }, queued: self.optional { $0.flag() },
+            group: self.optional { $0.groupLabel() }, shareID: self.optional { $0.id() })
     }
 
     mutating func resourceRequest() -> ControlAPI.ResourceRequest {

@@ -306,6 +306,22 @@ import Testing
         #expect(throws: EarshotError.self) { try bench.row(second) }
     }
 
+    /// A resource that is not being offered is shown as queued; on the disk and with the peer its state is the same.
+    @Test func aResourceThatWaitsIsShownAsQueued() throws {
+        var bench = try TransferBench()
+        let id = bench.send()
+        #expect(try bench.row(id).queued == nil, "the receiver has the offer")
+        bench.lose()
+        bench.report(id, .stopped)
+        #expect(try bench.row(id).queued == true && bench.row(id).state == .offered)
+        let second = bench.freshID()
+        #expect(bench.bench.call(.resource(.send([bench.draft(second)])))?.resources?.map(\.queued) == [true])
+        try bench.connect()
+        #expect(try bench.row(id).queued == nil && bench.row(second).queued == nil)
+        bench.say(.resourceRefuse(ResourceRefuse(id: id, refusal: Refusal(.declined, "no"))))
+        #expect(try bench.row(id).queued == nil)
+    }
+
     /// A body that passes by cannot be read again; its caller hears how it ended.
     @Test(arguments: ["lost", "gone", "done"]) func aBody(_ how: String) throws {
         var bench = try TransferBench()

@@ -110,6 +110,7 @@ extension LAN {
                 for name in ["one", "two"] { try FileManager.default.removeItem(atPath: "\(alice.place)/\(name)") }
                 #expect(outcome.errors.contains("one waits for bob") && outcome.errors.contains("two waits for bob"))
                 #expect(try await alice.files().map(\.state.rawValue) == ["offered", "offered"])
+                #expect(try await alice.expect(0, "file", "list").output.components(separatedBy: "queued").count == 3)
                 try await alice.restart()
                 try await bob.start()
                 try await eventually("both arrived") { try await alice.files().map(\.state.rawValue) == ["completed", "completed"] }

@@ -2,13 +2,16 @@ import EarshotClient
 
 extension ControlEvents {
     /// Prints a line for each event that is wanted, until the command ends; gaps, and what cannot be read, always.
-    func show(json: Bool, where isWanted: (ControlAPI.Event) -> Bool) async throws {
+    /// `names` are the known peers' names by id; events about peers add to them.
+    func show(json: Bool, names: [String: String] = [:], where isWanted: (ControlAPI.Event) -> Bool) async throws {
         Standard.endWithReader()
+        var names = names
         for try await event in self where isWanted(event.value) || event.value.type == .gap || !event.unreadable.isEmpty {
+            if let peer = event.value.peer { names[peer.id] = peer.name }
             if json {
                 try Standard.write(json: event.json)
             } else {
-                try Standard.write(Render.event(event.value))
+                try Standard.write(Render.event(event.value, names: names))
             }
         }
     }

@@ -11,7 +11,10 @@ struct EventsCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, since) = (self.options, self.since)
         try await options.withClient { client in
-            try await client.watch(since: since).show(json: options.json) { _ in true }
+            let events = try await client.watch(since: since)
+            let peers = options.json ? [] : try await client.peers().value.peers
+            let names = Dictionary(peers.map { ($0.id, $0.name) }, uniquingKeysWith: { $1 })
+            try await events.show(json: options.json, names: names) { _ in true }
         }
     }
 }

@@ -67,15 +67,16 @@ enum Render {
             rows: invitations.map { invitation in
                 [
                     invitation.peerName, Words.short(invitation.peerID), invitation.direction.rawValue, invitation.state.rawValue,
-                    Words.time(invitation.expiresAt), Words.short(invitation.id), invitation.group.map(Self.invited) ?? "-",
-                    Self.context(invitation.context.bytes),
+                    Words.time(invitation.expiresAt), Words.short(invitation.id),
+                    invitation.group.map { Self.invited(to: $0, by: invitation) } ?? "-", Self.context(invitation.context.bytes),
                 ]
             })
     }
 
     /// The group that an invitation is to: its name, who made it, and how many are in it.
-    private static func invited(_ group: ControlAPI.GroupLabel) -> String {
-        group.name + (group.creator.map { " by \(Words.short($0))" } ?? "") + (group.members.map { ", \(Words.count($0, "member"))" } ?? "")
+    private static func invited(to group: ControlAPI.GroupLabel, by invitation: ControlAPI.Invitation) -> String {
+        let creator = group.creator.map { $0 == invitation.peerID ? invitation.peerName : Words.short($0) }
+        return group.name + (creator.map { " by \($0)" } ?? "") + (group.members.map { ", \(Words.count($0, "member"))" } ?? "")
     }
 
     static func groups(_ groups: [ControlAPI.Group]) -> Table {
@@ -192,14 +193,14 @@ enum Render {
         return head + lines.joined(separator: "\n    ") + "\n"
     }
 
-    /// One line about an event.
-    static func event(_ event: ControlAPI.Event) -> String {
+    /// One line about an event. `names` are peers' names by id; an unknown peer is shown by its id.
+    static func event(_ event: ControlAPI.Event, names: [String: String] = [:]) -> String {
         // A known one is about something; what cannot be read is unknown.
-        let what = Self.subject(event).map { " " + $0.escapedForDisplay } ?? (event.type.known == nil ? "" : " unknown")
+        let what = Self.subject(event, names).map { " " + $0.escapedForDisplay } ?? (event.type.known == nil ? "" : " unknown")
         return "\(Words.time(event.time)) \(event.type.rawValue.escapedForDisplay)\(what)\n"
     }
 
-    private static func subject(_ event: ControlAPI.Event) -> String? {
+    private static func subject(_ event: ControlAPI.Event, _ names: [String: String]) -> String? {
         if let peer = event.peer {
             return
                 "\(peer.name) \(Words.short(peer.id)) \(peer.presence.rawValue) \(Self.state(peer.state, peer.protection)) \(peer.trust.rawValue)"
@@ -224,7 +225,8 @@ enum Render {
                 "\(Words.short(message.id)) from \(message.sender.name)\(place) \(Words.count(message.size, "byte")) of \(message.contentType)"
         }
         if let recipient = event.recipient {
-            return "\(Words.short(event.messageID ?? "?")) to \(Words.short(recipient.peerID)) \(recipient.status.rawValue)"
+            let peer = names[recipient.peerID].map { "\($0) " } ?? ""
+            return "\(Words.short(event.messageID ?? "?")) to \(peer)\(Words.short(recipient.peerID)) \(recipient.status.rawValue)"
                 + (recipient.error.map { ": \($0.message)" } ?? "")
         }
         if let resource = event.resource {
@@ -269,7 +271,7 @@ enum Render {
             return "fetched"
         }
         if resource.error?.code == "declined" { return resource.direction == .incoming ? "refused" : "declined" }
-        return resource.state.rawValue
+        return resource.queued == true ? "queued" : resource.state.rawValue
     }
 
     private static func state(_ stream: ControlAPI.Stream) -> String {

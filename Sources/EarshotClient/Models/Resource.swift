@@ -63,13 +63,15 @@ extension ControlAPI {
         @ReadableValue public var completedAt: Date?
         /// Whether the content of an incoming, completed one can still be fetched.
         public let inSpool: Bool?
+        /// `true` while an outgoing one waits here and is not being offered to the receiver; its state is `offered` then.
+        public let queued: Bool?
 
         /// A value from its parts.
         public init(
             id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, name: String, kind: Tolerant<Kind>,
             size: UInt64, transferred: UInt64, bytesPerSecond: UInt64, secondsLeft: UInt64? = nil, state: Tolerant<State>,
             digest: String? = nil, path: String? = nil, error: Failure? = nil, createdAt: Date, completedAt: Date? = nil,
-            inSpool: Bool? = nil, group: GroupLabel? = nil, shareID: String? = nil
+            inSpool: Bool? = nil, queued: Bool? = nil, group: GroupLabel? = nil, shareID: String? = nil
         ) {
             self.id = id
             self.direction = direction
@@ -90,6 +92,7 @@ extension ControlAPI {
             self._createdAt = ReadableTime(createdAt)
             self._completedAt = ReadableValue(completedAt)
             self.inSpool = inSpool
+            self.queued = queued
         }
 
         private enum CodingKeys: String, CodingKey {
@@ -105,6 +108,7 @@ extension ControlAPI {
             case createdAt = "created_at"
             case completedAt = "completed_at"
             case inSpool = "in_spool"
+            case queued
         }
     }
 

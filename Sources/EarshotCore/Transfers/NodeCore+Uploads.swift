@@ -69,7 +69,7 @@ extension NodeCore {
         self.startUploads(to: peer)
         if !isToGroup { self.needed(.sessionForQueue, of: peer) }
         self.needed(.connection(now: false), of: peer)
-        return record.row
+        return self.transfers[id]?.shown(at: self.now.monotonic) ?? record.row
     }
 
     /// Has what waits for this peer begin or go on, as far as it is there and does not have its hands full.

@@ -65,6 +65,8 @@ public struct Resource: Sendable, Hashable, Codable, Identifiable {
     package var completed: WallTime?
     /// Whether the content of an incoming, completed resource is still in the spool.
     public package(set) var inSpool: Bool
+    /// `true` while an outgoing resource waits here and is not being offered to the receiver; else `nil`. Its ``state`` is `offered` then.
+    public package(set) var queued: Bool?
 
     /// Whether it was to be put into the directory of received files, and is not there: such a one says why it is still in the spool.
     package var isLeft: Bool { self.direction == .incoming && self.state == .completed && self.inSpool && self.error != nil }
@@ -104,7 +106,7 @@ public struct Resource: Sendable, Hashable, Codable, Identifiable {
         case name, kind, size, transferred, bytesPerSecond, secondsLeft, state, digest, path, error, errorMessage
         case created = "createdAt"
         case completed = "completedAt"
-        case inSpool
+        case inSpool, queued
     }
 }
 

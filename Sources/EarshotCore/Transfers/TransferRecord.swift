@@ -128,6 +128,7 @@ struct TransferRecord: Sendable {
     func shown(at now: MonotonicInstant) -> Resource {
         guard self.isOpen else { return self.row }
         var row = self.row
+        row.queued = row.direction == .outgoing && row.state == .offered && self.link == nil ? true : nil
         row.bytesPerSecond = self.link == nil ? 0 : self.meter.bytesPerSecond(at: now)
         return row
     }

@@ -12,7 +12,7 @@ extension ControlAPI.Resource {
             transferred: resource.transferred, bytesPerSecond: resource.bytesPerSecond, secondsLeft: resource.secondsLeft,
             state: Tolerant(resource.state), digest: resource.digest, path: resource.path,
             error: ControlAPI.Failure(code: resource.error, message: resource.errorMessage), createdAt: resource.createdAt,
-            completedAt: resource.completedAt, inSpool: isReceived ? resource.inSpool : nil,
+            completedAt: resource.completedAt, inSpool: isReceived ? resource.inSpool : nil, queued: resource.queued,
             group: resource.group.map(ControlAPI.GroupLabel.init), shareID: resource.shareID?.description)
     }
 }
