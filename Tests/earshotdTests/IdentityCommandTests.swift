@@ -54,6 +54,21 @@ import Testing
         #expect(try Identity.load(from: place).id == second)
     }
 
+    /// A user of the system's daemon has no identity and means the daemon's.
+    @Test func theSystemsIdentityIsFound() throws {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-identity-\(UUID().uuidString)").path
+        let service = Places.Service(settings: "\(place)/etc", state: "\(place)/system")
+        let own = "\(place)/own"
+        #expect(PlaceOptions.systemState(besides: own, service: service) == nil, "no system's daemon is installed")
+        defer { try? FileManager.default.removeItem(atPath: place) }
+        for directory in [service.state, own] {
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        }
+        #expect(PlaceOptions.systemState(besides: own, service: service) == service.state)
+        _ = try Identity.replace(in: own, now: Date())
+        #expect(PlaceOptions.systemState(besides: own, service: service) == nil)
+    }
+
     /// A backup of which nothing was written must not look like one.
     @Test func aFullDiskIsTold() throws {
         let full = Glibc.open("/dev/full", O_WRONLY | O_CLOEXEC)

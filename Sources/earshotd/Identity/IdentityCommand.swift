@@ -1,14 +1,15 @@
 internal import ArgumentParser
 internal import Earshot
 internal import EarshotSafety
+internal import Glibc
 
 /// `earshotd identity`: the key of this machine, for users who may read it. It works on the files, whether the daemon runs or not.
 struct IdentityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "identity", abstract: "Show, replace or export the key by which peers know this machine.",
         discussion: """
-            For the system's daemon, whose settings in /etc/earshot are read with its state directory: sudo -u earshot earshotd identity show \
-            --state-directory /var/lib/earshot
+            A user without an identity is shown that of the system's daemon. Its key is readable by root and by the daemon's user: \
+            sudo -u earshot earshotd identity show --state-directory /var/lib/earshot
             """,
         subcommands: [IdentityShowCommand.self, IdentityNewCommand.self, IdentityExportCommand.self])
 
@@ -31,6 +32,30 @@ struct PlaceOptions: ParsableArguments {
         let flags = SettingsLoader.Flags(config: self.config, stateDirectory: self.stateDirectory, socket: "/run/earshot/earshot.sock")
         let loaded = try SettingsLoader(flags: flags).load()
         return (loaded, try loaded.settings.checkIdentity())
+    }
+
+    /// Loads the settings for a command that only reads the identity: those of the system's daemon if the caller named no place and has no
+    /// identity.
+    func loadForReading() throws -> (loaded: SettingsLoader.Result, own: Identity?) {
+        let (loaded, own) = try self.load()
+        guard self.config == nil, self.stateDirectory == nil, own == nil,
+            let directory = Self.systemState(besides: loaded.stateDirectory, service: Places.Service())
+        else { return (loaded, own) }
+        guard access(directory, R_OK | X_OK) == 0 else {
+            throw StartError(
+                description: "no identity in \(loaded.stateDirectory.escapedForDisplay), and that of the system's daemon in "
+                    + "\(directory) is not readable by this user; see it with: sudo -u earshot earshotd identity show "
+                    + "--state-directory \(directory)", exitCode: 77)
+        }
+        var options = PlaceOptions()
+        options.stateDirectory = directory
+        return try options.load()
+    }
+
+    /// The state directory of the system's daemon, if there is one and `own` has no identity.
+    static func systemState(besides own: String, service: Places.Service) -> String? {
+        guard FileStatus(path: "\(own)/\(Identity.fileName)") == nil, FileStatus(path: service.state) != nil else { return nil }
+        return service.state
     }
 
     /// An error of the library, with the exit code of the kind.

@@ -14,7 +14,7 @@ struct IdentityExportCommand: ParsableCommand {
     var output: String?
 
     mutating func run() throws {
-        let (loaded, _) = try self.options.load()
+        let (loaded, _) = try self.options.loadForReading()
         let pem: String?
         do throws(EarshotError) {
             if let certificate = loaded.settings.certificate, let key = loaded.settings.privateKey {

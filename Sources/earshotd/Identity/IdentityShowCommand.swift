@@ -30,7 +30,7 @@ struct IdentityShowCommand: ParsableCommand {
     }
 
     mutating func run() throws {
-        let (loaded, own) = try self.options.load()
+        let (loaded, own) = try self.options.loadForReading()
         let shown: Shown
         if let own, let certificate = loaded.settings.certificate {
             shown = Self.shown(own, path: certificate.text)
