@@ -98,7 +98,8 @@ import Testing
                 || (text == "\n" && output.dropLast().contains("\n"))
         }
         let group = Self.group(
-            text, id: text, members: [Self.member(text, text, .notConnected, invitedBy: text, error: .init(code: text, message: text))])
+            text, id: text,
+            members: [Self.member(text, text, .notConnected, invitedBy: text, error: .init(code: Tolerant(rawValue: text), message: text))])
         // A table has a line for its titles, and one for each row.
         for table in [Render.groups([group]), Render.members(of: group)] {
             let lines = table.render(width: nil, bold: false).split(separator: "\n", omittingEmptySubsequences: false)

@@ -31,12 +31,14 @@ import Testing
                         id: text, direction: .unknown(text), peerID: text, peerName: text, name: text, kind: .unknown(text), size: number,
                         transferred: other, bytesPerSecond: other, secondsLeft: number, state: .known(.transferring), digest: text,
                         path: text,
-                        error: .init(code: text, message: text), createdAt: .distantPast, completedAt: .distantPast, inSpool: true)
+                        error: .init(code: Tolerant(rawValue: text), message: text), createdAt: .distantPast, completedAt: .distantPast,
+                        inSpool: true)
                     self.looks(Render.resources([resource]).render(width: 40, bold: false), "resources")
                     ProgressLine.draw(name: text, [resource, resource])
                     let stream = ControlAPI.Stream(
                         id: text, direction: .known(.incoming), peerID: text, peerName: text, name: text, state: .known(.open),
-                        transferred: number, bytesPerSecond: other, openedAt: .distantPast, error: .init(code: text, message: text))
+                        transferred: number, bytesPerSecond: other, openedAt: .distantPast,
+                        error: .init(code: Tolerant(rawValue: text), message: text))
                     self.looks(Render.streams([stream]).render(width: nil, bold: false), "streams")
                     for kind in ControlAPI.Event.Kind.allCases {
                         self.looks(

@@ -257,6 +257,7 @@ struct GeneratedModels: GeneratedValues {
         .init(
             type: "about:blank", title: self.text(), status: Int(400 + self.number(below: 200)), detail: self.text(),
             code: self.element(["ambiguous-peer", "not-found"]),
-            candidates: self.optional { $0.list(1...3) { .init(id: $0.peerID(), name: $0.text()) } })
+            candidates: self.optional { $0.list(1...3) { .init(id: $0.peerID(), name: $0.text()) } },
+            remedy: self.optional { $0.word(ControlAPI.Remedy.self) })
     }
 }

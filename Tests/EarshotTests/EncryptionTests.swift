@@ -75,7 +75,7 @@ import Testing
             let errors = (await alice.node.lastDialError(of: bob.node.id), await bob.node.lastDialError(of: alice.node.id))
             return errors == (.downgradeDetected, .downgradeDetected)
         }
-        #expect(await alice.node.lastDialMessage(of: bob.node.id)?.contains("earshot distrust bob") == true)
+        #expect(await alice.node.lastDialMessage(of: bob.node.id)?.contains("revoke the trust in it") == true)
         #expect(await bob.node.lastDialMessage(of: alice.node.id)?.contains("does not take plaintext") == true)
         #expect(await alice.node.status().counts.connections == 0)
 

@@ -135,7 +135,7 @@ import Testing
             row = try await bob.node.resource(left.row.id)
         }
         #expect(row.state == .completed && row.inSpool && row.path == nil)
-        #expect(row.errorMessage?.contains("it is still here: earshot file get") == true)
+        #expect(row.errorMessage?.contains("its content is kept") == true)
         #expect(try left.names() == ["a.txt"])
         await bob.stop()
         let again = try await TestNode("bob", in: left.state)

@@ -237,7 +237,7 @@ import Testing
         let (sent, received) = try await self.send("a", "hello", alice, bob)
         #expect(sent.state == .completed)
         #expect(received.state == .completed && received.inSpool && received.error == .storage)
-        #expect(received.errorMessage?.contains("no such file or directory; it is still here: earshot file get") == true)
+        #expect(received.errorMessage?.contains("no such file or directory; its content is kept") == true)
         await bob.stop()
         await #expect { _ = try await TestNode("bob", in: bob.state) { $0.receiveDirectory = directory } } throws: {
             ($0 as? EarshotError)?.code == .invalidParameter

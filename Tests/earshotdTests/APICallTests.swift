@@ -33,6 +33,9 @@ import Testing
         }
         func all<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> [String] { type.allCases.map(\.rawValue) }
         #expect(try words("Code") == all(EarshotError.Code.self))
+        #expect(all(ControlAPI.ErrorCode.self) == all(EarshotError.Code.self))
+        #expect(try words("Problem", "remedy") == all(EarshotError.Remedy.self))
+        #expect(all(ControlAPI.Remedy.self) == all(EarshotError.Remedy.self))
         #expect(try words("Peer", "presence") == all(ControlAPI.Peer.Presence.self))
         #expect(try words("Peer", "state") == all(ControlAPI.MemberState.self))
         #expect(try words("Member", "state") == all(ControlAPI.MemberState.self))

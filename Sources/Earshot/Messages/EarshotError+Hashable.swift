@@ -7,5 +7,6 @@ extension EarshotError: Hashable {
         hasher.combine(self.code)
         hasher.combine(self.message)
         hasher.combine(self.candidates)
+        hasher.combine(self.remedy)
     }
 }

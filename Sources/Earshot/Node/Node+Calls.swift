@@ -152,6 +152,6 @@ extension Answer {
     /// Why there is no such answer.
     var error: EarshotError {
         if case .failure(let error) = self { return error }
-        return EarshotError(.unavailable, "the daemon has answered something else")
+        return EarshotError(.unavailable, "the core has answered something else")
     }
 }

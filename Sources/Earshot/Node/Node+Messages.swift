@@ -94,7 +94,7 @@ extension Node {
         let messages = try await self.store.messages(id: id, from: sender)
         guard let message = messages.first else { throw EarshotError(.notFound, "there is no message \(id)") }
         guard messages.count == 1 else {
-            throw EarshotError(.conflict, "\(messages.count) peers have sent a message \(id); say which by from=PEER")
+            throw EarshotError(.conflict, "\(messages.count) peers have sent a message \(id)", remedy: .nameSender)
         }
         return message
     }

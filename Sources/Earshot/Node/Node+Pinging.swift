@@ -109,7 +109,7 @@ private struct PingProgress {
         let session =
             self.target.isMember
             ? PeerPing.Step(.session, .ok, "in a session")
-            : PeerPing.Step(.session, .skipped, "no session; ask for one: earshot invite \(self.target.name)")
+            : PeerPing.Step(.session, .skipped, "no session")
         let missing = PeerPing.Step.Kind.allCases.filter { kind in kind != .session && !self.steps.contains { $0.kind == kind } }
         let steps = self.steps + missing.map { PeerPing.Step($0, .skipped, "not reached") } + [session]
         return PeerPing(

@@ -57,7 +57,7 @@ extension Node {
         guard file == nil || file == opened.identity else {
             throw EarshotError(
                 .invalidSource,
-                "\(path.escapedForDisplay) is another file for the daemon than for its caller; send its content as the body")
+                "\(path.escapedForDisplay) is another file here than for the caller")
         }
         let source = opened.source
         let drafts = conversations.map { conversation in

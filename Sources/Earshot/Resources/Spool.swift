@@ -369,7 +369,7 @@ package actor Spool {
     }
 
     static func unknown(_ id: ResourceID) -> EarshotError {
-        EarshotError(.notFound, "the spool has no resource \(id); earshot file list shows what there is")
+        EarshotError(.notFound, "the spool has no resource \(id)", remedy: .listFiles)
     }
 
     static func error(_ error: any Error) -> EarshotError {

@@ -160,8 +160,8 @@ extension SpoolLedger.State {
         guard !overflow, sum <= allowance.quota else {
             throw EarshotError(
                 .noSpace,
-                "\(what): the spool holds \(others) of the \(allowance.quota) bytes of its quota; make room on that machine: earshot file get, "
-                    + "or earshot file delete")
+                "\(what): the spool holds \(others) of the \(allowance.quota) bytes of its quota; make room on that machine",
+                remedy: .clearFiles)
         }
         do {
             // What others have still to write is promised to them; what this one has written is not free any more.
@@ -194,7 +194,7 @@ extension SpoolLedger.State {
             throw EarshotError(
                 .noSpace,
                 "\(what): the unfinished transfers of one peer may hold \(share.words) of the quota, \(limit) bytes, and hold \(held); wait for "
-                    + "those to end, or cancel one: earshot file cancel")
+                    + "those to end, or cancel one", remedy: .cancelFile)
         }
     }
 }

@@ -57,7 +57,7 @@ package final class HostLookup: Sendable {
         for answer in answers { answer.resume(returning: .failure(Self.stopped)) }
     }
 
-    private static let stopped = EarshotError(.unavailable, "the daemon is stopping")
+    private static let stopped = EarshotError.stopping
 
     /// What the system's resolver says; a numeric host asks no name server.
     private static func ask(_ peer: ConfiguredPeer) -> Result<[PeerAddress], EarshotError> {

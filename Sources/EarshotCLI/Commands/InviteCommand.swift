@@ -107,7 +107,7 @@ struct InviteCommand: AsyncParsableCommand {
         case .known(.cancelled): throw CommandFailure(.failure, "the invitation of \(name) was withdrawn", code: "cancelled")
         case .known(.failed), .known(.pending), .unknown:
             throw CommandFailure(
-                code: invitation.error?.code ?? "", message: reason ?? "the invitation of \(name) failed", peer: invitation.peerName)
+                code: invitation.error?.code, message: reason ?? "the invitation of \(name) failed", peer: invitation.peerName)
         }
     }
 }

@@ -17,7 +17,7 @@ enum PendingInvitations {
             let peer = try await client.peer(text).value
             if let invitation = pending.first(where: { $0.peerID == peer.id }) { return invitation }
             throw Self.none(of: peer, all)
-        } catch ControlError.problem(let problem) where problem.code == "unknown-peer" {
+        } catch ControlError.problem(let problem) where problem.code == .unknownPeer {
             let matches = id.count >= Self.idPrefixMinimum ? pending.filter { $0.id.hasPrefix(id) } : []
             guard let match = matches.first else {
                 // A stranger that has gone is known here no longer, and its invitation is.

@@ -48,7 +48,7 @@ struct PingCommand: AsyncParsableCommand {
     /// Why there is none.
     static func failure(_ step: ControlAPI.PeerPing.Step, _ ping: ControlAPI.PeerPing) -> CommandFailure {
         let name = ping.peerName.escapedForDisplay
-        let told = CommandFailure(code: step.code ?? "", message: step.message)
+        let told = CommandFailure(code: step.code, message: step.message)
         return CommandFailure(
             told.status, "\(name) does not answer (\(step.step.rawValue.escapedForDisplay)): \(told.message ?? "")",
             hint: Check.remedy(step, name) ?? told.hint)

@@ -19,12 +19,14 @@ struct CommandFailure: Error, Hashable, Sendable {
     }
 
     /// What the API's code and sentence mean for a person; `peer` is how the person named the peer.
-    init(code: String, message: String, peer: String? = nil) {
-        let text = Self.sentence(message.isEmpty ? code : message)
-        // The daemon's sentence may name the next step itself.
+    init(
+        code: Tolerant<ControlAPI.ErrorCode>?, message: String, remedy: Tolerant<ControlAPI.Remedy>? = nil, peer: String? = nil
+    ) {
+        let name = peer?.escapedForDisplay ?? "PEER"
         self.init(
-            ExitStatus(code: code), text, hint: text.contains("earshot ") ? nil : Self.hint(code: code, peer: peer),
-            code: code.isEmpty ? nil : code.escapedForDisplay)
+            ExitStatus(code: code), Self.sentence(message.isEmpty ? code?.rawValue ?? "" : message),
+            hint: remedy?.known.map { Self.hint($0, name) } ?? code?.known.flatMap { Self.hint($0, name) },
+            code: code?.rawValue.escapedForDisplay)
     }
 
     /// What an error of the client means; `peer` is how the person named the peer, where there was one.
@@ -51,7 +53,8 @@ struct CommandFailure: Error, Hashable, Sendable {
     }
 
     private init(_ problem: ControlAPI.Problem, peer: String?) {
-        let failure = CommandFailure(code: problem.code, message: problem.detail ?? problem.title, peer: peer)
+        let failure = CommandFailure(
+            code: problem.code, message: problem.detail ?? problem.title, remedy: problem.remedy, peer: peer)
         guard let candidates = problem.candidates, !candidates.isEmpty else {
             self = failure
             return
@@ -88,15 +91,38 @@ struct CommandFailure: Error, Hashable, Sendable {
         return escaped.hasSuffix(".") && !escaped.hasSuffix("..") ? String(escaped.dropLast()) : escaped
     }
 
-    private static func hint(code: String, peer: String?) -> String? {
+    /// The command for a remedy; `peer` is escaped.
+    private static func hint(_ remedy: ControlAPI.Remedy, _ peer: String) -> String {
+        switch remedy {
+        case .invite: "ask for a session first: earshot invite \(peer)"
+        case .unblock: "unblock the peer first: earshot unblock \(peer)"
+        case .trust: "trust the peer: earshot trust \(peer)"
+        case .distrust: "revoke the trust in the peer: earshot distrust \(peer)"
+        case .verify: "compare the digits first: earshot verify \(peer)"
+        case .compareAgain: "compare the digits again: earshot verify \(peer); or forget that they differed: earshot distrust \(peer)"
+        case .listInvitations: "see the invitations: earshot invitations"
+        case .listGroups: "see the groups: earshot group list"
+        case .renewGroup: "make a new group of its members: earshot group create NAME --from GROUP"
+        case .listFiles: "see the files: earshot file list"
+        case .clearFiles: "fetch or delete received files: earshot file get, or earshot file delete"
+        case .cancelFile: "cancel one: earshot file cancel ID"
+        case .nameSender: "name the sender of the message"
+        }
+    }
+
+    /// The next step after an error whose code says it all; `peer` is escaped.
+    private static func hint(_ code: ControlAPI.ErrorCode, _ peer: String) -> String? {
         switch code {
-        case "unknown-peer": "see who is there: earshot peers"
-        case "not-connected": "ask for a session first: earshot invite \(peer?.escapedForDisplay ?? "PEER")"
-        case "timed-out", "unavailable": "try again in a while"
-        case "unconfirmed": "it may have arrived: ask before you send it again"
-        case "not-sent": "it is safe to send it again; --queue leaves it with the daemon until the peer is back"
-        case "no-space", "inbox-full": "make room there, then try again"
-        default: nil
+        case .unknownPeer: "see who is there: earshot peers"
+        case .notConnected: "ask for a session first: earshot invite \(peer)"
+        case .timedOut, .unavailable: "try again in a while"
+        case .unconfirmed: "it may have arrived: ask before you send it again"
+        case .notSent: "it is safe to send it again; --queue leaves it with the daemon until the peer is back"
+        case .noSpace, .inboxFull: "make room there, then try again"
+        case .invalidParameter, .unsupported, .cancelled, .ambiguousPeer, .notFound, .conflict, .forbidden, .unknownGroup, .ambiguousGroup,
+            .notMember, .declined, .busy, .identityMismatch, .encryptionMismatch, .downgradeDetected, .versionUnsupported,
+            .serviceMismatch, .protocolViolation, .tooLarge, .nameRejected, .digestMismatch, .sourceChanged, .invalidSource, .storage:
+            nil
         }
     }
 }

@@ -1,3 +1,5 @@
+import EarshotClient
+
 /// How the process ends: "Exit status" of earshot(1), after sysexits.h.
 enum ExitStatus: Int32, Sendable, CaseIterable {
     case done = 0
@@ -18,22 +20,26 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     /// Not sent: the peer never received it, and it is safe to send it again.
     case notSent = 79
 
-    /// The one mapping of the API's codes.
-    init(code: String) {
+    /// The one mapping of the API's codes; `nil` is a failure without a code.
+    init(code: Tolerant<ControlAPI.ErrorCode>?) {
+        self = code?.known.map(Self.init) ?? .failure
+    }
+
+    private init(_ code: ControlAPI.ErrorCode) {
         self =
             switch code {
-            case "invalid-parameter", "unsupported": .usage
-            case "ambiguous-peer", "ambiguous-group", "not-found", "name-rejected", "too-large": .data
-            case "unknown-peer", "unknown-group", "not-member": .unknownPeer
-            case "invalid-source": .noInput
-            case "storage", "no-space", "source-changed": .io
-            case "timed-out", "unconfirmed", "unavailable", "busy", "inbox-full": .temporary
-            case "not-sent": .notSent
-            case "identity-mismatch", "encryption-mismatch", "downgrade-detected", "version-unsupported", "service-mismatch",
-                "protocol-violation", "digest-mismatch":
+            case .invalidParameter, .unsupported: .usage
+            case .ambiguousPeer, .ambiguousGroup, .notFound, .nameRejected, .tooLarge: .data
+            case .unknownPeer, .unknownGroup, .notMember: .unknownPeer
+            case .invalidSource: .noInput
+            case .storage, .noSpace, .sourceChanged: .io
+            case .timedOut, .unconfirmed, .unavailable, .busy, .inboxFull: .temporary
+            case .notSent: .notSent
+            case .identityMismatch, .encryptionMismatch, .downgradeDetected, .versionUnsupported, .serviceMismatch, .protocolViolation,
+                .digestMismatch:
                 .protocolError
-            case "declined", "forbidden", "not-connected": .denied
-            default: .failure
+            case .declined, .forbidden, .notConnected: .denied
+            case .cancelled, .conflict: .failure
             }
     }
 

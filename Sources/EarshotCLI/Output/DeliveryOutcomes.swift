@@ -29,7 +29,7 @@ struct DeliveryOutcomes {
     /// A line for every recipient that does not have the message; `place` says which message, where there are many.
     mutating func add(_ messageID: String, _ recipients: [ControlAPI.Recipient], place: String = "") {
         for recipient in recipients {
-            let code: String
+            let code: Tolerant<ControlAPI.ErrorCode>?
             switch recipient.status {
             case .known(.delivered), .known(.read): continue
             case .known(.sent) where self.isUnreliable: continue
@@ -37,16 +37,16 @@ struct DeliveryOutcomes {
                 let peer = self.name(of: recipient)
                 self.note("\(place)the message \(messageID.escapedForDisplay) waits for \(peer) with the daemon")
                 continue
-            case .known(.unconfirmed), .known(.queued), .known(.sent): code = recipient.error?.code ?? "unconfirmed"
-            case .known(.failed), .unknown: code = recipient.error?.code ?? ""
+            case .known(.unconfirmed), .known(.queued), .known(.sent): code = recipient.error?.code ?? .known(.unconfirmed)
+            case .known(.failed), .unknown: code = recipient.error?.code
             }
             let reason = recipient.error?.message ?? "it was not confirmed in time and may or may not have arrived"
             self.note("\(place)not delivered to \(self.name(of: recipient)): \(reason.escapedForDisplay)")
-            if code == "not-connected", self.room > 0, recipient.error?.message.contains("earshot ") != true {
+            if code == .known(.notConnected), self.room > 0 {
                 // All of it: of a peer that is only advertised, the beginning names no peer.
                 Standard.say("ask for a session first: earshot invite \(recipient.peerID.escapedForDisplay)")
             }
-            self.add(ExitStatus(code: code), code)
+            self.add(ExitStatus(code: code), code?.rawValue ?? "")
         }
     }
 

@@ -270,7 +270,7 @@ enum Render {
         if resource.state == .completed, resource.direction == .incoming, resource.inSpool == false, resource.path == nil {
             return "fetched"
         }
-        if resource.error?.code == "declined" { return resource.direction == .incoming ? "refused" : "declined" }
+        if resource.error?.code == .known(.declined) { return resource.direction == .incoming ? "refused" : "declined" }
         return resource.queued == true ? "queued" : resource.state.rawValue
     }
 

@@ -112,7 +112,7 @@ struct FileDownload: Sendable {
         do throws(ControlError) {
             try await self.client.dropContent(of: self.resource.id)
             return nil
-        } catch .problem(let problem) where problem.code == "not-found" {
+        } catch .problem(let problem) where problem.code == .notFound {
             // Somebody has deleted it meanwhile.
             return nil
         } catch {

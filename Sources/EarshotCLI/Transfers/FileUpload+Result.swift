@@ -20,11 +20,11 @@ extension FileUpload {
             switch resource.state {
             case .known(.completed): self.failure = nil
             case .known(.cancelled):
-                self.failure = CommandFailure(code: "cancelled", message: resource.error?.message ?? "it was cancelled")
+                self.failure = CommandFailure(code: .known(.cancelled), message: resource.error?.message ?? "it was cancelled")
             case .known(.offered) where mayWait, .known(.transferring) where mayWait, .known(.paused) where mayWait: self.failure = nil
             case .known(.failed), .known(.offered), .known(.transferring), .known(.paused), .unknown:
                 self.failure = CommandFailure(
-                    code: resource.error?.code ?? "", message: resource.error?.message ?? "it is \(resource.state.rawValue)",
+                    code: resource.error?.code, message: resource.error?.message ?? "it is \(resource.state.rawValue)",
                     peer: resource.peerName)
             }
             self.status = self.failure?.status ?? .done

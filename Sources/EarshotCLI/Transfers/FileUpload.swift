@@ -32,7 +32,7 @@ struct FileUpload: Sendable {
         guard daemonCanOpen, !self.queue, let path = self.source.pathForDaemon else { return try await self.byContent(into: &results) }
         do {
             results += try await self.byPath(path)
-        } catch ControlError.problem(let problem) where problem.code == "invalid-source" {
+        } catch ControlError.problem(let problem) where problem.code == .invalidSource {
             // The daemon has another file there, or none: it sees other mounts. A file that cannot be sent at all fails here too.
             try await self.byContent(into: &results)
         } catch let error as ControlError {
@@ -86,7 +86,7 @@ struct FileUpload: Sendable {
             } catch {
                 switch error {
                 // It is gone already.
-                case .problem(let problem) where problem.code == "not-found": break
+                case .problem(let problem) where problem.code == .notFound: break
                 // Its end was seen before the answer came, which is not waited for then.
                 case .cancelled: break
                 case .unreachable, .silent, .lost, .problem, .malformed, .source, .output: failure = error

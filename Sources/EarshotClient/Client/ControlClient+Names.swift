@@ -11,7 +11,7 @@ extension ControlClient {
         do throws(ControlError) {
             return try await self.peer(name).value.id
         } catch {
-            guard case .problem(let problem) = error, problem.code == "unknown-peer", name.utf8.count == Self.peerIDLength else {
+            guard case .problem(let problem) = error, problem.code == .unknownPeer, name.utf8.count == Self.peerIDLength else {
                 throw error
             }
             return name.uppercased()
@@ -24,7 +24,7 @@ extension ControlClient {
         do throws(ControlError) {
             return try await self.group(name).value.id
         } catch {
-            guard case .problem(let problem) = error, problem.code == "unknown-group", name.utf8.count >= Self.groupIDLength else {
+            guard case .problem(let problem) = error, problem.code == .unknownGroup, name.utf8.count >= Self.groupIDLength else {
                 throw error
             }
             return name.lowercased()

@@ -56,7 +56,7 @@ extension ControlError {
     package var isOutage: Bool {
         switch self {
         case .unreachable, .silent, .lost: true
-        case .problem(let problem): problem.code == "unavailable"
+        case .problem(let problem): problem.code == .unavailable
         case .malformed, .source, .output, .cancelled: false
         }
     }

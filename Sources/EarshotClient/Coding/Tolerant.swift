@@ -33,6 +33,11 @@ public enum Tolerant<Known: RawRepresentable & Hashable & Sendable>: Hashable, S
     public static func != (lhs: Self, rhs: Known) -> Bool { lhs.known != rhs }
 }
 
+extension Tolerant: ExpressibleByStringLiteral {
+    /// The value that a literal stands for, such as one of a newer version.
+    public init(stringLiteral value: String) { self.init(rawValue: value) }
+}
+
 extension Tolerant: Codable {
     /// Decodes any string.
     public init(from decoder: any Decoder) throws {

@@ -40,12 +40,12 @@ extension ControlAPI {
     /// Why something failed: a stable code and a sentence for a person.
     public struct Failure: Codable, Hashable, Sendable {
         /// As in ``Problem/code``.
-        public let code: String
+        public let code: Tolerant<ErrorCode>
         /// One lower-case sentence without a full stop; may quote a peer, so untrusted.
         public let message: String
 
         /// A value from its parts.
-        public init(code: String, message: String) {
+        public init(code: Tolerant<ErrorCode>, message: String) {
             self.code = code
             self.message = message
         }

@@ -28,10 +28,10 @@ extension ControlAPI {
             /// One sentence.
             public let message: String
             /// Where it failed: why, such as `timed-out`.
-            public let code: String?
+            public let code: Tolerant<ErrorCode>?
 
             /// A value from its parts.
-            public init(step: Tolerant<Kind>, state: Tolerant<State>, message: String, code: String? = nil) {
+            public init(step: Tolerant<Kind>, state: Tolerant<State>, message: String, code: Tolerant<ErrorCode>? = nil) {
                 self.step = step
                 self.state = state
                 self.message = message

@@ -12,14 +12,17 @@ extension ControlAPI {
         public let status: Int
         /// One lower-case sentence without a full stop; may quote a peer, so untrusted.
         public let detail: String?
-        /// Stable, such as `unknown-peer`.
-        public let code: String
+        /// What kind of failure.
+        public let code: Tolerant<ErrorCode>
         /// With `ambiguous-peer`: what the name may mean.
         public let candidates: [Candidate]?
+        /// What the user can do, if the code does not say so.
+        public let remedy: Tolerant<Remedy>?
 
         /// A value from its parts.
         public init(
-            type: String? = nil, title: String, status: Int, detail: String? = nil, code: String, candidates: [Candidate]? = nil
+            type: String? = nil, title: String, status: Int, detail: String? = nil, code: Tolerant<ErrorCode>,
+            candidates: [Candidate]? = nil, remedy: Tolerant<Remedy>? = nil
         ) {
             self.type = type
             self.title = title
@@ -27,10 +30,11 @@ extension ControlAPI {
             self.detail = detail
             self.code = code
             self.candidates = candidates
+            self.remedy = remedy
         }
 
         private enum CodingKeys: String, CodingKey {
-            case type, title, status, detail, code, candidates
+            case type, title, status, detail, code, candidates, remedy
         }
     }
 

@@ -136,7 +136,7 @@ extension NodeCore {
 
     private static func error(_ refusal: GroupRecords.Refusal) -> EarshotError {
         switch refusal {
-        case .full: EarshotError(.noSpace, "the group has as many records as it can hold; make a new one with earshot group create --from")
+        case .full: EarshotError(.noSpace, "the group has as many records as it can hold", remedy: .renewGroup)
         case .known, .void, .unvouched, .invalid: Self.hasChanged
         }
     }

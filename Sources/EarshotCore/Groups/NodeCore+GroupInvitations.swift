@@ -88,7 +88,7 @@ extension NodeCore {
             let held = self.groups[group.id], let own = held.records.seat(of: self.id), let number = held.records.nextNumber(of: id)
         else { return }
         guard self.knowsGroups(current.facts) else {
-            let words = "the earshot of \(entry.invitation.peerName) knows nothing of groups; it is an older one"
+            let words = "\(entry.invitation.peerName) runs an older version, which has no groups"
             self.resolveInvitation(pending, .failed, EarshotError(.unsupported, words))
             return
         }
@@ -237,7 +237,7 @@ extension NodeCore {
             self.groups[invite.charter.id] == nil
         else {
             self.invitations.setDeciding(id, false)
-            return self.acceptanceFailed(call, EarshotError(.conflict, "the invitation was over meanwhile; see earshot invitations"))
+            return self.acceptanceFailed(call, EarshotError(.conflict, "the invitation was over meanwhile", remedy: .listInvitations))
         }
         // Others were joined while this was signed.
         guard self.groups.count < EarshotLimits.groups else {

@@ -237,7 +237,7 @@ extension NodeCore {
         guard let held = self.groups[group], let number = held.records.highestSeat(of: peer) else { throw .notMember(peer) }
         let removal = GroupRemoval(peer: peer, number: number)
         if held.records.refusal(of: .removal(removal)) == .full {
-            throw EarshotError(.noSpace, "the group has had too many removals; make a new one with earshot group create --from")
+            throw EarshotError(.noSpace, "the group has had too many removals", remedy: .renewGroup)
         }
         let seats = withInvited ? [] : held.records.seatsFalling(with: removal)
         var inputs: [[UInt8]] = []
@@ -267,7 +267,7 @@ extension NodeCore {
 
 extension EarshotError {
     static func unknownGroup(_ name: String) -> Self {
-        Self(.unknownGroup, "this machine is in no group \"\(name)\"; see earshot group list")
+        Self(.unknownGroup, "this machine is in no group \"\(name)\"", remedy: .listGroups)
     }
 
     static func notMember(_ peer: some CustomStringConvertible) -> Self { Self(.notMember, "\(peer) is no member of the group") }

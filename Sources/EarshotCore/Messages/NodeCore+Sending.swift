@@ -107,7 +107,7 @@ extension NodeCore {
         case .all:
             guard !self.isStopping else { throw .stopping }
             let all = self.records.values.filter { $0.sessionID != nil && $0.trust != .blocked }.map(\.id)
-            guard !all.isEmpty else { throw EarshotError(.notConnected, "there is no session with anybody; run earshot invite first") }
+            guard !all.isEmpty else { throw EarshotError(.notConnected, "there is no session with anybody", remedy: .invite) }
             return all
         }
     }
@@ -136,7 +136,7 @@ extension NodeCore {
         guard let facts = self.facts(of: id) else { throw .unseen(id) }
         guard facts.trust != .blocked else { throw .blocked(facts.name) }
         guard facts.session != nil || facts.trust == .trusted else {
-            throw EarshotError(.notConnected, "there is no session with \(facts.name); run earshot invite first")
+            throw EarshotError(.notConnected, "there is no session with \(facts.name)", remedy: .invite)
         }
         return id
     }
@@ -225,7 +225,7 @@ extension NodeCore {
             return if recipient.session == nil {
                 Message.Recipient(
                     peerID: recipient.peer, status: .failed, error: .notConnected,
-                    errorMessage: "there is no session with \(recipient.name); run earshot invite first")
+                    errorMessage: "there is no session with \(recipient.name)")
             } else {
                 Message.Recipient(
                     peerID: recipient.peer, status: .failed, error: .unavailable,

@@ -140,6 +140,7 @@ extension EarshotError {
     /// The error of a dial in words for a person who has to do something about it: which setting, or which command.
     func explained(name: String, ours: EncryptionPreference) -> EarshotError {
         let words: String
+        var remedy: Remedy?
         switch (self.code, ours) {
         case (.encryptionMismatch, .required):
             words =
@@ -152,17 +153,18 @@ extension EarshotError {
         case (.downgradeDetected, .optional) where self.underlying as? WireError == .tlsPinned:
             words =
                 "\(name) has spoken TLS with this machine before, and now speaks plaintext only; "
-                + "if that is meant, run earshot distrust \(name)"
+                + "if that is meant, revoke the trust in it"
+            remedy = .distrust
         case (.downgradeDetected, .none) where !(self.underlying is WireError):
             words =
                 "\(name) does not take plaintext from this machine, which has spoken TLS with it before; "
-                + "set encryption = optional in [peer] here, or run earshot distrust there"
+                + "set encryption = optional in [peer] here, or revoke the trust in this machine there"
         case (.downgradeDetected, _):
             words =
                 "somebody between this machine and \(name) takes the encryption away, and nothing was sent; "
                 + "set encryption = required in [peer] on both"
         default: return self
         }
-        return EarshotError(self.code, words, underlying: self)
+        return EarshotError(self.code, words, underlying: self, remedy: remedy)
     }
 }

@@ -99,8 +99,8 @@ extension EarshotError {
     /// Its full id names no peer that was ever seen.
     static func unseen(_ id: PeerID) -> Self { Self(.unknownPeer, "no peer with the id \(id) has been seen") }
 
-    static func blocked(_ name: String) -> Self { Self(.forbidden, "\(name) is blocked; run earshot unblock first") }
+    static func blocked(_ name: String) -> Self { Self(.forbidden, "\(name) is blocked", remedy: .unblock) }
 
     /// No call begins any more.
-    package static var stopping: Self { Self(.unavailable, "the daemon is stopping") }
+    package static var stopping: Self { Self(.unavailable, "this side is shutting down") }
 }

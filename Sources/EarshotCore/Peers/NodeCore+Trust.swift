@@ -14,13 +14,12 @@ extension NodeCore {
 
     /// Why a key is not trusted by habit: its digits differed.
     func mismatch(of record: PeerRecord) -> EarshotError? {
-        let next = "compare them again with earshot verify, or forget that with earshot distrust"
         if record.standing.stored?.verified == .mismatched {
-            return EarshotError(.forbidden, "the digits of \(record.name) differed when they were compared; \(next)")
+            return EarshotError(.forbidden, "the digits of \(record.name) differed when they were compared", remedy: .compareAgain)
         }
         // A person who answers here a moment after the one there has seen other digits is not to overlook it.
         if record.comparing.state == .mismatched {
-            return EarshotError(.forbidden, "\(record.name) says that the digits differ; \(next)")
+            return EarshotError(.forbidden, "\(record.name) says that the digits differ", remedy: .compareAgain)
         }
         return nil
     }

@@ -126,7 +126,7 @@ extension NodeCore {
         let id = try self.resolve(name)
         guard let record = self.records[id] else { throw .unknown(name) }
         guard record.trust != .blocked else {
-            throw EarshotError(.forbidden, "\(record.name) is blocked; run earshot unblock \(record.name) first")
+            throw .blocked(record.name)
         }
         return PingTarget(
             id: id, name: record.name, seen: record.presence.sightedAddresses, lastGood: record.reach.lastGoodAddress,

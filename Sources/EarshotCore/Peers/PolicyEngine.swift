@@ -194,7 +194,7 @@ package struct PolicyEngine: Sendable {
             case (.trusted, false, .authority): (.allow, "identity.authorities", "\(self.trustWords), so it is invited to a session first")
             case (.trusted, false, _): (.allow, "trust = trusted", "\(self.trustWords), so it is invited to a session first")
             case (.unknown, false, _):
-                (.deny, "trust = unknown", "\(self.trustWords), and there is no session with it; run earshot invite first")
+                (.deny, "trust = unknown", "\(self.trustWords), and there is no session with it")
             }
         return PolicyDecision(action: .send, outcome: outcome, rule: rule, reason: reason)
     }

@@ -8,7 +8,7 @@ import OrderedCollections
 extension NodeCore {
     /// What a person's acceptance of an invitation comes to now.
     func isOver(_ invitation: Invitation) -> EarshotError {
-        EarshotError(.conflict, "the invitation of \(invitation.peerName) was over meanwhile; see earshot invitations")
+        EarshotError(.conflict, "the invitation of \(invitation.peerName) was over meanwhile", remedy: .listInvitations)
     }
 
     /// Whether what was accepted without a person's word would be so now: trust ends by itself, also while the disk is busy.

@@ -132,7 +132,7 @@ extension NodeCore {
                 if invitation.group != nil {
                     guard !always else {
                         throw EarshotError(
-                            .invalidParameter, "an invitation to a group says nothing of trust; run earshot trust \(invitation.peerName)")
+                            .invalidParameter, "an invitation to a group says nothing of trust", remedy: .trust)
                     }
                     return self.acceptGroup(id, call)
                 }

@@ -139,7 +139,7 @@ extension NodeCore {
         if self.settings.putsInPlace {
             // So that the next start knows what this one was about to do, should it be killed before it is done.
             kept.error = .unavailable
-            kept.errorMessage = "the daemon was stopped before it was put in place; it is still here: earshot file get"
+            kept.errorMessage = "it was not put in place before the stop; its content is kept"
         }
         _ = self.transfers.change(id) { $0.isBeingKept = true }
         self.commit(.received(row), [.putResource(kept), .removeTransfer(id)])
@@ -204,7 +204,7 @@ extension NodeCore {
     private mutating func leave(_ row: inout Resource, _ error: EarshotError) {
         self.log(Notice(.error, "a received file stays in the spool", ["id": row.id, "error": error]))
         row.error = error.code
-        row.errorMessage = "\(error.message); it is still here: earshot file get"
+        row.errorMessage = "\(error.message); its content is kept"
     }
 
     /// It fails since it cannot be put where it belongs. Where the disk does not take that, it has arrived, and is still here.

@@ -22,7 +22,7 @@ extension NodeCore {
             if transfer.stored?.isResumable == true {
                 self.pauseTransfer(id)
             } else {
-                self.interruptTransfer(id, .cancelled, "the daemon stopped", isUntold: transfer.isOffered)
+                self.interruptTransfer(id, .cancelled, "this side was stopped", isUntold: transfer.isOffered)
             }
         }
         // A removal that has not begun does not begin any more.
@@ -114,7 +114,7 @@ extension NodeCore {
         guard let stored = transfer.stored, stored.isResumable, mayGoOn || isAwaited else {
             transfer.row.state = .failed
             transfer.row.error = .notConnected
-            transfer.row.errorMessage = "the daemon was restarted meanwhile; send it again"
+            transfer.row.errorMessage = "this side was restarted meanwhile; send it again"
             transfer.row.completed = self.now.wall
             // What a body has brought there before is of no use any more.
             if transfer.stored?.source != .body || !mayGoOn { transfer.stored = nil }

@@ -52,7 +52,7 @@ extension NodeCore {
             let state = record.comparing.state
             if mismatch {
                 guard state == .ready else {
-                    throw EarshotError(.conflict, "there are no digits of \(record.name) that could differ; run earshot verify first")
+                    throw EarshotError(.conflict, "there are no digits of \(record.name) that could differ", remedy: .verify)
                 }
                 guard !self.isStopping else { throw .stopping }
                 return self.decide(.mismatch(id, call))
@@ -176,7 +176,7 @@ extension NodeCore {
         self.records[id]?.comparing.machine = nil
         switch (record.comparing.state, machine.stage) {
         case (.waiting, .exchanging):
-            self.enter(id, .failed, EarshotError(.unavailable, "the connection was lost; run earshot verify again"))
+            self.enter(id, .failed, EarshotError(.unavailable, "the connection was lost; compare the digits again"))
         case (.requested, _): self.enter(id, .cancelled, EarshotError(.notConnected, "\(record.name) has gone"))
         case (_, .idle), (_, .requested), (_, .waiting), (_, .exchanging), (_, .shown): break
         }
@@ -197,7 +197,8 @@ extension NodeCore {
         case .waiting:
             self.endAttempt(id, .timedOut)
             let why =
-                record.connection == nil ? record.reach.lastError.map { ": \($0.message)" } ?? "" : "; run earshot verify there too"
+                record.connection == nil
+                ? record.reach.lastError.map { ": \($0.message)" } ?? "" : "; the comparison has to be started there too"
             self.enter(id, .timedOut, EarshotError(.timedOut, "\(record.name) has not asked for it in time\(why)"))
         case .requested, .ready:
             self.endAttempt(id, .timedOut)

@@ -13,6 +13,8 @@ struct APIProblem: Error, Sendable {
     let detail: String
     /// For `ambiguous-peer`: whom the name could mean.
     let candidates: [EarshotError.Candidate]
+    /// What the user can do, if the code does not say so.
+    let remedy: EarshotError.Remedy?
     /// Header fields that go with the status, such as what the method could have been (405).
     let fields: HTTPFields
     /// Whether the connection ends with this answer: where a body is still coming that is not wanted.
@@ -20,12 +22,13 @@ struct APIProblem: Error, Sendable {
 
     init(
         _ code: EarshotError.Code, _ detail: String, status: HTTPResponse.Status? = nil, candidates: [EarshotError.Candidate] = [],
-        fields: HTTPFields = [:], closesConnection: Bool = false
+        remedy: EarshotError.Remedy? = nil, fields: HTTPFields = [:], closesConnection: Bool = false
     ) {
         self.code = code
         self.detail = detail
         self.status = status ?? code.status
         self.candidates = candidates
+        self.remedy = remedy
         self.fields = fields
         self.closesConnection = closesConnection
     }
@@ -44,7 +47,7 @@ struct APIProblem: Error, Sendable {
     init(_ error: any Error) {
         switch error {
         case let problem as APIProblem: self = problem
-        case let error as EarshotError: self.init(error.code, error.message, candidates: error.candidates)
+        case let error as EarshotError: self.init(error.code, error.message, candidates: error.candidates, remedy: error.remedy)
         case is NIOTooManyBytesError:
             self.init(.tooLarge, "the request's body is too large", closesConnection: true)
         case let error as HTTPError:

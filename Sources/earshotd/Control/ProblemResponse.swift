@@ -11,7 +11,8 @@ enum ProblemResponse {
         let candidates = problem.candidates.map { ControlAPI.Candidate(id: $0.id.description, name: $0.name) }
         let model = ControlAPI.Problem(
             type: "about:blank", title: problem.status.reasonPhrase, status: problem.status.code, detail: problem.detail,
-            code: problem.code.rawValue, candidates: candidates.isEmpty ? nil : candidates)
+            code: Tolerant(problem.code), candidates: candidates.isEmpty ? nil : candidates,
+            remedy: problem.remedy.map { Tolerant($0) })
         // Strings and numbers encode; should they ever not, the status still says it.
         let body = ByteBuffer(bytes: (try? ControlJSON.encode(model)) ?? [])
         var head = HTTPResponse(status: problem.status)

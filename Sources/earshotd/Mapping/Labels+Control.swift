@@ -12,6 +12,6 @@ extension ControlAPI.Failure {
     /// A failure with its words; `nil` where there is none.
     init?(code: EarshotError.Code?, message: String?) {
         guard let code else { return nil }
-        self.init(code: code.rawValue, message: message ?? code.rawValue)
+        self.init(code: Tolerant(code), message: message ?? code.rawValue)
     }
 }

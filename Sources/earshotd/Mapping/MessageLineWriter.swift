@@ -21,7 +21,7 @@ struct MessageLineWriter {
             let recipients = sent.recipients.map(ControlAPI.Recipient.init)
             try self.encode(.init(line: number, messageID: sent.id.description, recipients: recipients), into: &buffer)
         case .failure(let problem):
-            try self.encode(.init(line: number, error: .init(code: problem.code.rawValue, message: problem.detail)), into: &buffer)
+            try self.encode(.init(line: number, error: .init(code: Tolerant(problem.code), message: problem.detail)), into: &buffer)
         }
     }
 

@@ -10,7 +10,7 @@ extension ControlAPI.PeerPing {
             // To the microsecond: more is noise.
             roundTripMilliseconds: ping.roundTripNanoseconds.map { (Double($0) / 1_000).rounded() / 1_000 },
             steps: ping.steps.map {
-                Step(step: Tolerant($0.kind), state: Tolerant($0.state), message: $0.message, code: $0.code?.rawValue)
+                Step(step: Tolerant($0.kind), state: Tolerant($0.state), message: $0.message, code: $0.code.map { Tolerant($0) })
             })
     }
 }

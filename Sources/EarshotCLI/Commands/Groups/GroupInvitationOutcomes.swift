@@ -17,7 +17,7 @@ struct GroupInvitationOutcomes {
         case .known(.timedOut): self.fail(.temporary, "\(name) did not answer in time\(reason)")
         case .known(.cancelled): self.fail(.failure, "the invitation of \(name) was withdrawn")
         case .known(.failed), .known(.pending), .unknown:
-            self.fail(ExitStatus(code: invitation.error?.code ?? ""), "the invitation of \(name) failed\(reason)")
+            self.fail(ExitStatus(code: invitation.error?.code), "the invitation of \(name) failed\(reason)")
         }
     }
 

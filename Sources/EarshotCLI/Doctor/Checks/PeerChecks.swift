@@ -32,11 +32,11 @@ extension Check {
         switch step.step {
         case .known(.name): "look at peers in [discovery], and at the name server"
         case .known(.address): "look at discovery on both machines: earshot doctor"
-        case .known(.tcp) where step.code == "timed-out":
+        case .known(.tcp) where step.code == .known(.timedOut):
             "see whether \(name) is on, and let its firewall admit the port; on \(name): sudo earshot doctor"
         case .known(.tcp): "see whether earshotd runs there; on \(name): earshot doctor"
         case .known(.tls): "compare encryption in [peer] on both machines"
-        case .known(.key) where step.code == "identity-mismatch": "compare the ids: earshot status on \(name), and earshot peers here"
+        case .known(.key) where step.code == .known(.identityMismatch): "compare the ids: earshot status on \(name), and earshot peers here"
         case .known(.key): "compare service_type in [peer] and the versions on both machines"
         case .known(.answer): "try again: earshot ping \(name)"
         case .known(.session), .unknown: nil
