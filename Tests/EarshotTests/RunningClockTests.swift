@@ -71,8 +71,11 @@ import Testing
         }
         let begin = WallTime(Self.present)
         #expect(await alice.node.runningTime == begin)
+        let first = try #require(await alice.node.pruning).futureResult
         await loop.advanceTime(by: TimeAmount(EarshotLimits.firstPruning))
-        try await eventually("it has pruned") { await alice.node.pruning != nil }
+        try await eventually("the next pruning is scheduled") {
+            await alice.node.pruning.map { $0.futureResult !== first } ?? false
+        }
         #expect(await alice.node.store.notedRunning == begin.milliseconds, "nothing is written while the interval is not over")
         await loop.advanceTime(by: TimeAmount(EarshotLimits.runningNoteInterval))
         let noted = begin + EarshotLimits.firstPruning + EarshotLimits.runningNoteInterval
