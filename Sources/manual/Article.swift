@@ -70,9 +70,17 @@ struct Article: Hashable {
         let own = lines.prefix { !$0.isEmpty && !$0.hasPrefix("```") && !$0.hasPrefix("#") }
         lines = lines[own.endIndex...]
         if first.hasPrefix("| ") { return .terms(try Self.terms(Array(own))) }
-        if first.hasPrefix("- ") { return .bullets(own.map { String($0.dropFirst(2)) }) }
+        if first.hasPrefix("- ") { return .bullets(Self.items(own)) }
         if first.hasPrefix("@"), own.count == 1 { return .generated(String(first.dropFirst())) }
         return .paragraph(own.joined(separator: " "))
+    }
+
+    /// The items of a list. A line that does not begin with a hyphen continues the item before it.
+    private static func items(_ lines: ArraySlice<String>) -> [String] {
+        lines.reduce(into: []) { items, line in
+            let text = line.hasPrefix("- ") ? String(line.dropFirst(2)) : "\(items.popLast() ?? "") \(Self.trimmed(line[...]))"
+            items.append(text)
+        }
     }
 
     /// The rows of a table, without its head.

@@ -129,6 +129,7 @@ import Testing
 
             - one
             - two
+              lines
 
             ```console
             $ a --b 'c'
@@ -162,7 +163,7 @@ import Testing
                 .It
                 one
                 .It
-                two
+                two lines
                 .El
                 .Bd -literal -offset indent
                 $ a \-\-b \(aqc\(aq
