@@ -1,4 +1,4 @@
-/// earshot(1): one page with all verbs, as systemctl's and nmcli's are, for a person looks one up beside the other.
+/// earshot(1): one page with all verbs, like those of systemctl and nmcli, because users compare verbs.
 enum EarshotPage {
     static func write(_ command: CommandDump.Command, _ article: Article, to page: inout Mdoc) {
         let verbs = Self.flattened(command)
@@ -20,7 +20,7 @@ enum EarshotPage {
             if !own.isEmpty { page.raw(".Pp") }
             page.list(own)
         }
-        page.raw(".El\n.Sh OPTIONS\nEvery command takes these too;\n.Fl -socket\nand\n.Fl -json\nmay stand before its name as well.\n.Pp")
+        page.raw(".El\n.Sh OPTIONS\nThese options apply to every command.\n.Fl -socket\nand\n.Fl -json\nmay also precede the command.\n.Pp")
         page.list(common)
         for section in article.beforeExamples { page.section(section) }
         page.raw(Self.rest)
@@ -46,74 +46,79 @@ enum EarshotPage {
         .Sh DESCRIPTION
         .Nm
         is the command line of
-        .Xr earshotd 8 ,
-        which finds the machines within earshot on the local network, agrees with them to talk, and carries messages and files between them:
-        without a server, an account, or the internet.
+        .Xr earshotd 8 .
+        The daemon finds other machines on the local network, agrees with them on sessions, and carries messages and files between them, without
+        a server, an account or the internet.
         .Pp
         A
         .Em peer
         is one machine with one key.
-        On the command line it is named by its id, by 8 or more leading characters of that, or by its display name.
-        The name of a known peer, one that is trusted, in a session, or kept by another decision, never means a stranger, whether the peer is
-        there or away, and goes before the beginning of an id; that means only ids that are proven, kept or in the settings, never those that
-        are only advertised.
-        Two known peers with one name are ambiguous, wherever they are.
-        Where several peers could be meant, the command lists them and ends with 65.
+        Name a peer by its id, by 8 or more leading characters of its id, or by its display name.
+        .Sx NAMING PEERS
+        says which peer a name means.
+        .Pp
         A
         .Em session
-        is agreed once, by an invitation that is accepted, and kept until one side leaves it.
+        is an agreement of two peers to talk.
+        One peer invites, the other accepts, and the session lasts until one of them leaves it.
         .Pp
         A
         .Em group
-        is up to 64 peers that are one conversation: a message or a file goes to all others, and each acknowledges it from its own disk.
-        Every member lets others in, unless the group is closed.
-        Whoever made it is its creator, and alone renames it, takes members out and dissolves it.
-        Two members need no session, and agree to nothing but what is said in the group.
-        On the command line a group is named by its id, by 8 or more leading characters of that, or by its name: several are 65, none is 68.
-        A member that is away gets what was sent with
-        .Fl -queue
-        when it is back; whoever joins later gets nothing older.
+        is a conversation of up to 64 peers.
+        A message or a file goes to all other members, and each of them acknowledges it when it is on disk.
+        Every member can invite others, unless the group is closed.
+        Only the creator can rename the group, remove members and dissolve it.
         .Pp
-        Data goes to standard output and words to standard error.
-        Names and texts that came from a peer are shown with control, bidirectional and zero-width characters escaped.
+        Two members need no session with each other; membership allows them nothing but to talk in the group.
+        A message or a file that is sent with
+        .Fl -queue
+        waits for members that are away.
+        New members receive nothing that was sent before they joined.
+        .Pp
+        Name a group by its id, by 8 or more leading characters of its id, or by its name.
+        The command exits with 65 if several groups match, and with 68 if none does.
+        .Pp
+        Data goes to standard output, diagnostics go to standard error.
+        In names and texts from a peer, control, bidirectional and zero-width characters are shown escaped.
         """
 
-    /// What the exit codes mean, for the page and for the test that holds it to the program's.
+    /// The meaning of each exit status, for the page and for the test that compares it with the program's.
     static let exitCodes: [(code: Int32, meaning: String)] = [
-        (0, "done"), (1, "other failure"), (64, "wrong usage"), (65, "an ambiguous name, nothing of that name, or bad data"),
-        (66, "no such input file"),
-        (68, "unknown peer or group, or not a member"), (69, "the daemon is not running"), (73, "cannot create the output"),
-        (74, "input or output error, no room, or a source that has changed"), (75, "timed out or unconfirmed: try again"),
-        (76, "protocol error"),
-        (77, "declined, not permitted, or no session"), (78, "bad configuration"),
-        (79, "not sent: the peer never received it; safe to send again"), (130, "interrupted"),
+        (0, "success"), (1, "other failure"), (64, "usage error"), (65, "ambiguous name, nothing with that name, or bad data"),
+        (66, "input file not found"), (68, "unknown peer or group, or not a member"), (69, "the daemon is not running"),
+        (73, "cannot create the output"), (74, "input or output error, no space, or the source has changed"),
+        (75, "timed out or unconfirmed; try again"), (76, "protocol error"), (77, "declined, not permitted, or no session"),
+        (78, "configuration error"), (79, "not sent: the peer did not receive it; safe to send again"), (130, "interrupted"),
     ]
 
     private static var rest: String {
         """
+        .Sh EXIT STATUS
+        .Bl -tag -width Ds -compact
+        \(Self.exitCodes.map { ".It \($0.code)\n\($0.meaning)" }.joined(separator: "\n"))
+        .El
         .Sh ENVIRONMENT
         .Bl -tag -width Ds
         .It Ev EARSHOT_SOCKET
-        The daemon's socket, where
+        The daemon's socket, if
         .Fl -socket
         is not given.
         .It Ev NO_COLOR
-        No colours, even on a terminal.
+        Disables colours on a terminal.
         .It Ev XDG_RUNTIME_DIR
-        Where the user's own daemon has its socket.
+        The directory that holds the socket of the user's own daemon.
         .El
         .Sh FILES
         .Bl -tag -width Ds
         .It Pa $XDG_RUNTIME_DIR/earshot/earshot.sock
-        The user's own daemon, which is taken first.
+        The socket of the user's own daemon, which
+        .Nm
+        tries first.
         .It Pa /run/earshot/earshot.sock
-        The system's daemon; members of the group
+        The socket of the system's daemon.
+        Members of the group
         .Ql earshot
         may use it.
-        .El
-        .Sh EXIT STATUS
-        .Bl -tag -width Ds -compact
-        \(Self.exitCodes.map { ".It \($0.code)\n\($0.meaning)" }.joined(separator: "\n"))
         .El
         """
     }
