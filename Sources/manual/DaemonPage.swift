@@ -7,120 +7,126 @@ enum DaemonPage {
         command.abstract.map { page.prose($0) }
         page.raw(
             """
-            It advertises this machine and looks for others by DNS-SD, accepts and makes connections under TLS 1.3, keeps what arrives on
-            disk, and serves the control API, HTTP on a Unix socket, that
+            The daemon advertises this machine and discovers others by DNS-SD, connects to them over TLS 1.3, and stores received messages
+            and files on disk.
+            It serves the control API, HTTP on a Unix socket, which
             .Xr earshot 1
             uses.
             .Pp
             .Nm
-            stays in the foreground and writes its log to standard error.
-            Two peers that agreed to talk stay in their session until one of them leaves it, whatever restarts in between.
+            runs in the foreground and writes its log to standard error.
+            A session of two peers survives restarts, and lasts until one of them leaves it.
             .Pp
             """)
         command.discussion.map { page.prose($0) }
         page.raw(".Sh OPTIONS")
         page.list(command.shown)
-        page.raw(Self.rest)
+        page.raw(Self.commands)
         for section in article.beforeExamples { page.section(section) }
-        page.raw(Self.exitStatus)
+        page.raw(Self.rest)
         for section in article.examples { page.section(section) }
         page.raw(".Sh SEE ALSO\n.Xr earshot 1 ,\n.Xr earshotd.conf 5 ,\n.Xr earshot-api 7 ,\n.Xr earshot-security 7 ,")
         page.raw(".Xr earshot-troubleshooting 7 ,\n.Xr avahi-daemon 8")
     }
 
-    private static let rest = """
+    private static let commands = """
         .Sh COMMANDS
         .Bl -tag -width Ds
         .It Cm identity show
-        Print the peer id, the kind of key and where it is kept.
+        Print the peer id, the kind of key and the location of the key.
         .It Cm identity new
-        Make a new key, from the next start on; peers see a new peer.
-        The old one is kept beside it under the date, mode 0600.
+        Create a new key, which is used from the next start.
+        Other peers then see a new peer.
+        The old key is kept beside the new one, under the date, with mode 0600.
         .It Cm identity export Op Fl o Ar file
-        Write key and certificate as PEM, to a new file of mode 0600 or to standard output.
+        Write key and certificate as PEM, to a new file with mode 0600 or to standard output.
         .El
         .Pp
-        They work on the files, and take
+        These commands work on the files of the state directory, and accept
         .Fl -config
         and
         .Fl -state-directory .
-        Where that is
-        .Pa /var/lib/earshot
-        and no
+        With
+        .Fl -state-directory Pa /var/lib/earshot ,
+        they use the settings of the service,
+        .Pa /etc/earshot/earshotd.conf ,
+        unless
         .Fl -config
-        is given, the settings are those of the service,
-        .Pa /etc/earshot/earshotd.conf .
+        names others.
         .Sh SIGNALS
         .Bl -tag -width Ds
         .It Dv SIGTERM , SIGINT
-        Connections are closed in order, and the daemon ends; sessions stay.
+        Close all connections in order, and exit.
+        Sessions survive.
         .It Dv SIGHUP
-        The settings are read again.
-        Where they are wrong, the running ones stay in place and the log says what is wrong.
-        .El
-        .Sh ENVIRONMENT
-        .Bl -tag -width Ds
-        .It Ev EARSHOT_SECTION_KEY
-        A setting, such as
-        .Ev EARSHOT_PEER_NAME
-        for
-        .Va name
-        in
-        .Bq peer .
-        Stronger than the file, weaker than an option.
-        .It Ev EARSHOT_UNIT_SECTION_KEY
-        The same for a unit or an image that comes ready made: weaker than the file.
-        The packaged service sets
-        .Ev EARSHOT_UNIT_CONTROL_GROUP
-        to earshot.
-        An empty
-        .Ev EARSHOT_SECTION_KEY
-        takes such a value back, as an empty one in the file does.
-        .It Ev CONFIGURATION_DIRECTORY , STATE_DIRECTORY , RUNTIME_DIRECTORY
-        Where
-        .Xr systemd 1
-        has the settings, the state and the socket.
-        .It Ev XDG_CONFIG_HOME , XDG_STATE_HOME , XDG_RUNTIME_DIR
-        Where they are otherwise.
-        .El
-        .Sh FILES
-        .Bl -tag -width Ds
-        .It Pa /etc/earshot/earshotd.conf
-        Settings of the system's daemon; see
-        .Xr earshotd.conf 5 .
-        .It Pa /var/lib/earshot
-        Its identity, messages and received files.
-        A process that reads the identity's key there can pose as this machine.
-        .It Pa /run/earshot/earshot.sock
-        Its control socket.
-        .It Pa \\(ti/.config/earshot/earshotd.conf , \\(ti/.local/state/earshot , $XDG_RUNTIME_DIR/earshot/earshot.sock
-        The same of a daemon that a user runs.
+        Reload the settings.
+        If they have an error, the daemon logs it and keeps the previous settings.
         .El
         """
 
-    private static let exitStatus = """
+    private static let rest = """
         .Sh EXIT STATUS
         .Bl -tag -width Ds -compact
         .It 0
-        it was asked to end
+        the daemon was told to stop
         .It 1
-        it could not start or go on, and says why: a group in the settings that the system does not know (yet) is a reason too, as a later
-        start may find it
+        the daemon could not start or continue, and logs the reason; a group in the settings that the system does not know (yet) counts as
+        such, because a later start may find it
         .It 64
-        an option is wrong
+        usage error
         .It 66
         .Cm identity show
         or
         .Cm identity export :
-        no identity has been made there yet
+        no identity exists yet
         .It 73
         .Cm identity export Fl o :
-        the file cannot be made, or is there already
+        the file cannot be created, or exists already
         .It 74
         .Cm identity :
-        the identity cannot be read, or is damaged, or a new one cannot be kept; or what was asked for cannot be written
+        the identity cannot be read, is damaged, or cannot be stored; or the output cannot be written
         .It 78
-        the settings are wrong, or a later version has left a state that this one cannot read
+        the settings have an error, or a later version has left a state that this version cannot read
+        .El
+        .Sh ENVIRONMENT
+        .Bl -tag -width Ds
+        .It Ev EARSHOT_SECTION_KEY
+        A setting.
+        For example,
+        .Ev EARSHOT_PEER_NAME
+        sets
+        .Va name
+        in
+        .Bq peer .
+        The variable overrides the settings file; an option overrides the variable.
+        .It Ev EARSHOT_UNIT_SECTION_KEY
+        A default setting of a unit or an image.
+        The settings file overrides it.
+        The packaged service sets
+        .Ev EARSHOT_UNIT_CONTROL_GROUP
+        to earshot.
+        An empty
+        .Ev EARSHOT_SECTION_KEY ,
+        or an empty value in the file, removes such a default.
+        .It Ev CONFIGURATION_DIRECTORY , STATE_DIRECTORY , RUNTIME_DIRECTORY
+        The directories of the settings, the state and the socket, if
+        .Xr systemd 1
+        starts the daemon.
+        .It Ev XDG_CONFIG_HOME , XDG_STATE_HOME , XDG_RUNTIME_DIR
+        The directories that contain them otherwise.
+        .El
+        .Sh FILES
+        .Bl -tag -width Ds
+        .It Pa /etc/earshot/earshotd.conf
+        Settings of the system's daemon: see
+        .Xr earshotd.conf 5 .
+        .It Pa /var/lib/earshot
+        Its identity, messages and received files.
+        A process that can read the private key in this directory can pose as this machine.
+        .It Pa /run/earshot/earshot.sock
+        Its control socket.
+        .It Pa \\(ti/.config/earshot/earshotd.conf , \\(ti/.local/state/earshot , $XDG_RUNTIME_DIR/earshot/earshot.sock
+        The same for a daemon that a user runs.
         .El
         """
 }
