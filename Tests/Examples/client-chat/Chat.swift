@@ -26,7 +26,7 @@ struct Chat {
         }
     }
 
-    /// The lines of standard input. Waiting for them is a thread's affair: it would hold up what runs beside it.
+    /// The lines of standard input, read by a thread of their own, because `readLine` blocks.
     static func typed() -> AsyncStream<String> {
         AsyncStream { lines in
             Thread.detachNewThread {
@@ -36,7 +36,7 @@ struct Chat {
         }
     }
 
-    /// Prints a line at once. What another machine has written may hold commands for the terminal.
+    /// Prints a line immediately. Text from another machine may contain terminal control characters, which are replaced.
     static func show(_ line: String) {
         let safe = line.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }
         FileHandle.standardOutput.write(Data("\(String(String.UnicodeScalarView(safe)))\n".utf8))

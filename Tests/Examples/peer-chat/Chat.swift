@@ -31,7 +31,7 @@ struct Chat {
         await running.value
     }
 
-    /// Of two that see each other the one with the lower id invites, and the other one accepts.
+    /// When two peers discover each other, the peer with the lower id invites, and the other accepts.
     static func meet(_ event: NodeEvent, at node: Node) async {
         switch event.kind {
         case .peerFound(let peer) where node.id < peer.id: _ = try? await node.invite(peer.id.description, context: [], timeout: nil)
@@ -42,7 +42,7 @@ struct Chat {
         }
     }
 
-    /// The lines of standard input. Waiting for them is a thread's affair: it would hold up what runs beside it.
+    /// The lines of standard input, read by a thread of their own, because `readLine` blocks.
     static func typed() -> AsyncStream<String> {
         AsyncStream { lines in
             Thread.detachNewThread {
@@ -52,7 +52,7 @@ struct Chat {
         }
     }
 
-    /// Prints a line at once. What another machine has written may hold commands for the terminal.
+    /// Prints a line immediately. Text from another machine may contain terminal control characters, which are replaced.
     static func show(_ line: String) {
         let safe = line.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }
         FileHandle.standardOutput.write(Data("\(String(String.UnicodeScalarView(safe)))\n".utf8))
