@@ -1,17 +1,17 @@
-/// What an OpenAPI 3.1 document says of the control API, as far as the pages show it.
+/// The parts of the control API's OpenAPI 3.1 document that the pages show.
 struct APIDescription: Hashable {
     /// A call.
     struct Operation: Hashable {
-        /// Upper case.
+        /// The HTTP method, in upper case.
         let method: String
-        /// With its parameters, such as `/v1/peers/{peer}`.
+        /// The path with its parameters, such as `/v1/peers/{peer}`.
         let path: String
         let node: JSONNode
 
         var id: String { self.node["operationId"]?.string ?? "" }
         var summary: String { self.node["summary"]?.string ?? "" }
         var description: String? { self.node["description"]?.string }
-        /// The first of its tags.
+        /// The first tag of the call.
         var tag: String { self.node["tags"]?.elements.first?.string ?? "" }
     }
 
@@ -21,7 +21,7 @@ struct APIDescription: Hashable {
     }
 
     let document: JSONNode
-    /// In the document's order.
+    /// The calls, in the document's order.
     let operations: [Operation]
 
     /// Throws a ``JSONNode/Fault`` or a ``Fault``.
@@ -37,7 +37,7 @@ struct APIDescription: Hashable {
         }
     }
 
-    /// What the calls are grouped by.
+    /// The tags by which the calls are grouped.
     var tags: [String] { (self.document["tags"]?.elements ?? []).compactMap { $0["name"]?.string } }
 
     func operations(of tag: String) -> [Operation] { self.operations.filter { $0.tag == tag } }
@@ -45,7 +45,7 @@ struct APIDescription: Hashable {
     /// The schemas by name, in the document's order.
     var schemas: [JSONNode.Member] { self.document["components"]?["schemas"]?.members ?? [] }
 
-    /// What a `$ref` within the document names, or the node itself.
+    /// Returns the target of a `$ref` within the document, or the node itself.
     func resolved(_ node: JSONNode) -> JSONNode {
         guard let reference = node["$ref"]?.string, reference.hasPrefix("#/") else { return node }
         var found: JSONNode? = self.document

@@ -1,4 +1,4 @@
-/// earshot-api(7): its article, with the calls as the OpenAPI document has them.
+/// earshot-api(7): the article, with the calls of the OpenAPI document.
 enum APIPage {
     static func write(_ api: APIDescription, _ article: Article, to page: inout Mdoc) {
         for section in article.sections {
@@ -6,7 +6,7 @@ enum APIPage {
         }
     }
 
-    /// Each call with what it does, by what it is about.
+    /// The calls with their descriptions, grouped by tag.
     private static func calls(_ api: APIDescription) -> String {
         var list = Mdoc()
         for tag in api.tags {

@@ -1,6 +1,6 @@
-/// The part of a manual page that people write: Markdown in `Articles`, of which only this is understood. `#` begins a section and `##` a
-/// part of one; then come paragraphs, lists of `-`, tables of two columns (a term and what it means), and blocks between lines of three
-/// backticks. A paragraph that is `@calls` is where a list made by the program goes.
+/// The handwritten part of a manual page: Markdown in `Articles`, of which the parser understands a subset. `#` begins a section, and `##`
+/// a subsection. A section has paragraphs, lists of `-`, tables of two columns (a term and its meaning), and blocks between lines of three
+/// backticks. The program replaces a paragraph such as `@calls` by a generated list.
 struct Article: Hashable {
     struct Section: Hashable {
         let title: String
@@ -12,9 +12,9 @@ struct Article: Hashable {
         case paragraph(String)
         case bullets([String])
         case terms([Term])
-        /// Lines as they are, such as commands and what they print.
+        /// Verbatim lines, such as commands and their output.
         case literal([String])
-        /// What the program itself makes, by its name.
+        /// The name of a block that the program generates.
         case generated(String)
     }
 
@@ -23,7 +23,7 @@ struct Article: Hashable {
         let meaning: String
     }
 
-    /// What an article must not have.
+    /// A fault of an article.
     enum Fault: Error, Hashable {
         case textBeforeTheFirstSection(String)
         case notTwoColumns(String)
@@ -32,12 +32,12 @@ struct Article: Hashable {
 
     private(set) var sections: [Section] = []
 
-    /// The sections that stand in the middle of a page.
+    /// The sections in the middle of a page.
     var beforeExamples: [Section] { self.sections.filter { $0.title != "Examples" } }
-    /// Those that stand at its end.
+    /// The sections at the end of a page.
     var examples: [Section] { self.sections.filter { $0.title == "Examples" } }
 
-    /// Throws a ``Fault`` where the text is no such article.
+    /// Throws a ``Fault`` if the text is not a valid article.
     init(_ text: String) throws(Fault) {
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)[...]
         while let line = lines.first {
@@ -54,7 +54,7 @@ struct Article: Hashable {
         }
     }
 
-    /// Takes the block that the lines begin with.
+    /// Removes the first block from the lines and returns it.
     private static func block(_ lines: inout ArraySlice<String>) throws(Fault) -> Block {
         let first = lines[lines.startIndex]
         if first.hasPrefix("## ") {

@@ -8,7 +8,7 @@ struct ArticleText: Hashable {
         case page(name: String, section: String)
     }
 
-    /// What stands between two spaces outside of code and emphasis.
+    /// The words, separated by spaces outside of code and emphasis.
     private(set) var words: [[Segment]] = []
 
     init(_ text: String) {
@@ -39,7 +39,7 @@ struct ArticleText: Hashable {
         if !word.isEmpty { self.words.append(word) }
     }
 
-    /// Code or emphasis that the text begins with, and what follows it. An asterisk within a word is one.
+    /// Returns code or emphasis at the beginning of the text, and the rest. An asterisk within a word is only an asterisk.
     private static func marked(_ text: Substring, after plain: String) -> (Segment, Substring)? {
         for mark in ["`", "**", "*"] where text.hasPrefix(mark) {
             let inner = text.dropFirst(mark.count)
@@ -55,7 +55,7 @@ struct ArticleText: Hashable {
         text.indices.first { text[$0...].hasPrefix(mark) }
     }
 
-    /// A word, with the manual page that it may be.
+    /// Splits a word that contains the name of a manual page.
     private static func pages(_ word: String) -> [Segment] {
         let start = word.drop { $0 == "(" }
         guard let open = start.firstIndex(of: "("), open > start.startIndex else { return [.plain(word)] }

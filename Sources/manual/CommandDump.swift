@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What the argument parser tells of a program: the part of its `--experimental-dump-help` that a manual page needs.
+/// The part of the argument parser's `--experimental-dump-help` that a manual page needs.
 struct CommandDump: Codable, Hashable {
     struct Command: Codable, Hashable {
         let commandName: String
@@ -10,9 +10,9 @@ struct CommandDump: Codable, Hashable {
         let subcommands: [Command]?
         let arguments: [Argument]?
 
-        /// The verbs that a person sees; the parser's own `help` is an option by another name.
+        /// The visible verbs, without the parser's own `help`, which repeats the option.
         var verbs: [Command] { (self.subcommands ?? []).filter { $0.shouldDisplay != false && $0.commandName != "help" } }
-        /// The arguments that a person sees.
+        /// The visible arguments.
         var shown: [Argument] { (self.arguments ?? []).filter { $0.shouldDisplay != false } }
     }
 
@@ -33,7 +33,7 @@ struct CommandDump: Codable, Hashable {
         let isRepeating: Bool
         let shouldDisplay: Bool?
 
-        /// As mdoc's `Fl` takes them, the long one last: a hyphen comes by itself.
+        /// The flags for mdoc's `Fl`, which adds the first hyphen. The long flag comes last.
         var flags: [String] {
             (self.names ?? []).map { $0.kind == "short" ? $0.name : "-\($0.name)" }.sorted { $0.count < $1.count }
         }

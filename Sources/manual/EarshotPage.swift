@@ -29,7 +29,7 @@ enum EarshotPage {
         page.raw(".Xr earshot-troubleshooting 7 ,\n.Xr earshotd 8")
     }
 
-    /// The verbs that do something, with the words that name them, such as `file send`.
+    /// The verbs without subcommands, with their full names, such as `file send`.
     static func flattened(_ command: CommandDump.Command, words: [String] = []) -> [(words: String, command: CommandDump.Command)] {
         command.verbs.flatMap { verb in
             let name = words + [verb.commandName]
@@ -37,7 +37,7 @@ enum EarshotPage {
         }
     }
 
-    /// The arguments that every verb takes.
+    /// The arguments that all verbs have in common.
     static func common(_ verbs: [CommandDump.Command]) -> [CommandDump.Argument] {
         (verbs.first?.shown ?? []).filter { argument in verbs.allSatisfy { $0.shown.contains(argument) } }
     }
@@ -47,8 +47,8 @@ enum EarshotPage {
         .Nm
         is the command line of
         .Xr earshotd 8 .
-        The daemon finds other machines on the local network, agrees with them on sessions, and carries messages and files between them, without
-        a server, an account or the internet.
+        The daemon finds other machines on the local network, agrees with them on sessions, and carries messages and files between them.
+        It needs no server, no account and no internet access.
         .Pp
         A
         .Em peer

@@ -14,7 +14,7 @@ extension HTMLPage {
             """
     }
 
-    /// Whether a schema says no more than what its properties are.
+    /// Whether a schema consists only of its properties.
     private static func isPlainObject(_ schema: JSONNode) -> Bool {
         let known: Set = ["type", "properties", "required", "description", "title"]
         return schema["properties"] != nil && schema.members.allSatisfy { known.contains($0.key) }

@@ -35,7 +35,7 @@ enum HTMLPage {
 
     // MARK: - Text
 
-    /// Text in which a browser sees nothing to obey, as an element's content and in a quoted attribute.
+    /// Escapes text for an element's content or a quoted attribute.
     static func escaped(_ text: String) -> String {
         var result = ""
         for character in text.unicodeScalars {
@@ -51,7 +51,7 @@ enum HTMLPage {
         return result
     }
 
-    /// A sentence, in which backticks hold code.
+    /// Escapes a sentence, and turns text between backticks into code.
     static func words(_ text: String) -> String {
         text.split(separator: "`", omittingEmptySubsequences: false).enumerated().map { index, part in
             index % 2 == 0 ? Self.escaped(String(part)) : Self.code(String(part))
@@ -115,7 +115,7 @@ enum HTMLPage {
         }.joined()
     }
 
-    /// What a body may be, by its content type. Of one that comes line by line, `x-item-schema` is what a line is.
+    /// The schemas of a body by content type. In a body of lines, `x-item-schema` is the schema of a line.
     private static func content(_ node: JSONNode) -> String {
         (node["content"]?.members ?? []).map { media in
             let line = media.value["x-item-schema"].map { ", each line: \(Self.type($0))" } ?? ""

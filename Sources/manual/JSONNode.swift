@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A JSON document (RFC 8259) whose objects keep the order in which a person has written their members.
+/// A JSON document (RFC 8259) whose objects keep the written order of their members.
 indirect enum JSONNode: Hashable {
     struct Member: Hashable {
         let key: String
@@ -20,24 +20,24 @@ indirect enum JSONNode: Hashable {
         let position: Int
     }
 
-    /// How deep a document may go.
+    /// The maximum nesting depth of a document.
     static let depth = 64
 
-    /// Throws a ``Fault`` where the bytes are no JSON document, or one that goes deeper than ``depth``.
+    /// Throws a ``Fault`` if the bytes are not a JSON document, or exceed ``depth``.
     init(_ bytes: [UInt8]) throws(Fault) {
         var reader = Reader(bytes: bytes)
         self = try reader.value(depth: Self.depth)
         guard reader.next == nil else { throw reader.fault }
     }
 
-    /// A member of an object; nil where it has none, or this is no object.
+    /// The member of an object with this name; nil if there is none, or if the node is not an object.
     subscript(key: String) -> JSONNode? { self.members.first { $0.key == key }?.value }
 
     var members: [Member] { if case .object(let members) = self { members } else { [] } }
     var elements: [JSONNode] { if case .array(let elements) = self { elements } else { [] } }
     var string: String? { if case .string(let text) = self { text } else { nil } }
 
-    /// On one line, for a person.
+    /// The node on one line, for readers.
     var text: String {
         switch self {
         case .object(let members): "{" + members.map { "\"\($0.key)\": \($0.value.text)" }.joined(separator: ", ") + "}"
@@ -59,7 +59,7 @@ extension JSONNode {
 
         var fault: Fault { Fault(position: self.position) }
 
-        /// The next byte that is no white space, which this goes past.
+        /// Skips white space, and returns the next byte.
         var next: UInt8? {
             mutating get {
                 while self.position < self.bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(self.bytes[self.position]) { self.position += 1 }

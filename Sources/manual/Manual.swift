@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Glibc
 
-/// Writes a manual page in mdoc(7), so that no page says what the programs do not do: the commands and options come from the programs'
-/// own definitions (`--experimental-dump-help` of the argument parser), the settings from the commented example file, the API's calls from
-/// its OpenAPI document. What only people can say is in an article of Markdown. `api.html` is that document as a page for a browser.
+/// Generates a manual page in mdoc(7). To keep the pages true, the commands and options come from the programs' own definitions
+/// (`--experimental-dump-help` of the argument parser), the settings from the commented example file, and the API's calls from its OpenAPI
+/// document. The remaining text is an article in Markdown. `api.html` is the OpenAPI document as a page for a browser.
 ///
-/// `manual PAGE VERSION DATE [ARTICLE] < INPUT > PAGE`, run by Config/documentation; a tool of the build, installed nowhere.
+/// Usage: `manual PAGE VERSION DATE [ARTICLE] < INPUT > PAGE`. Config/documentation runs it; it is not installed.
 @main
 struct Manual {
     static func main() {
@@ -30,7 +30,7 @@ struct Manual {
     }
 }
 
-/// The pages there are.
+/// The names of the pages.
 enum Page: String, CaseIterable {
     case earshot = "earshot.1"
     case earshotd = "earshotd.8"
@@ -40,7 +40,7 @@ enum Page: String, CaseIterable {
     case troubleshooting = "earshot-troubleshooting.7"
     case browser = "api.html"
 
-    /// The page's source, made from its input and its article. Throws where either is not what it should be.
+    /// Generates the page's source from its input and its article. Throws if one of them is invalid.
     func text(input: [UInt8], article text: String = "", version: String, date: String) throws -> String {
         let article = try Article(text)
         var page = Mdoc()

@@ -1,5 +1,5 @@
 extension Mdoc {
-    /// How an argument looks in a synopsis, as the words of a macro's line.
+    /// Returns an argument for a synopsis, as the words of a macro's line.
     static func synopsis(_ argument: CommandDump.Argument) -> String {
         let value = Self.word(argument.valueName ?? "value")
         let dots = argument.isRepeating ? " ..." : ""
@@ -15,7 +15,7 @@ extension Mdoc {
         return "Oo \(inner) Oc\(after)"
     }
 
-    /// A list of arguments with what they mean.
+    /// Writes a list of arguments with their meanings.
     mutating func list(_ arguments: [CommandDump.Argument]) {
         let explained = arguments.filter { $0.abstract != nil || $0.discussion != nil }
         guard !explained.isEmpty else { return }

@@ -1,5 +1,5 @@
 extension Mdoc {
-    /// A section of an article, with its heading.
+    /// Writes a section of an article, with its heading.
     mutating func section(_ section: Article.Section, generated: (String) -> String? = { _ in nil }) {
         self.raw(".Sh \(section.title.uppercased())")
         if section.title == "Name", case .paragraph(let text)? = section.blocks.first {
@@ -35,19 +35,19 @@ extension Mdoc {
                 self.raw(".Ed")
             case .generated(let name): generated(name).map { self.raw($0) }
             }
-            // Before the first paragraph of a section or a part there is room already.
+            // mdoc already puts space before the first paragraph of a section or a subsection.
             if case .heading = block { isFirst = true } else { isFirst = false }
         }
     }
 
-    /// What `NAME - what it is` becomes.
+    /// Writes the NAME section from `NAME - description`.
     private mutating func name(_ text: String) {
         let parts = text.split(separator: " ", maxSplits: 2)
         self.macro("Nm", String(parts.first ?? ""))
         self.raw(".Nd \(Self.escaped(String(parts.last ?? "")))")
     }
 
-    /// Sentences of an article.
+    /// Writes sentences of an article.
     mutating func text(_ text: String) {
         var line: [String] = []
         func flush(_ page: inout Mdoc) {
@@ -65,7 +65,7 @@ extension Mdoc {
         flush(&self)
     }
 
-    /// A word that is more than text, as a macro's line.
+    /// Returns a macro line for a word that contains markup.
     private static func marked(_ word: [ArticleText.Segment]) -> String {
         var parts: [String] = []
         for (index, segment) in word.enumerated() {
@@ -73,7 +73,7 @@ extension Mdoc {
             case .plain(let text) where index == 0:
                 parts += text.allSatisfy { $0 == "(" } ? text.map(String.init) : ["No", Self.word(text), "Ns"]
             case .plain(let text):
-                // Punctuation follows by itself; all else has to be told to.
+                // mdoc attaches punctuation without a space; other text needs `Ns`.
                 parts += text.allSatisfy { ".,:;)?!".contains($0) } ? text.map(String.init) : ["Ns", "No", Self.word(text)]
             case .code(let text): parts += [Self.macro(of: text)] + text.split(separator: " ").map { Self.word(String($0), isTyped: true) }
             case .emphasis(let text): parts += ["Em"] + text.split(separator: " ").map { Self.word(String($0)) }
@@ -81,14 +81,14 @@ extension Mdoc {
             }
             if index + 1 < word.count, index > 0, case .plain = segment { parts.append("Ns") }
         }
-        // A line cannot begin with punctuation: the macro comes first, and knows what to do with it.
+        // A line cannot begin with punctuation. The macro comes first, and puts an opening parenthesis before its text.
         if parts.first == "(", let macro = parts.firstIndex(where: { $0 != "(" }) {
             parts.insert(parts.remove(at: macro), at: 0)
         }
         return "." + parts.joined(separator: " ")
     }
 
-    /// What stands for code: a command, a path, a variable, or anything else that is typed as it is.
+    /// Returns the macro for code: a path, a command, or another literal.
     private static func macro(of code: String) -> String {
         if code.hasPrefix("/") || code.hasPrefix("~") || code.hasPrefix("Sources/") { return "Pa" }
         return code.contains(" ") || code.hasPrefix("-") ? "Ic" : "Ql"
