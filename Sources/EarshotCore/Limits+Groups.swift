@@ -6,6 +6,8 @@ extension EarshotLimits {
     package static let groupMembers = Int(WireLimits.groupMembers)
     /// How many seats, leaves and removals of one group are kept at most, of each.
     package static let groupRecords = WireLimits.groupRecords
+    /// How many seats are held at most until those are forgotten that are not kept: what two sides hold together is compared as a whole.
+    package static let groupSeatsHeld = 2 * groupRecords
     /// The highest number of a seat that an invitation may name, and that is let in: nobody comes in again so often, and with the last number a
     /// key would be out for good.
     package static let groupSeatNumber: UInt32 = 1 << 20

@@ -147,6 +147,9 @@ extension NodeCore {
     package struct KeptGroup: Sendable {
         package let stored: StoredGroup
         package let members: [PeerID]
+        /// Those for whom there is no room.
+        package let full: [PeerID]
+        package let digest: GroupRecordHash
     }
 
     package var keptGroups: [KeptGroup] { self.groups.all.filter { $0.invitation == nil }.map(self.kept) }
@@ -155,7 +158,10 @@ extension NodeCore {
     package func keptGroup(_ id: GroupID) -> KeptGroup? { self.groups[id].flatMap { $0.isJoined ? self.kept($0) : nil } }
 
     private func kept(_ held: HeldGroup) -> KeptGroup {
-        KeptGroup(stored: held.stored(held.records.all), members: held.records.membership.members.map(\.peer))
+        let membership = held.records.membership
+        return KeptGroup(
+            stored: held.stored(held.records.all), members: membership.members.map(\.peer), full: membership.full.map(\.peer),
+            digest: held.records.digest)
     }
 
     /// Whether nobody who asks would be told anything else by the other: of peers, sessions, streams, invitations, comparisons

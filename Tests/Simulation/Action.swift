@@ -132,6 +132,8 @@ package struct Action: Sendable, Hashable {
         case flood
         /// HOSTILE LINK
         case hangUp = "hang-up"
+        /// HOSTILE PLACE COUNT SEED: one that is in a group lets in keys that nobody has, which leave it or not
+        case crowd
 
         /// How many numbers follow it.
         package var arity: Int {
@@ -146,7 +148,7 @@ package struct Action: Sendable, Hashable {
                 .abort, .endGroup:
                 3
             case .inviteToGroup, .removeMember, .sendFile, .shareFile, .invite, .respond, .verify, .slow, .say, .forge, .swarm, .open,
-                .acceptNext, .flood:
+                .acceptNext, .flood, .crowd:
                 4
             case .trust, .send, .sendToGroup: 5
             }
@@ -162,7 +164,7 @@ package struct Action: Sendable, Hashable {
                 true
             case .crash, .restart, .restore, .suspend, .jump, .disk, .part, .reset, .halve, .slow, .shut, .cut, .approach, .say, .forge,
                 .swarm,
-                .flood, .hangUp:
+                .flood, .hangUp, .crowd:
                 false
             }
         }

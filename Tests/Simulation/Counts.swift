@@ -78,6 +78,7 @@ package struct Counts: Sendable {
         case shares = "files sent to groups"
         case sharesReceived = "files received in groups"
         case groupPairs = "pairs in a group at the end"
+        case crowdedGroups = "groups with more peers than there is room for"
         case groupsLeft = "groups left"
         case groupsRemoved = "members removed"
         case groupsDissolved = "groups dissolved"

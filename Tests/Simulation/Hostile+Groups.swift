@@ -93,6 +93,48 @@ extension World {
         return .group(.record(record, of: group))
     }
 
+    // MARK: Crowds
+
+    /// Where it is a member of a group, lets in as many keys as it likes, one for the other too, and has some of them leave, or keys that nobody
+    /// has let in: so that others find no room, and their leaves none.
+    mutating func crowd(by hostile: Int, _ choice: Int, _ count: Int, seed: Int) {
+        let places = self.links.indices.flatMap { link in self.crowdedGroups(on: link, by: hostile) }
+        guard !places.isEmpty else { return }
+        let (link, side, group, seatNumber) = places[choice % places.count]
+        let own = self.key(on: link, side, 0)
+        var random = SplitMix64(seed: self.schedule.seed, 15, UInt64(seed))
+        func key(_ number: Int) -> [UInt8] { [UInt8(hostile), 0xFF, UInt8(number >> 8), UInt8(number & 0xFF)] }
+        // As many as it can have in another's name are as good as its own.
+        let isTree = random.chance(30)
+        let leaves = random.one(of: [0, 0, 40, 90])
+        let first = random.below(100)
+        for number in first..<(first + count) {
+            let (one, other) = (key(number), isTree && number > first ? key(random.number(in: first...(number - 1))) : own)
+            if random.chance(90) {
+                let voucherNumber = other == own ? seatNumber : 1
+                guard let seat = self.seat(of: one, in: group, number: 1, at: 0, by: other, voucherNumber, as: .voucher) else { continue }
+                self.say(.group(.record(.seat(seat), of: group)), on: link, side)
+            }
+            guard random.chance(leaves) else { continue }
+            var leave = GroupLeave(publicKey: one, scheme: Self.scheme, number: 1)
+            leave.signature = self.sign(try? leave.signedBytes(in: group), by: one)
+            self.say(.group(.record(.leave(leave), of: group)), on: link, side)
+        }
+    }
+
+    /// The open groups of an honest machine in which a hostile one is a member, by the key of their connection, and the number of its seat.
+    private func crowdedGroups(on link: Int, by hostile: Int) -> [(link: Int, side: Int, group: GroupID, seatNumber: UInt32)] {
+        let ends = self.links[link].ends
+        guard let side = ends.indices.first(where: { ends[$0].machine == hostile && ends[$0].isOpen }) else { return [] }
+        return (self.machines[ends[1 - side].machine].core?.keptGroups ?? []).compactMap { group in
+            guard !group.stored.isOver, !group.stored.charter.isClosed, group.members.contains(ends[side].id) else { return nil }
+            let numbers = group.stored.records.compactMap {
+                if case .seat(let seat) = $0, seat.peer == ends[side].id { seat.number } else { nil }
+            }
+            return numbers.max().map { (link, side, group.stored.id, $0) }
+        }
+    }
+
     private func terms(of group: GroupID, number: UInt32, by key: [UInt8], _ random: inout SplitMix64) -> GroupTerms? {
         guard let name = try? DisplayName("trap \(random.below(3))") else { return nil }
         var terms = GroupTerms(number: number, name: name, isDissolved: random.chance(10))
@@ -194,6 +236,28 @@ extension World {
                     && seat.warrant.signature == warrant
             }
             if !isSigned { self.fail(.groups, "\(machine) holds of \(group.id) what nobody has signed: \(record)") }
+        }
+    }
+
+    /// Whoever the creator has let in, or a peer that it has let in, finds room in the group whatever hostile members make up, where all of them
+    /// are honest.
+    mutating func checkRoom(_ group: NodeCore.KeptGroup, at machine: Int) {
+        guard !group.full.isEmpty else { return }
+        self.counts[.crowdedGroups] += 1
+        let honest = Set(self.machines.filter { !$0.isHostile }.map(\.id))
+        guard honest.contains(group.stored.charter.creator) else { return }
+        let seats = group.stored.records.compactMap { if case .seat(let seat) = $0 { seat } else { nil } }
+        func isSigned(_ peer: PeerID, _ number: UInt32) -> Bool {
+            seats.contains { $0.peer == peer && $0.number == number && $0.warrant.role == .creator }
+        }
+        for peer in group.full where honest.contains(peer) {
+            let own = seats.filter { $0.peer == peer }
+            let isLetIn = own.contains { seat in
+                honest.contains(seat.voucher) && (seat.warrant.role == .creator || isSigned(seat.voucher, seat.voucherNumber))
+            }
+            if isLetIn {
+                self.fail(.groups, "\(machine) has no room for \(peer) in \(group.stored.id), where others are made up")
+            }
         }
     }
 

@@ -47,6 +47,7 @@ extension World {
         case .flood:
             let open = self.links.indices.filter { link in self.links[link].ends.contains { $0.machine == hostile && $0.isOpen } }
             if !open.isEmpty { self.flood(open[action[1] % open.count], by: hostile, action[2] % 512, aborting: action[3] % 3 > 0) }
+        case .crowd: self.crowd(by: hostile, action[1], action[2] % 512, seed: action[3])
         case .hangUp:
             let open = self.links.indices.filter { link in self.links[link].ends.contains { $0.machine == hostile && $0.isOpen } }
             guard !open.isEmpty else { return }

@@ -23,7 +23,7 @@ struct ScheduleMaker {
         self.random = random
     }
 
-    private static let hostileVerbs: [Action.Verb] = [.approach, .say, .forge, .swarm, .flood, .hangUp]
+    private static let hostileVerbs: [Action.Verb] = [.approach, .say, .forge, .swarm, .flood, .hangUp, .crowd]
 
     private static func weight(_ verb: Action.Verb) -> Int {
         switch verb {
@@ -44,6 +44,7 @@ struct ScheduleMaker {
         case .await, .settings, .reset, .crash, .disk, .lose, .acceptNext, .write: 6
         case .ask, .halve, .part, .suspend, .forge, .mismatch, .giveUp, .moved, .finish, .read, .abort, .again, .removeFile, .changeFile: 4
         case .withdraw, .leave, .rename, .restart, .restore, .jump, .slow, .shut, .forget, .discovery, .hangUp, .gone, .flood: 3
+        case .crowd: 4
         case .swarm: 1
         }
     }
@@ -176,6 +177,7 @@ struct ScheduleMaker {
         case .forge: [self.attacker(), self.person(), self.peer(), self.any()]
         case .swarm: [self.attacker(), self.person(), self.random.one(of: [6, 20, 60]), self.any()]
         case .hangUp: [self.attacker(), self.any()]
+        case .crowd: [self.attacker(), self.any(), self.random.one(of: [70, 130, 130, 300]), self.any()]
         }
     }
 }

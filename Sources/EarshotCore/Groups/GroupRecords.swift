@@ -3,9 +3,9 @@ package import OrderedCollections
 
 /// The signed records that a group is made of, and who its members are by them (the DocC article "Groups" of EarshotWire).
 ///
-/// Records are merged in any order and never undone, but for leaves beyond those that there is room for, so that all who hold the same ones
-/// have the same members, and hold the same ones as soon as any path has carried them. Each is checked before it is merged: ``checks(for:)``
-/// says by which keys.
+/// Records are merged in any order and never undone, but for seats and leaves beyond those that there is room for. Which ones these are does not
+/// depend on the order either, so that all who hold the same records have the same members, and hold the same ones as soon as any path has
+/// carried them. Each is checked before it is merged: ``checks(for:)`` says by which keys.
 package struct GroupRecords: Sendable, Hashable {
     /// A seat that is held, with what tells it apart and whether it counts.
     package struct Seat: Sendable, Hashable {
@@ -30,13 +30,13 @@ package struct GroupRecords: Sendable, Hashable {
         case unvouched
         /// Another group's, or one that nobody may make, such as a removal of the creator.
         case invalid
-        /// `EarshotLimits.groupRecords` of its kind are held.
+        /// A leave or a removal: `EarshotLimits.groupRecords` of its kind are held, which go before it.
         case full
     }
 
     package let charter: GroupCharter
     package private(set) var terms: GroupTerms
-    /// By hash; what is behind another, has left or does not count is forgotten when it is not needed (``forget()``).
+    /// By hash; those that are not kept are forgotten once an exchange is over (``forget()``).
     package private(set) var seats: OrderedDictionary<GroupRecordHash, GroupSeat> = [:]
     package private(set) var leaves: OrderedDictionary<PeerID, GroupLeave> = [:]
     package private(set) var removals: OrderedDictionary<PeerID, GroupRemoval> = [:]
@@ -44,14 +44,15 @@ package struct GroupRecords: Sendable, Hashable {
     package private(set) var membership = GroupMembership()
     /// The hashes of everything that is held, in their order: the same records give the same ones.
     package private(set) var hashes: [GroupRecordHash] = []
-    /// What tells all that is held from what another holds.
+    /// What tells all that is held from what another holds; not the evidence for leaves, which an older version forgets.
     package private(set) var digest: GroupRecordHash
     /// The hashes of what is not kept by its hash: peers ask for all of them, and may often.
     private var termsHash: GroupRecordHash
     private var leaveHashes: OrderedDictionary<PeerID, GroupRecordHash> = [:]
     private var removalHashes: OrderedDictionary<PeerID, GroupRecordHash> = [:]
-    /// Which leave has the last claim to its place, where there are as many as may be: of the peers of which no seat is held, the highest id;
-    /// else of all. The same records give the same one, so that all who hold more than there is room for keep the same.
+    /// Which leave has the last claim to its place, where there are as many as may be: of the peers of which no seat is kept, the highest id;
+    /// else of all. The same records give the same one, so that all who hold more than there is room for keep the same. Anyone can make up a
+    /// leave; a seat that is kept has taken a voucher's turn.
     private var lastLeave: LeavePlace?
 
     private struct LeavePlace: Sendable, Hashable {
@@ -146,15 +147,15 @@ package struct GroupRecords: Sendable, Hashable {
     /// Once seats or leaves have changed.
     private mutating func findLastLeave() {
         guard self.leaves.count >= EarshotLimits.groupRecords else { return self.lastLeave = nil }
-        let seated = Set(self.seats.values.map(\.peer))
-        let places = self.leaves.keys.map { LeavePlace(hasSeat: seated.contains($0), peer: $0) }
-        self.lastLeave = places.max(by: LeavePlace.goesBefore)
+        self.lastLeave = self.leaves.keys.map(self.place(ofLeaveOf:)).max(by: LeavePlace.goesBefore)
     }
+
+    private func place(ofLeaveOf peer: PeerID) -> LeavePlace { LeavePlace(hasSeat: self.membership.seated.contains(peer), peer: peer) }
 
     /// Whether a leave has a place, of a peer of which none is held: a member's has one whatever members say of keys that nobody knows.
     private func hasRoom(forLeaveOf peer: PeerID) -> Bool {
         guard let last = self.lastLeave else { return true }
-        return LeavePlace.goesBefore(LeavePlace(hasSeat: self.seats.values.contains { $0.peer == peer }, peer: peer), last)
+        return LeavePlace.goesBefore(self.place(ofLeaveOf: peer), last)
     }
 
     private func refusal(of seat: GroupSeat) -> Refusal? {
@@ -171,8 +172,7 @@ package struct GroupRecords: Sendable, Hashable {
             }
         }
         // One that is held and does not count any more is void all the same, and who shows it hears why.
-        guard self.seats[seat.hash(in: self.id)] == nil else { return .known }
-        return self.seats.count < EarshotLimits.groupRecords ? nil : .full
+        return self.seats[seat.hash(in: self.id)] == nil ? nil : .known
     }
 
     /// Of terms the highest number counts, then the lower hash; that a group is dissolved goes before any that say otherwise.
@@ -203,7 +203,9 @@ package struct GroupRecords: Sendable, Hashable {
                 self.leaves[removal.peer] = nil
                 self.leaveHashes[removal.peer] = nil
             }
-        case .seat(let seat): self.seats[seat.hash(in: self.id)] = seat
+        case .seat(let seat):
+            if self.seats.count >= EarshotLimits.groupSeatsHeld { self.forget() }
+            self.seats[seat.hash(in: self.id)] = seat
         }
         self.recount()
         return nil
@@ -227,25 +229,32 @@ package struct GroupRecords: Sendable, Hashable {
     /// What follows from the records, once they have changed. Forgetting what is not needed changes nothing of it.
     private mutating func recount() {
         self.membership = GroupMembership(of: self)
-        self.hashes = (self.membership.needed + [self.termsHash] + self.leaveHashes.values + self.removalHashes.values).sorted()
-        self.digest = .digest(of: self.hashes)
+        let others = [self.termsHash] + self.leaveHashes.values + self.removalHashes.values
+        self.digest = .digest(of: (others + self.membership.needed).sorted())
+        self.hashes = (others + self.membership.needed + self.membership.evidence).sorted()
         self.findLastLeave()
     }
 
-    /// Forgets the seats that are not needed: those that do not count, and those left or behind another of their peer that vouch for none.
-    /// For the end of an exchange: within it, a seat may be there for one that follows.
+    /// Forgets the seats that are not kept: those that do not count, those that are behind another of their peer or have been left, and those
+    /// for which there is no room; but not one on which a seat rests that is kept. For the end of an exchange: within it, a seat may be there
+    /// for one that follows.
     package mutating func forget() {
-        let needed = self.membership.needed
-        guard needed.count < self.seats.count else { return }
-        self.seats = self.seats.filter { needed.contains($0.key) }
+        let membership = self.membership
+        guard membership.needed.count + membership.evidence.count < self.seats.count else { return }
+        self.seats = self.seats.filter { membership.keeps($0.key) }
         self.findLastLeave()
     }
 
-    /// Forgets what is not needed where there is no room for more seats; whether there is room then.
-    mutating func makeRoom() -> Bool {
-        let before = self.seats.count
-        self.forget()
-        return self.seats.count < before
+    /// Whether a record that was merged goes on to others: not a seat for which there is no room.
+    func goesOn(_ record: GroupRecord) -> Bool {
+        guard case .seat(let seat) = record, self.seats.count > EarshotLimits.groupRecords else { return true }
+        return self.membership.keeps(seat.hash(in: self.id))
+    }
+
+    /// How many of these peers would be members if a member let them in now.
+    func room(for peers: [PeerID], letInBy inviter: PeerID) -> Int {
+        let after = GroupMembership(of: self, and: peers, letInBy: inviter)
+        return peers.count(where: after.contains)
     }
 
     /// The seats of members that would be none any more with a removal, but for whom it removes: that came in through that one.
@@ -266,7 +275,7 @@ package struct GroupRecords: Sendable, Hashable {
     /// A member's seat, behind those that it rests on: what shows another side that it is a member.
     package func path(to peer: PeerID) -> [GroupRecord] {
         guard let member = self.membership.members.first(where: { $0.peer == peer }) else { return [] }
-        return self.membership.path(to: member.seat, of: self).compactMap { self.seats[$0].map { .seat($0) } }
+        return self.membership.path(to: member.seat).compactMap { self.seats[$0].map { .seat($0) } }
     }
 
     /// The seat by which a peer is a member.
@@ -285,7 +294,7 @@ package struct GroupRecords: Sendable, Hashable {
     package func lacking(in others: Set<GroupRecordHash>) -> [GroupRecord] {
         var records: [GroupRecord] =
             [.terms(self.terms)] + self.removals.values.map { .removal($0) } + self.leaves.values.map { .leave($0) }
-        records += self.membership.inOrder.filter(self.membership.needed.contains).compactMap { self.seats[$0].map { .seat($0) } }
+        records += self.membership.inOrder.filter(self.membership.keeps).compactMap { self.seats[$0].map { .seat($0) } }
         return others.isEmpty ? records : records.filter { !others.contains($0.hash(in: self.id)) }
     }
 

@@ -107,6 +107,7 @@ extension NodeCore {
             guard var held = self.groups[id], held.isJoined else { throw .unknownGroup(id.description) }
             guard !self.isInvitationOver(of: caller) else { throw EarshotError(.conflict, "the invitation was over meanwhile") }
             for record in new { if let refusal = held.records.merge(record) { throw Self.error(refusal) } }
+            guard new.allSatisfy(held.records.goesOn) else { throw Self.error(.full) }
             if held.records.terms.isDissolved { held.stage = .over }
             return self.outcome(held)
         case .leave(let leave, let id, _):

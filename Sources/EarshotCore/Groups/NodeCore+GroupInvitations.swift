@@ -42,11 +42,11 @@ extension NodeCore {
             }
             peers.append(id)
         }
-        let new = peers.count { !held.records.membership.contains($0) }
-        let room = EarshotLimits.groupMembers - held.records.membership.members.count
-        guard new <= room else {
-            throw EarshotError(
-                .noSpace, "a group has at most \(EarshotLimits.groupMembers) members, and there is room for \(max(0, room)) more")
+        let new = Array(peers.filter { !held.records.membership.contains($0) })
+        // A member that has let in many takes no place from others, so that members are not simply counted.
+        let room = new.isEmpty ? 0 : held.records.room(for: new, letInBy: self.id)
+        guard new.count <= room else {
+            throw EarshotError(.noSpace, "a group has at most \(EarshotLimits.groupMembers) members, and there is room for \(room) more")
         }
         let invitations = peers.map { self.invite($0, to: held, context: context, timeout: timeout) }
         self.answer(call, .invitations(invitations))

@@ -202,7 +202,6 @@ extension NodeCore {
             case .refuse(.unvouched) where batch.contains { $0.group == input.group && $0.record.kind == .seat }:
                 // Its voucher's seat may be one of those before it.
                 return self.check(batch, checks, of: id, on: link)
-            case .refuse(.full) where self.groups.update(input.group, { $0.records.makeRoom() }) == true: continue
             case .refuse(.void(let voiding)):
                 self.send(voiding, of: input.group, on: link)
                 self.dropRecord(of: id)
@@ -264,15 +263,26 @@ extension NodeCore {
 
     private mutating func recordsChecked(_ inputs: [GroupRecordInput], _ areValid: [Bool], from id: PeerID, on link: LinkID) {
         var merged: OrderedDictionary<GroupID, [GroupRecord]> = [:]
+        var before: OrderedDictionary<GroupID, [GroupRecordHash]> = [:]
         for (input, isValid) in zip(inputs, areValid) where isValid {
+            guard let hashes = self.groups[input.group]?.records.hashes else { continue }
+            if before[input.group] == nil { before[input.group] = hashes }
             let isNew = self.groups.update(input.group) { $0.records.merge(input.record) == nil }
             if isNew == true { merged[input.group, default: []].append(input.record) }
         }
         for input in inputs { self.release(input.hold) }
         if self.records[id]?.connection == link { self.records[id]?.groups.isChecking = false }
-        for (group, records) in merged { self.groupChanged(group, records, from: id) }
+        for (group, records) in merged { self.recordsMerged(records, of: group, from: id, before: before[group] ?? []) }
         for isValid in areValid where !isValid { self.signatureFailed(of: id) }
         self.checkRecords(of: id)
+    }
+
+    private mutating func recordsMerged(_ records: [GroupRecord], of group: GroupID, from id: PeerID, before: [GroupRecordHash]) {
+        guard let held = self.groups[group]?.records else { return }
+        let kept = records.filter(held.goesOn)
+        if !kept.isEmpty || held.hashes != before { return self.groupChanged(group, kept.isEmpty ? records : kept, from: id) }
+        // Seats for which there is no room are forgotten again soon, and put nothing off.
+        if !self.deadlines.contains(.groupQuiet(group)) { self.set(.groupQuiet(group), after: EarshotLimits.groupQuiet) }
     }
 
     /// A signature that a peer has sent is not valid. The record changes nothing and the connection stays: two versions that disagree about one

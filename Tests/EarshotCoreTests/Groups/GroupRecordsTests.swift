@@ -166,12 +166,16 @@ import Testing
         group.merge(try Self.seat(number, by: 1, role: .creator))
         #expect(group.membership.contains(last) && group.membership.full.count == 2)
         for number in UInt8(66)...254 { group.merge(try Self.seat(number, by: 1)) }
-        #expect(group.seats.count == 256)
-        #expect(group.merge(try Self.seat(255, by: 1)) == .full)
-        for number in UInt8(1)...255 { group.merge(Self.leave(number)) }
+        #expect(group.membership.needed.count == 255)
+        for number in UInt8(2)...10 { group.merge(try Self.seat(number, 2, by: 1)) }
+        #expect(group.membership.needed.count == 255, "the later seat of a peer takes the place of the earlier one")
+        group.merge(try Self.seat(255, by: 1))
+        group.forget()
+        #expect(group.membership.needed.count == 256 && group.seats.count == 256)
+        for number in UInt8(1)...255 { group.merge(Self.leave(number, 2)) }
         #expect(group.merge(Self.leave(0)) == nil)
         #expect(group.leaves.count == 256)
-        for number in UInt8(1)...255 { group.merge(Self.removal(number)) }
+        for number in UInt8(1)...255 { group.merge(Self.removal(number, 2)) }
         #expect(group.leaves.keys.elementsEqual([Self.peer(0)]), "a removal says more than a leave")
     }
 
