@@ -14,7 +14,7 @@ enum GroupSigning: Sendable {
     /// Seats that are countersigned, and a removal behind them.
     case removal(GroupRemoval, seats: [GroupSeat], of: GroupID, CallID)
     /// The seat that is taken by accepting an invitation.
-    case application(GroupSeat, InvitationID, CallID?)
+    case application(GroupSeat, to: GroupID, InvitationID, CallID?)
     /// A peer's seat, by its inviter.
     case warrant(GroupSeat, InvitationID)
 }
@@ -52,6 +52,11 @@ struct GroupSignatures: Sendable {
     mutating func endSigning(_ id: SignatureID) -> GroupSigning? { self.signings.removeValue(forKey: id) }
     mutating func endChecking(_ id: SignatureID) -> GroupChecking? { self.checkings.removeValue(forKey: id) }
 
+    /// Whether an invitation to a group was accepted, and the seat is being signed.
+    func isApplying(to group: GroupID) -> Bool {
+        self.signings.values.contains { if case .application(_, to: group, _, _) = $0 { true } else { false } }
+    }
+
     /// An invitation of a peer's that is being checked is taken back: what was held for it.
     mutating func withdraw(_ id: InvitationID, of peer: PeerID) -> HoldID?? {
         for (signature, checking) in self.checkings {
@@ -68,7 +73,7 @@ struct GroupSignatures: Sendable {
         return self.signings.values.compactMap { signing in
             switch signing {
             case .create(_, _, _, let call), .terms(_, _, let call), .leave(_, _, let call), .removal(_, _, _, let call): call
-            case .application(_, _, let call): call
+            case .application(_, _, _, let call): call
             case .leaveUnheld, .warrant: nil
             }
         }

@@ -180,9 +180,9 @@ struct GroupTies: Sendable {
     }
 
     /// Whether the peer hears that this machine has left a seat in a group that it does not hold: once a connection, and of an older seat not
-    /// any more. It may hold several, and shows those first on which others rest.
+    /// any more. It may hold several, and shows those first on which others rest. It need not have named the group: it shows the seat before.
     mutating func mayLeave(_ group: GroupID, _ number: UInt32) -> Bool {
-        guard self.strange.contains(group), number > self.left[group] ?? 0, self.leaves < EarshotLimits.groupRecords else { return false }
+        guard number > self.left[group] ?? 0, self.leaves < EarshotLimits.groupRecords else { return false }
         self.left[group] = number
         self.leaves += 1
         return true

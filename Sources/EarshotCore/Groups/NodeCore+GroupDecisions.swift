@@ -68,7 +68,7 @@ extension NodeCore {
                 records.append(.seat(seat))
             }
             self.decide(.group(.add(records + [.removal(removal)], to: group, .person(call, isAnsweredGroup: true))))
-        case .application(var seat, let invitation, let call):
+        case .application(var seat, _, let invitation, let call):
             guard let first = signatures.first else { return }
             seat.signature = first
             if signatures.count > 1 { seat.warrant.signature = last }
@@ -84,7 +84,7 @@ extension NodeCore {
         switch signing {
         case .create(_, _, _, let call), .terms(_, _, let call), .leave(_, _, let call), .removal(_, _, _, let call):
             self.answer(call, .failure(error))
-        case .application(_, let invitation, let call):
+        case .application(_, _, let invitation, let call):
             self.invitations.setDeciding(invitation, false)
             if let call { self.answer(call, .failure(error)) }
         case .warrant(_, let invitation):

@@ -88,8 +88,7 @@ extension NodeCore {
             let held = self.groups[group.id], let own = held.records.seat(of: self.id), let number = held.records.nextNumber(of: id)
         else { return }
         guard self.knowsGroups(current.facts) else {
-            let words = "\(entry.invitation.peerName) runs an older version, which has no groups"
-            self.resolveInvitation(pending, .failed, EarshotError(.unsupported, words))
+            self.resolveInvitation(pending, .failed, EarshotError(.unsupported, Self.words(noGroups: entry.invitation.peerName)))
             return
         }
         guard self.mayCarry(held, current.facts) else {
@@ -105,6 +104,8 @@ extension NodeCore {
             context: entry.invitation.context)
         self.send(.group(.invite(invite)), on: current.id)
     }
+
+    static func words(noGroups name: String) -> String { "\(name) runs an older version, which has no groups" }
 
     // MARK: Being asked
 
@@ -224,7 +225,8 @@ extension NodeCore {
             let warrant = try? seat.signedBytes(as: seat.warrant.role, in: invite.charter.id)
         else { return self.acceptanceFailed(call, EarshotError(.invalidParameter, "the seat in the group cannot be made")) }
         self.invitations.setDeciding(id, true)
-        self.emit(.sign(self.groups.signatures.begin(.application(seat, id, call)), isOwn ? [input, warrant] : [input]))
+        let signing = GroupSigning.application(seat, to: invite.charter.id, id, call)
+        self.emit(.sign(self.groups.signatures.begin(signing), isOwn ? [input, warrant] : [input]))
     }
 
     private mutating func acceptanceFailed(_ call: CallID?, _ error: EarshotError) {

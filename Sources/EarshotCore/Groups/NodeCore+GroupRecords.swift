@@ -294,8 +294,9 @@ extension NodeCore {
     /// Who shows this machine its own seat in a group that it does not hold hears that it has left: it was let in after it had given up, or
     /// the other side was away when it left.
     private mutating func recordOfUnheldGroupCame(_ record: GroupRecord, of group: GroupID, from id: PeerID, on link: LinkID) {
-        guard case .seat(let seat) = record, seat.peer == self.id, self.records[id]?.groups.mayLeave(group, seat.number) == true,
-            let input = try? seat.signedBytes(as: .peer, in: group)
+        guard case .seat(let seat) = record, seat.peer == self.id, !self.groups.signatures.isApplying(to: group),
+            self.records[id]?.groups.mayCheckMore(at: self.now.monotonic) == true,
+            self.records[id]?.groups.mayLeave(group, seat.number) == true, let input = try? seat.signedBytes(as: .peer, in: group)
         else { return }
         // Otherwise it would sign whatever a peer makes up.
         let check = ProofCheck(scheme: seat.scheme, publicKey: seat.publicKey, input: input, signature: seat.signature)

@@ -158,6 +158,9 @@ extension NodeCore {
     }
 
     private func failure(of record: PeerRecord, in held: HeldGroup) -> Peer.Failure? {
+        if let facts = record.link.current?.facts, !self.knowsGroups(facts) {
+            return Peer.Failure(code: .unsupported, message: Self.words(noGroups: record.name))
+        }
         if let facts = record.link.current?.facts, !self.mayCarry(held, facts) {
             return Peer.Failure(
                 code: .encryptionMismatch, message: "\(record.name) is connected without TLS, and the group is for protected connections")

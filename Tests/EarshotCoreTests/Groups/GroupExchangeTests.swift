@@ -47,4 +47,39 @@ import Testing
         #expect(bench.left(id, at: 1) == [.removed] && bench.peers[1].pending.isEmpty)
         #expect(bench.members(id, at: 2) == [0, 2])
     }
+
+    /// By anyone, who has not named the group: it was restored from before it joined.
+    @Test func whoIsShownItsOwnSeatUnaskedLeaves() throws {
+        var bench = try GroupBench(3)
+        let backup = bench.peers[1]
+        let id = try bench.create(0)
+        try bench.letInAndPart(1, by: 0, to: id)
+        let seat = try #require(bench.peers[1].core.groups[id]?.records.seat(of: bench.ids[1]))
+        let name = bench.peers[1].core.settings.name
+        bench.peers[1] = backup.restarted { $0.name = name }
+        try bench.connect(1, 2)
+        let link = try bench.link(1, 2)
+        func leaves(_ seat: GroupSeat) -> [UInt32] {
+            bench.peers[1].frame(.group(.record(.seat(seat), of: id)), on: link)
+            return bench.peers[1].sent(on: link).compactMap {
+                if case .group(.record(.leave(let leave), id)) = $0 { leave.number } else { nil }
+            }
+        }
+        #expect(leaves(seat) == [1])
+        #expect(leaves(seat) == [], "once a connection")
+        var forged = GroupSeat(
+            publicKey: seat.publicKey, scheme: seat.scheme, name: seat.name, number: 2, joinedAtMilliseconds: 1, voucher: seat.voucher,
+            voucherNumber: 1, warrant: seat.warrant)
+        forged.signature = [1]
+        #expect(leaves(forged) == [], "it would sign whatever others make up")
+    }
+
+    /// It is connected over TLS, with an earlier version.
+    @Test func aMemberThatKnowsNothingOfGroupsIsShownAsThat() throws {
+        var (bench, id) = try GroupBench.group(of: 2)
+        bench.disconnect(0, 1)
+        _ = try bench.peers[0].prove(bench.ids[1], name: "peer1", isInitiator: true)
+        let member = try #require(bench.group(id, at: 0)?.members.first { $0.peerID == bench.ids[1] })
+        #expect(member.error?.code == .unsupported && member.error?.message.contains("TLS") == false)
+    }
 }
