@@ -11,6 +11,8 @@ extension EarshotLimits {
     /// The highest number of a seat that an invitation may name, and that is let in: nobody comes in again so often, and with the last number a
     /// key would be out for good.
     package static let groupSeatNumber: UInt32 = 1 << 20
+    /// How long an inviter waits for the records of a peer that has answered by a seat that others have vouched for.
+    package static let groupProofTime: Duration = .seconds(10)
     /// How many transfers of one thing to a group move at a time.
     package static let shareTransfers = 4
     /// For how long nothing of one may move before another one of its share begins as well.

@@ -213,6 +213,7 @@ extension NodeCore {
             guard !self.isInvitationOver(of: caller) else { return self.keepGroup(id) }
             var merged: [GroupRecord] = []
             for record in new where self.groups.update(id, { $0.records.merge(record) == nil }) == true { merged.append(record) }
+            if case .invitation(let invitation) = caller { self.welcome(invitation, to: id) }
             self.groupChanged(id, merged, from: nil)
         }
         switch caller {

@@ -318,62 +318,6 @@ extension NodeCore {
         let inviter = self.invitations[invitation]?.invitation.peerID
         self.leaveUnheld(seat, id, to: OrderedSet([inviter].compactMap(\.self) + knowing))
     }
-
-    // MARK: Letting in
-
-    mutating func groupAnswerCame(_ answer: GroupInviteAnswer, from id: PeerID, on link: LinkID) {
-        guard let entry = self.invitations[answer.id], entry.invitation.peerID == id, entry.invitation.direction == .outgoing,
-            let group = entry.invitation.group?.id
-        else { return }
-        self.invitations.answered(answer.id, on: link)
-        guard entry.invitation.state == .pending else { return self.lateGroupAnswerCame(answer, to: group, from: id, on: link) }
-        guard !entry.isDeciding else { return }
-        switch answer.decision {
-        case .declined: self.resolveInvitation(answer.id, .declined)
-        case .busy:
-            let words =
-                "\(entry.invitation.peerName) takes no invitation now: this machine has asked too often, or too many wait there, "
-                + "or it is in too many groups; ask again in a minute"
-            self.resolveInvitation(answer.id, .failed, EarshotError(.busy, words))
-        case .accepted(let seat):
-            guard let held = self.groups[group], let own = held.records.seat(of: self.id) else { return }
-            guard seat.peer == id else { return self.refuseSeat(answer.id, "the peer has accepted with another key than its own") }
-            // In already, by another's word: its records tell, and until then the invitation waits.
-            guard seat.voucher == self.id, seat.voucherNumber == own.number else { return self.resolveInvitations(ofMembersOf: group) }
-            guard let input = try? seat.signedBytes(as: .peer, in: group) else { return }
-            guard (entry.seatNumber...EarshotLimits.groupSeatNumber).contains(seat.number) else {
-                return self.refuseSeat(answer.id, "the peer has taken the seat \(seat.number), and was given \(entry.seatNumber)")
-            }
-            let check = ProofCheck(scheme: seat.scheme, publicKey: seat.publicKey, input: input, signature: seat.signature)
-            self.invitations.setDeciding(answer.id, true)
-            self.emit(.check(self.groups.signatures.begin(.application(seat, answer.id)), [[check]]))
-        }
-    }
-
-    /// A seat that does not pass ends the invitation: the peer hears at once that nobody vouches for it.
-    mutating func refuseSeat(_ id: InvitationID, _ words: String) {
-        self.resolveInvitation(id, .failed, EarshotError(.protocolViolation, words), withdrawing: .withdrawn)
-    }
-
-    /// A peer has answered an invitation that is over here, since it was found to be a member already.
-    private mutating func lateGroupAnswerCame(_ answer: GroupInviteAnswer, to group: GroupID, from id: PeerID, on link: LinkID) {
-        // It was one by an older seat, which it may have left: it would wait for the invitation's whole time to be let in.
-        if case .accepted(let seat) = answer.decision, self.groups[group]?.records.seat(of: id)?.number ?? 0 < seat.number {
-            self.send(.group(.inviteWithdraw(InviteWithdraw(id: answer.id, reason: .withdrawn))), on: link)
-        }
-        self.sendGroupInvitation(to: id)
-    }
-
-    /// The seat that a peer has taken is its own.
-    mutating func applicationChecked(_ seat: GroupSeat, _ id: InvitationID) {
-        guard let entry = self.invitations[id], entry.invitation.state == .pending, let group = entry.invitation.group?.id,
-            let held = self.groups[group], held.isJoined
-        else { return self.invitations.setDeciding(id, false) }
-        var seat = seat
-        seat.warrant = GroupSeat.Warrant(held.records.charter.creator == self.id ? .creator : .voucher)
-        guard let input = try? seat.signedBytes(as: seat.warrant.role, in: group) else { return self.invitations.setDeciding(id, false) }
-        self.emit(.sign(self.groups.signatures.begin(.warrant(seat, id)), [input]))
-    }
 }
 
 extension Direction {

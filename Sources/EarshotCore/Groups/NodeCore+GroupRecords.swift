@@ -153,7 +153,7 @@ extension NodeCore {
         }
     }
 
-    private mutating func send(_ records: [GroupRecord], of group: GroupID, on link: LinkID) {
+    mutating func send(_ records: [GroupRecord], of group: GroupID, on link: LinkID) {
         if !records.isEmpty { self.emit(.send(link, records.map { .group(.record($0, of: group)) })) }
     }
 

@@ -26,6 +26,13 @@ struct InvitationTable: Sendable {
         /// Calls that wait for its end.
         fileprivate(set) var waiters: [CallID] = []
 
+        /// Whether a pending one to a group was answered on this connection by a seat that others have vouched for, which their records have yet
+        /// to show.
+        func isAnsweredAsMember(on link: LinkID?) -> Bool {
+            self.invitation.direction == .outgoing && self.invitation.group != nil && link != nil && self.sentOn == link
+                && !self.isUnanswered
+        }
+
         /// Whether it is one to a group that the peer has on this connection, and has not answered.
         fileprivate func isUnanswered(on link: LinkID?) -> Bool {
             self.isUnanswered && link != nil && self.sentOn == link && self.invitation.group != nil

@@ -186,6 +186,16 @@ extension NodeCore {
         // Its answer waits for the disk: where that fails, it is over.
         guard !entry.isDeciding else { return self.set(.invitation(id), after: .seconds(1)) }
         let invitation = entry.invitation
+        let isAnsweredAsMember = entry.isAnsweredAsMember(on: self.records[invitation.peerID]?.connection)
+        // It waited for records on a connection that has gone meanwhile: the peer is asked again on the next one.
+        if !isAnsweredAsMember, let deadline = entry.deadline, deadline > self.now.monotonic {
+            return self.set(.invitation(id), after: deadline - self.now.monotonic)
+        }
+        if isAnsweredAsMember {
+            let words = "\(invitation.peerName) says that it is in the group already, and has not shown who let it in; invite it again"
+            self.resolveInvitation(id, .failed, EarshotError(.conflict, words), withdrawing: .withdrawn)
+            return
+        }
         let why = self.records[invitation.peerID].flatMap { $0.connection == nil ? $0.reach.lastError : nil }
         self.resolveInvitation(
             id, .timedOut, why.map { EarshotError(.timedOut, "\(invitation.peerName) could not be reached: \($0.message)") },

@@ -1,5 +1,6 @@
 import EarshotWire
 import OrderedCollections
+import Simulation
 import Testing
 
 @testable import EarshotCore
@@ -118,5 +119,81 @@ import Testing
         let joining = try bench.beginJoining(0, by: 1, to: id)
         bench.peers[0].advance(bench.peers[0].core.settings.invitationTimeout)
         #expect(bench.peers[0].answers[joining]?.error == .timedOut && bench.group(id, at: 0) == nil)
+    }
+
+    /// A peer is answered 8 indexes a minute: it is given all records without asking.
+    @Test func onOneConnectionAPeerJoinsAsOftenAsItIsLetIn() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        try bench.letIn(2, by: 0, to: id)
+        for _ in 0..<(2 * EarshotLimits.groupExchanges) {
+            try bench.letIn(1, by: 0, to: id)
+            #expect(bench.members(id, at: 1) == [0, 1, 2] && bench.attached(id, at: 1) == [0, 1, 2])
+            bench.ask(1, .leave("team"))
+            // As often as an inviter may ask.
+            bench.advance(.seconds(1))
+        }
+    }
+
+    /// It says that another one has let it in, and shows nothing of it.
+    @Test func whoIsNotTheMemberThatItSaysEndsTheInvitationSoon() throws {
+        var bench = try GroupBench(3)
+        try bench.connectAll()
+        let id = try bench.create(0)
+        bench.peers[0].call(.group(.invite("team", peers: ["peer1"], context: [], timeout: .seconds(300))))
+        let invitation = try #require(bench.peers[0].pending.first)
+        let seat = GroupSeat(
+            publicKey: GroupBench.key(1).publicKey, scheme: .ed25519, name: try DisplayName("peer1"), number: 1, joinedAtMilliseconds: 1,
+            voucher: bench.ids[2], voucherNumber: 1, signature: [1], warrant: GroupSeat.Warrant(.voucher))
+        let link = try bench.link(0, 1)
+        bench.peers[0].frame(.group(.inviteAnswer(GroupInviteAnswer(id: invitation, decision: .accepted(seat)))), on: link)
+        _ = bench.peers[0].sent(on: link)
+        #expect(try bench.peers[0].invitation(invitation).state == .pending)
+        bench.peers[0].advance(EarshotLimits.groupProofTime)
+        #expect(try bench.peers[0].invitation(invitation).error == .conflict)
+        let withdrawal = InviteWithdraw(id: invitation, reason: .withdrawn)
+        #expect(bench.peers[0].sent(on: link).contains(.group(.inviteWithdraw(withdrawal))))
+        #expect(bench.members(id, at: 0) == [0])
+    }
+
+    /// The first of two, in a group into which the second has let so many keys that nobody connects with.
+    private func crowd(_ count: Int) throws -> (bench: GroupBench, id: GroupID) {
+        var (bench, id) = try GroupBench.group(of: 2)
+        try bench.peers[0].see(peerID(9))
+        let (link, voucher) = (try bench.link(0, 1), GroupBench.key(1).publicKey)
+        for number in 0..<count {
+            let key: [UInt8] = [0x34, UInt8(number >> 8), UInt8(number & 0xFF)]
+            var seat = GroupSeat(
+                publicKey: key, scheme: .ed25519, name: try DisplayName("x\(number)"), number: 1, joinedAtMilliseconds: 1,
+                voucher: bench.ids[1], voucherNumber: 1, warrant: GroupSeat.Warrant(.voucher))
+            seat.signature = ToySignature.sign(try seat.signedBytes(as: .peer, in: id), by: key)
+            seat.warrant.signature = ToySignature.sign(try seat.signedBytes(as: .voucher, in: id), by: voucher)
+            bench.peers[0].frame(.group(.record(.seat(seat), of: id)), on: link)
+            if number % EarshotLimits.groupRecordsPerTurn == 0 { bench.peers[0].advance(.milliseconds(500)) }
+        }
+        bench.peers[0].advance(.seconds(5))
+        #expect(bench.peers[0].core.groups[id]?.records.membership.needed.count == min(count + 2, EarshotLimits.groupRecords))
+        return (bench, id)
+    }
+
+    /// Those stay that came in through it, by the creator's word.
+    @Test(arguments: [130, 300]) func aMemberThatHasLetInManyIsTakenOut(count: Int) throws {
+        var (bench, id) = try self.crowd(count)
+        let answer = bench.ask(0, .remove("team", peer: bench.ids[1].description, withInvited: false))
+        #expect(answer?.error == nil && answer?.group?.members.contains { $0.peerID == bench.ids[1] } == false)
+        #expect(bench.group(id, at: 0)?.members.count == min(count + 2, EarshotLimits.groupRecords) - 1)
+    }
+
+    /// Nor does whoever the member has let in keep others out, and what was void holds no place.
+    @Test func placesAreFreeAsSoonAsSeatsAreVoid() throws {
+        var (bench, _) = try self.crowd(EarshotLimits.groupRecords)
+        let invited = bench.ask(0, .invite("team", peers: [peerID(9).description], context: [], timeout: nil))
+        #expect(invited?.invitations?.count == 1, "the creator's word goes before the others")
+        bench.ask(0, .remove("team", peer: bench.ids[1].description, withInvited: true))
+        #expect(bench.peers[0].core.groupList.first?.members.count == 1)
+        bench.peers[0].call(.withdraw(try #require(invited?.invitations?.first?.id)))
+        let anew = bench.ask(0, .create(name: "other", isClosed: false, isUnprotected: false))
+        #expect(anew?.error == nil)
     }
 }

@@ -301,10 +301,25 @@ import Testing
         #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == .notConnected)
     }
 
-    @Test func whoIsLetInByTheLastMemberAsThatLeavesIsTold() throws {
+    @Test func whoIsLetInByTheLastMemberAsThatLeavesIsAlone() throws {
         var (bench, id) = try self.joining(timeout: .seconds(3600))
         bench.peers[0].releaseSignatures()
         bench.peers[0].call(.group(.leave("team")))
+        bench.settle()
+        #expect(bench.group(id, at: 0) == nil && bench.members(id, at: 1) == [1])
+        #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == nil)
+    }
+
+    /// By a version that waits until it is asked for the records.
+    @Test func whoHasNotHeardThatTheLastMemberLetItInIsTold() throws {
+        var (bench, id) = try self.joining(timeout: .seconds(3600))
+        let (link, other) = (try bench.link(0, 1), try bench.link(1, 0))
+        bench.peers[0].releaseSignatures()
+        bench.peers[0].call(.group(.leave("team")))
+        for frame in bench.peers[0].sent(on: link) {
+            if case .group(.record(.seat(let seat), _)) = frame, seat.peer == bench.ids[1] { continue }
+            bench.peers[1].frame(frame, on: other)
+        }
         bench.settle()
         #expect(bench.group(id, at: 0) == nil && bench.group(id, at: 1) == nil)
         #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == .notMember)
