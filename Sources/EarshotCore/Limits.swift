@@ -228,6 +228,8 @@ package enum EarshotLimits {
     package static let decidedInvitations = 256
     /// What a blocked peer waits for its `declined`, in milliseconds: as a person's rejection takes.
     package static let blockedAnswerMilliseconds: ClosedRange<Int64> = 500...3000
+    /// How long the connection of a peer that a person blocks stays open: longer than any answer takes that the peer is owed.
+    package static let blockedConnectionTime: Duration = .seconds(5)
     /// The longest timeout of an invitation: a day.
     package static let invitationTimeout: Duration = .seconds(86_400)
 

@@ -18,6 +18,9 @@ struct LateAnswers: Sendable {
     /// Whether an invitation to a session waits for one on that connection.
     func contains(on link: LinkID) -> Bool { self.answers.values.contains { $0.link == link && !$0.isToGroup } }
 
+    /// Whether an answer is due on that connection.
+    func areDue(on link: LinkID) -> Bool { self.answers.values.contains { $0.link == link } }
+
     /// Under which number it is due.
     mutating func add(_ answer: Answer) -> UInt64 {
         self.total += 1
@@ -40,13 +43,15 @@ extension NodeCore {
         self.closeExcessLinks()
     }
 
-    /// The peer is blocked from now on: its connection stays, and it hears nothing of it.
+    /// The peer is blocked from now on, and hears nothing of that. Its connection ends a moment later, when the answers that are owed have gone
+    /// out: the other member of a group would take this machine for connected as long as it stands.
     mutating func muteLink(of id: PeerID) {
         guard let current = self.records[id]?.link.current else { return }
         self.records[id]?.link.drop(isBeingReplaced: false)
         self.records[id]?.session.detach()
         self.renewTies(with: id)
         self.mutedLinks[current.id] = current
+        self.set(.idle(current.id), after: EarshotLimits.blockedConnectionTime)
     }
 
     /// Closes the connections of a peer that was blocked; it dials again when it has something to say.

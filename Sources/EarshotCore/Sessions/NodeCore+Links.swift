@@ -203,7 +203,10 @@ extension NodeCore {
 
     /// A connection that neither a session, an invitation nor the settings need goes.
     mutating func closeIfIdle(_ link: LinkID) {
-        if self.mutedLinks[link] != nil { return self.emit(.close(link, nil)) }
+        if self.mutedLinks[link] != nil {
+            guard self.lateAnswers.areDue(on: link) else { return self.emit(.close(link, nil)) }
+            return self.set(.idle(link), after: EarshotLimits.blockedConnectionTime)
+        }
         guard let record = self.linkPeers[link].flatMap({ self.records[$0] }), record.connection == link else { return }
         guard self.isNeeded(record) else { return self.emit(.close(link, nil)) }
         self.set(.idle(link), after: EarshotLimits.idleConnectionTime)

@@ -360,6 +360,12 @@ import Testing
         #expect(bench.group(id, at: 0)?.members.first { $0.peerID == bench.ids[1] }?.state == .blocked)
         _ = bench.send("y", by: 1, to: id)
         #expect(bench.bodies(at: 0) == [] && bench.bodies(at: 2) == ["x", "y"])
+        // The connection ends, so that the other does not take this machine for connected.
+        let link = try bench.link(0, 1)
+        bench.peers[0].advance(EarshotLimits.blockedConnectionTime - .milliseconds(1))
+        #expect(bench.peers[0].closed[link] == nil)
+        bench.peers[0].advance(.milliseconds(1))
+        #expect(bench.peers[0].closed[link] == .some(nil))
     }
 
     @Test func groupsThatWerePartedMerge() throws {
