@@ -22,6 +22,11 @@ package struct CoreSettings: Sendable, Hashable {
     package var name: DisplayName?
     /// Strangers at one IPv4 address or IPv6 /64 whose invitations wait here at once; what it is at the start counts.
     package var invitationsPerAddress: Int
+    /// How many invitations a stranger may send at once; after those, one a second. What it is at the start counts.
+    package var invitationBurst: Int
+    /// Whether a session is one of two running programs, and ends with either. A peer that asks while a session stands has started anew, and nothing
+    /// but ``Command/invite`` invites a peer.
+    package var sessionsEndWithPrograms: Bool
     /// Whether received files are put into a directory, and do not stay in the spool.
     package var putsInPlace: Bool
 
@@ -29,8 +34,11 @@ package struct CoreSettings: Sendable, Hashable {
         policy: PolicyEngine.Settings, invitationTimeout: Duration, configuredPeers: [ConfiguredPeer],
         outboxAge: Duration = .seconds(604_800), receipts: Bool = true, maximumResourceSize: UInt64? = nil, putsInPlace: Bool = false,
         groupInvitations: InvitationPolicy = .ask, groupFiles: GroupFilePolicy = .accept, name: DisplayName? = nil,
-        invitationsPerAddress: Int = EarshotLimits.pendingInvitationsPerAddress
+        invitationsPerAddress: Int = EarshotLimits.pendingInvitationsPerAddress, invitationBurst: Int = EarshotLimits.askingBurst,
+        sessionsEndWithPrograms: Bool = false
     ) {
+        self.invitationBurst = invitationBurst
+        self.sessionsEndWithPrograms = sessionsEndWithPrograms
         self.invitationsPerAddress = invitationsPerAddress
         self.groupInvitations = groupInvitations
         self.groupFiles = groupFiles

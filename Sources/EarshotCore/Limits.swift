@@ -218,6 +218,8 @@ package enum EarshotLimits {
     /// How many invitations, and how many requests to compare digits, a peer may make at once, and the time between two after that: a script
     /// that tries again and again every second is not harmed. Trusted peers' invitations are not counted.
     package static let askingBurst = 8
+    /// The most that a program may set for it.
+    package static let askingBurstLimit = 10_000
     package static let askingInterval: Duration = .seconds(1)
     /// The same for all strangers at one IPv4 address or IPv6 /64: several machines may be behind one.
     package static let askingBurstPerAddress = 32

@@ -156,7 +156,8 @@ package struct NodeCore: Sendable {
         self.id = id
         self.key = key
         self.settings = settings
-        self.strangers = Strangers(invitationsPerAddress: settings.invitationsPerAddress)
+        self.strangers = Strangers(
+            invitationsPerAddress: settings.invitationsPerAddress, invitationBurst: settings.invitationBurst)
         self.discoveryStatus = DiscoveryStatus(backend: .none, state: hasDiscovery ? .starting : .off)
         self.random = random
         self.dataPaths = DataPaths()

@@ -143,6 +143,42 @@ import Testing
         #expect(bob.sent(on: again).filter { $0 == .sessionResume(session) }.count == 1)
     }
 
+    // MARK: Sessions of running programs
+
+    /// Where sessions end with programs, a peer that asks while a session stands has started anew: a person is asked, and nothing that was sent to the
+    /// program before reaches the new one.
+    @Test func aProgramThatAsksAnewEndsItsFormerSession() throws {
+        var (bob, _, session) = try CoreBench.inSession(with: self.alice) { $0.sessionsEndWithPrograms = true }
+        bob.core.settings.policy.fromUnknown = .ask
+        let link = try bob.prove(self.alice)
+        #expect(bob.sent(on: link) == [.sessionResume(session)])
+        bob.send("old", to: self.alice)
+        let call = bob.lastCall
+        let asked = bob.invite(on: link)
+        #expect(bob.pending == [asked] && bob.core.sessions.isEmpty)
+        #expect(bob.sent(on: link) == [.sessionEnd(session)])
+        #expect(try bob.outcome(of: call)?.get().recipients.first?.error == .notConnected)
+        bob.call(.respond(asked, .accept, always: false))
+        #expect(bob.core.sessions.map(\.id) != [session] && bob.core.sessions.count == 1)
+        #expect(bob.messages(on: link).isEmpty)
+    }
+
+    /// A session that an earlier program held is not the answer to this program's invitation.
+    @Test func aProgramThatAsksTakesUpNoFormerSession() throws {
+        var bob = CoreBench { $0.sessionsEndWithPrograms = true }
+        let link = try bob.prove(self.alice)
+        let own = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
+        bob.frame(.sessionResume(SessionID(high: 1, low: 2)), on: link)
+        #expect(try bob.invitation(own.id).state == .pending)
+        #expect(bob.core.sessions.isEmpty)
+        // Nor does sending invite anybody.
+        var carol = CoreBench { $0.sessionsEndWithPrograms = true }
+        let other = try carol.prove(self.alice)
+        let outcome = carol.send("x", to: self.alice)
+        #expect(throws: EarshotError.self) { try outcome?.get() }
+        #expect(carol.sent(on: other).isEmpty && carol.core.invitations(all: true).isEmpty)
+    }
+
     /// Of two invitations that cross, the lower id's stands, and both sides have one session.
     @Test(arguments: [false, true]) func crossing(isLower: Bool) throws {
         let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))

@@ -69,6 +69,14 @@ import Testing
         for key in -8 ... -1 { #expect(!limiter.allows(key, at: later)) }
     }
 
+    /// A program's own limit, up to the most that may be set.
+    @Test(arguments: [(1, 1), (9, 9), (0, 1), (10_000, 10_000), (10_001, 10_000)]) func aProgramsOwnBurst(burst: Int, admitted: Int) {
+        var rate = AskingRate(burst: burst)
+        let now = MonotonicInstant(nanoseconds: 0)
+        let answers = (0...admitted).map { _ in rate.admit(peerID(1), from: [10], at: now) }
+        #expect(answers.firstIndex(of: false) == admitted)
+    }
+
     @Test func askingBurst() {
         let rate = Rate()
         for _ in 0..<EarshotLimits.askingBurst { #expect(rate.admit(1, from: [1], at: self.start)) }

@@ -213,6 +213,7 @@ extension Node.Configuration {
             policy: self.policySettings, invitationTimeout: self.invitationTimeout, configuredPeers: self.configuredPeers,
             outboxAge: self.outboxAge, receipts: self.receipts, maximumResourceSize: self.maximumResourceSize,
             putsInPlace: self.receiveDirectory != nil, groupInvitations: self.groupInvitations, groupFiles: self.groupFiles,
-            name: self.displayName, invitationsPerAddress: self.invitationsPerAddress)
+            name: self.displayName, invitationsPerAddress: self.invitationsPerAddress, invitationBurst: self.invitationBurst,
+            sessionsEndWithPrograms: self.sessionsEndWithPrograms)
     }
 }

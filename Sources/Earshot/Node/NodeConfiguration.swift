@@ -60,6 +60,9 @@ extension Node {
         /// Strangers at one IPv4 address or IPv6 /64 whose invitations may wait here at once, of 32 in all; the next hears that this node is busy.
         /// Programs on one machine have one address. What it is when the node is made counts.
         public var invitationsPerAddress = EarshotLimits.pendingInvitationsPerAddress
+        /// How many invitations a peer that is not trusted may send at once, 1 to 10,000; after those, one a second. The next hears that this node is
+        /// busy. All at one address may send four times as many. What it is when the node is made counts.
+        public var invitationBurst = EarshotLimits.askingBurst
         /// Messages kept in the inbox.
         public var inboxLimit = 10_000
         /// Bytes kept in the inbox.
@@ -110,6 +113,9 @@ extension Node {
             configuration.fromTrusted = .ask
             return configuration
         }
+
+        /// Whether a session is one of two running programs. A peer that has started again is asked for anew, and gets nothing that was sent before.
+        package var sessionsEndWithPrograms = false
 
         /// Whether the program holds the lock of the state directory (``StateLock``), for longer than a node of it is there.
         package var isStateLocked = false

@@ -45,7 +45,7 @@ extension NodeCore {
             } else if draft.queue {
                 try self.queue(id, draft, place, &burst)
             } else {
-                self.sendReliable(id, draft, place, &burst)
+                try self.sendReliable(id, draft, place, &burst)
             }
             return nil
         } catch {
@@ -191,8 +191,13 @@ extension NodeCore {
 
     // MARK: By mode
 
-    private mutating func sendReliable(_ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst) {
-        if burst.needsInvitation { for peer in burst.addressed { self.inviteUnlessUnderWay(peer) } }
+    private mutating func sendReliable(
+        _ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst
+    ) throws(EarshotError) {
+        if burst.needsInvitation {
+            if self.settings.sessionsEndWithPrograms { throw .withoutSession(burst.addressed.map(\.description).joined(separator: ", ")) }
+            for peer in burst.addressed { self.inviteUnlessUnderWay(peer) }
+        }
         let deadline = burst.now.monotonic + (draft.timeout ?? EarshotLimits.messageTimeout)
         let message = OutgoingMessage(
             id: id, contentType: draft.contentType, size: draft.body.readableBytes, body: draft.body, fingerprint: [], mode: .reliable,

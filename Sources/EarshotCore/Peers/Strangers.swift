@@ -11,7 +11,9 @@ package struct Strangers: Sendable {
         places: StrangersPlaces(limit: EarshotLimits.comparisonRequests, perAddress: EarshotLimits.comparisonRequestsPerAddress))
 
     /// So many strangers at one address may have invitations waiting here.
-    package init(invitationsPerAddress: Int) {
-        self.invitations = Asking(places: StrangersPlaces(limit: EarshotLimits.pendingInvitations, perAddress: invitationsPerAddress))
+    package init(invitationsPerAddress: Int, invitationBurst: Int = EarshotLimits.askingBurst) {
+        self.invitations = Asking(
+            places: StrangersPlaces(limit: EarshotLimits.pendingInvitations, perAddress: invitationsPerAddress),
+            rate: AskingRate(burst: invitationBurst))
     }
 }

@@ -13,7 +13,12 @@ extension NodeCore {
             // Its inviter is back; no person has decided about it.
         }
         if let session = record.sessionID {
-            return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .accepted(session))), on: link)
+            guard self.settings.sessionsEndWithPrograms else {
+                return self.send(.inviteAnswer(InviteAnswer(id: invite.id, decision: .accepted(session))), on: link)
+            }
+            // The program that held the session has ended, and another one asks.
+            self.endSession(with: id, tellPeer: true)
+            self.keepPeer(id, andSession: true)
         }
         if let own = self.invitations.pending(with: id, .outgoing).flatMap({ self.invitations[$0] }) {
             // Both have invited each other: the invitation of the lower peer id counts. Where that is this side's, and it was sent, the

@@ -56,6 +56,9 @@ extension NodeCore {
     /// Something is sent to a peer by a caller's wish.
     mutating func inviteUnlessUnderWay(_ id: PeerID) {
         guard !self.isStopping, let record = self.records[id], record.trust != .blocked, record.sessionID == nil else { return }
+        guard !self.settings.sessionsEndWithPrograms else {
+            return self.spread(.ended(.invitation, .withoutSession(record.name)), of: id)
+        }
         self.inviteForSending(id)
     }
 
@@ -286,6 +289,9 @@ extension Invitation {
 }
 
 extension EarshotError {
+    /// What is sent to a peer reaches the program that a session was agreed with, or nobody.
+    static func withoutSession(_ name: String) -> Self { Self(.notConnected, "there is no session with \(name)") }
+
     fileprivate static func decided(_ invitation: Invitation) -> Self {
         guard invitation.state != .timedOut else {
             return Self(.conflict, "the invitation \(invitation.id) of \(invitation.peerName) expired at \(invitation.end.text)")

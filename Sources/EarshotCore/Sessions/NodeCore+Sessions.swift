@@ -86,6 +86,8 @@ extension NodeCore {
         } else if record.sessionID == nil, record.session.agreement == nil, record.session.ended != session,
             let invitation = self.invitations.pending(with: id, .outgoing)
         {
+            // The session may be one that an earlier program was in. The answer to the invitation tells.
+            guard !self.settings.sessionsEndWithPrograms else { return }
             // It accepted while the connection was away: holding the session is its answer.
             self.invitationAccepted(invitation, session: session)
             self.nameSession(to: id)

@@ -66,6 +66,7 @@ extension NodeCore {
     private func streamReceiver(_ name: String) throws(EarshotError) -> PeerRecord {
         let id = try self.recipient(name)
         guard let record = self.records[id] else { throw .unseen(id) }
+        guard !self.settings.sessionsEndWithPrograms || record.sessionID != nil else { throw .withoutSession(record.name) }
         return record
     }
 
