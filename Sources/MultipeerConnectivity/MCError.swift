@@ -4,7 +4,7 @@ public import Foundation
 public let MCErrorDomain = "MCErrorDomain"
 
 /// What went wrong.
-public struct MCError: CustomNSError, Hashable, Sendable {
+public struct MCError: CustomNSError, Hashable, @unchecked Sendable {
     /// Apple's codes.
     public enum Code: Int, Sendable, Hashable {
         case unknown = 0
@@ -22,26 +22,32 @@ public struct MCError: CustomNSError, Hashable, Sendable {
 
     /// Which of them.
     public let code: Code
-    /// What the other layer has said, in words.
-    let reason: String?
+    /// What is said beside the code, by the keys of `NSError`. The values are read, and never changed.
+    public let userInfo: [String: Any]
 
     /// An error of that code.
-    public init(_ code: Code) { self.init(code, nil) }
-
-    init(_ code: Code, _ reason: String?) {
+    public init(_ code: Code, userInfo: [String: Any] = [:]) {
         self.code = code
-        self.reason = reason
+        self.userInfo = userInfo
+    }
+
+    /// With what the other layer has said, in words.
+    init(_ code: Code, _ reason: String?) {
+        self.init(code, userInfo: reason.map { [NSLocalizedFailureReasonErrorKey: $0] } ?? [:])
     }
 
     /// ``MCErrorDomain``.
     public static var errorDomain: String { MCErrorDomain }
     /// The code's number.
     public var errorCode: Int { self.code.rawValue }
-    /// Its description.
-    public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: self.localizedDescription] }
+    /// ``userInfo``, with a description.
+    public var errorUserInfo: [String: Any] { self.userInfo.merging([NSLocalizedDescriptionKey: self.localizedDescription]) { $1 } }
 
     /// The code, and in words what was wrong where that is known.
-    public var localizedDescription: String { self.reason.map { "\(self.code): \($0)" } ?? "\(self.code)" }
+    public var localizedDescription: String {
+        if let description = self.userInfo[NSLocalizedDescriptionKey] as? String { return description }
+        return (self.userInfo[NSLocalizedFailureReasonErrorKey] as? String).map { "\(self.code): \($0)" } ?? "\(self.code)"
+    }
 
     /// Equal by their codes.
     public static func == (one: Self, other: Self) -> Bool { one.code == other.code }

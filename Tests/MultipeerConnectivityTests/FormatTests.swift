@@ -45,10 +45,11 @@ import Testing
     @Test func whomABrowserSees() throws {
         var crowd = Crowd()
         let ids = [PeerID(subjectPublicKeyInfo: [1]), PeerID(subjectPublicKeyInfo: [2])]
-        func sighting(_ id: PeerID, _ name: String, _ interface: Int32) -> Sighting {
+        func sighting(_ id: PeerID, _ name: String, _ interface: Int32, port: UInt16 = 1, room: String = "") -> Sighting {
             Sighting(
                 key: Sighting.Key(instanceName: name, interfaceIndex: interface, overIPv6: false), interfaceName: "eth\(interface)",
-                isLoopback: false, addresses: [], port: 1, txt: [TXTPair(key: "id", value: Array(id.description.utf8))])
+                isLoopback: false, addresses: [], port: port,
+                txt: [TXTPair(key: "id", value: Array(id.description.utf8)), TXTPair(key: "room", value: Array(room.utf8))])
         }
         func told(_ event: DiscoveryEvent) -> [String] {
             crowd.news(of: event).map { news in
@@ -64,6 +65,13 @@ import Testing
         #expect(told(.lost(.avahi, sighting(ids[0], "a", 1).key)) == [])
         #expect(told(.found(.avahi, sighting(ids[1], "a", 2))) == ["-0", "+1"])
         #expect(told(.found(.embedded, sighting(ids[0], "b", 2))) == ["+0"])
+        // A program that has started again listens elsewhere, which each of its interfaces shows in turn.
+        #expect(told(.found(.embedded, sighting(ids[0], "b", 3))) == [])
+        #expect(told(.found(.embedded, sighting(ids[0], "b", 2, port: 2))) == ["-0", "+0"])
+        #expect(told(.found(.embedded, sighting(ids[0], "b", 3, port: 2))) == [])
+        // What a program says of itself has changed.
+        #expect(told(.found(.embedded, sighting(ids[0], "b", 2, port: 2, room: "hall"))) == ["-0", "+0"])
+        #expect(told(.found(.embedded, sighting(ids[0], "b", 3, port: 2, room: "hall"))) == [])
         #expect(told(.reset(.avahi)) == ["-1"])
         #expect(told(.status(DiscoveryStatus(backend: .embedded, state: .unavailable, error: "x"))) == ["!"])
     }

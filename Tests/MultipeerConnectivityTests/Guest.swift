@@ -1,6 +1,7 @@
 import Earshot
 import Foundation
 import Logging
+import NIOCore
 import Testing
 
 @testable import MultipeerConnectivity
@@ -12,16 +13,18 @@ final class Guest: Sendable {
     private let invitation: InvitationID
     private let running: Task<Void, Never>
 
-    /// Asks a program that advertises, and does not wait for its answer.
-    init(of host: Program) async throws {
+    /// Asks a program that advertises, and does not wait for its answer. A guest that starts again is the same peer.
+    init(of host: Program, as peer: MCPeerID = MCPeerID(displayName: "guest")) async throws {
         var configuration = Node.Configuration.ephemeral(
             displayName: try DisplayName("guest"), serviceType: try ServiceType(PeerEngine.serviceType))
         configuration.encryption = .required
+        configuration.identity = peer.identity
+        configuration.sessionsEndWithPrograms = true
         let discovery = AirDiscovery(Air.shared, browsing: host.advertiser.serviceType)
         let node = try await Node(configuration: configuration, discovery: discovery, logger: Logger(label: "guest"))
         try await node.start()
         self.node = node
-        self.peer = MCPeerID(id: node.id, displayName: "guest")
+        self.peer = peer
         self.running = Task { await node.run() }
         for await event in node.events.subscribe(since: 0) {
             guard case .peerFound(let peer) = event.kind, peer.id == host.peer.id else { continue }
@@ -32,9 +35,24 @@ final class Guest: Sendable {
         self.invitation = try await node.invite(id, context: try #require(envelope.bytes), timeout: .seconds(60)).id
     }
 
-    /// Begins to send a file, once it has heard that the host has accepted.
-    func send(_ url: URL, _ name: String, to host: Program) async throws {
+    /// Says that it accepts the host's certificate, once it has heard that the host has accepted.
+    func join(_ host: Program) async throws {
         _ = try await self.node.decided(self.invitation)
+        let own = Introduction(members: [.init(id: self.peer.id, name: "guest", addresses: [])])
+        self.node.submit(
+            MessageDraft(
+                to: .peers([host.peer.id.description]), contentType: Introduction.contentType, body: ByteBuffer(bytes: try own.encoded()))
+        ) { _ in }
+    }
+
+    /// Data that programs have sent to it.
+    func data() async throws -> [String] {
+        try await self.node.messagePage(state: nil, from: nil, after: 0, limit: 100).messages
+            .filter { $0.contentType == OutgoingData.contentType }.map { String(buffer: $0.body) }
+    }
+
+    /// Begins to send a file.
+    func send(_ url: URL, _ name: String, to host: Program) async throws {
         _ = try await self.node.sendResource(to: [host.peer.id.description], path: url.path, name: name)
     }
 

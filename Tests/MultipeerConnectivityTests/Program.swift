@@ -25,6 +25,7 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
     /// Whether it invites whom it finds, and accepts who asks.
     let invites: Bool
     let accepts: Bool
+    let takesCertificates: Bool
     private let log = Mutex<(told: [Told], waiters: [CheckedContinuation<Void, Never>])>(([], []))
     private let inputs = Mutex<[SendableStream]>([])
     private let progresses = Mutex<[Progress]>([])
@@ -37,8 +38,9 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
 
     init(
         _ name: String, type: String, invites: Bool = false, accepts: Bool = true, encryption: MCEncryptionPreference = .optional,
-        info: [String: String]? = nil, peer: MCPeerID? = nil
+        info: [String: String]? = nil, peer: MCPeerID? = nil, takesCertificates: Bool = true
     ) {
+        self.takesCertificates = takesCertificates
         _ = Air.isUsed
         self.peer = peer ?? MCPeerID(displayName: name)
         self.session = MCSession(peer: self.peer, securityIdentity: nil, encryptionPreference: encryption)
@@ -159,7 +161,7 @@ final class Program: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDeleg
         certificateHandler: @escaping (Bool) -> Void
     ) {
         self.note(.certificate(peerID, (certificate?.first as? Data)?.count ?? 0))
-        certificateHandler(true)
+        certificateHandler(self.takesCertificates)
     }
 
     func advertiser(

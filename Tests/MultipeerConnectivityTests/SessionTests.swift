@@ -225,6 +225,50 @@ import Testing
         #expect(states == [.connecting, .notConnected])
     }
 
+    /// A program that is killed and starts again under its archived id is a new connection, and gets nothing that was for the old one.
+    @Test func aProgramThatStartsAgain() async throws {
+        let host = Program("host", type: freshType())
+        host.advertiser.startAdvertisingPeer()
+        let first = try await Guest(of: host)
+        try await first.join(host)
+        await host.until(.state(first.peer, .connected))
+        await first.end()
+        try? host.session.send(Data("for the first".utf8), toPeers: [first.peer], with: .reliable)
+        let second = try await Guest(of: host, as: first.peer)
+        try await second.join(host)
+        await host.until { told in told.count { $0 == .state(first.peer, .connected) } == 2 }
+        let states = host.told.compactMap { if case .state(_, let state) = $0 { state } else { nil } }
+        #expect(states == [.connecting, .connected, .notConnected, .connecting, .connected])
+        #expect(host.told.count { $0 == .invited(first.peer, nil) } == 2)
+        try host.session.send(Data("for the second".utf8), toPeers: [first.peer], with: .reliable)
+        while try await second.data().isEmpty { await Task.yield() }
+        #expect(try await second.data() == ["for the second"])
+        await second.end()
+    }
+
+    /// Neither program hears that the other is connected before both have accepted the other's certificate.
+    @Test(arguments: [true, false]) func aCertificateThatIsRefused(_ byInviter: Bool) async throws {
+        let type = freshType()
+        let alice = Program("alice", type: type, invites: true, takesCertificates: !byInviter)
+        let bob = Program("bob", type: type, takesCertificates: byInviter)
+        alice.browser.startBrowsingForPeers()
+        bob.advertiser.startAdvertisingPeer()
+        for (one, other) in [(alice, bob), (bob, alice)] {
+            await one.until(.state(other.peer, .notConnected))
+            #expect(one.states(of: other) == [.connecting, .notConnected])
+        }
+    }
+
+    /// Each invitation is the program's to judge, however many come within a second.
+    @Test func manyInvitationsInASecond() async throws {
+        let (alice, bob) = await self.pair(accepts: false)
+        for count in 1...12 {
+            await alice.until { told in told.count { $0 == .state(bob.peer, .notConnected) } == count }
+            #expect(bob.told.count { $0 == .invited(alice.peer, nil) } == count)
+            alice.browser.invitePeer(bob.peer, to: alice.session, withContext: nil, timeout: 20)
+        }
+    }
+
     @Test func aNinthIsRefused() async throws {
         let programs = await mesh(kMCSessionMaximumNumberOfPeers)
         let ninth = Program("ninth", type: programs[0].advertiser.serviceType, invites: true)

@@ -140,6 +140,35 @@ import Testing
         #expect(output.streamStatus == .error)
     }
 
+    /// A reader that closes the stream, while the writer has written all that it has.
+    @Test func aStreamWhoseReaderGoesWhileItsWriterIsAtRest() async throws {
+        let programs = await mesh(2)
+        nonisolated(unsafe) let output = try self.output("rest", from: programs[0], to: programs[1])
+        await programs[1].until(.stream("rest", programs[0].peer))
+        programs[1].streams.first?.open()
+        programs[1].streams.first?.close()
+        let (_, events) = await self.told(by: output, until: .errorOccurred)
+        #expect(events.last == .errorOccurred)
+        #expect((output.streamError as? MCError)?.code == .cancelled && output.streamStatus == .error)
+    }
+
+    /// A resource is a part of the work that is the thread's current progress.
+    @Test func theCurrentProgressCountsAResource() async throws {
+        let programs = await mesh(2)
+        let url = try self.file(Data([1, 2]))
+        defer { try? FileManager.default.removeItem(at: url) }
+        let whole = Progress(totalUnitCount: 2)
+        let (ends, end) = AsyncStream<Void>.makeStream()
+        func send() {
+            whole.becomeCurrent(withPendingUnitCount: 2)
+            programs[0].session.sendResource(at: url, withName: "x", toPeer: programs[1].peer) { _ in end.yield(()) }
+            whole.resignCurrent()
+        }
+        send()
+        for await _ in ends { break }
+        #expect(whole.isFinished && whole.completedUnitCount == 2)
+    }
+
     /// Nothing is sent any more: the next bytes are not waited for.
     @Test func aSenderThatIsCancelledWaitsForNoBytes() async {
         let buffer = StreamBuffer {}
@@ -255,6 +284,7 @@ import Testing
         let host = Program("host", type: freshType())
         host.advertiser.startAdvertisingPeer()
         let guest = try await Guest(of: host)
+        try await guest.join(host)
         await host.until(.state(guest.peer, .connected))
         try await guest.send(url, "big", to: host)
         await host.until(.began("big", guest.peer))

@@ -141,18 +141,24 @@ struct Relay {
 struct Crowd {
     private var sightings: [Sighting.Key: PeerID] = [:]
     private var backends: [Sighting.Key: DiscoveryStatus.Backend] = [:]
+    /// How each peer was told of. A program listens at one port for as long as it runs.
+    private var told: [PeerID: (port: UInt16, info: [String: String])] = [:]
 
-    /// What is new to the browser.
+    /// What is new to the browser. A program that has started again, or that says something else of itself, is lost and found.
     mutating func news(of event: DiscoveryEvent) -> [NearbyDiscovery.Sighted] {
         switch event {
         case .found(let backend, let sighting):
             guard let (id, name, info) = ServiceNames.read(sighting.txt) else { return self.lose(sighting.key) }
             // Another one has taken the name over.
             let lost = self.sightings[sighting.key].map { $0 == id ? [] : self.lose(sighting.key) } ?? []
-            let isKnown = self.sightings.values.contains(id)
+            let isSame = self.sightings[sighting.key] == id
             self.sightings[sighting.key] = id
             self.backends[sighting.key] = backend
-            return isKnown ? lost : lost + [.found(id, name: name, info: info)]
+            let found: [NearbyDiscovery.Sighted] = [.found(id, name: name, info: info)]
+            guard let told = self.told.updateValue((sighting.port, info), forKey: id) else { return lost + found }
+            if told.port != sighting.port || isSame && told.info != info { return lost + [.lost(id)] + found }
+            self.told[id] = told
+            return lost
         case .lost(_, let key): return self.lose(key)
         case .reset(let backend): return self.backends.filter { $0.value == backend }.keys.flatMap { self.lose($0) }
         case .status(let status): return status.state == .unavailable ? [.failed(status.error ?? "discovery does not work")] : []
@@ -163,6 +169,7 @@ struct Crowd {
     private mutating func lose(_ key: Sighting.Key) -> [NearbyDiscovery.Sighted] {
         self.backends[key] = nil
         guard let id = self.sightings.removeValue(forKey: key), !self.sightings.values.contains(id) else { return [] }
+        self.told[id] = nil
         return [.lost(id)]
     }
 }

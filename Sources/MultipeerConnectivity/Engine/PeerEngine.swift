@@ -11,14 +11,9 @@ actor PeerEngine {
     nonisolated var id: PeerID { self.peer.id }
     /// What both sides of every connection of this module name: what is spoken there, while what is advertised is the program's own type.
     static let serviceType = "multipeer"
-    /// How long a lost connection may take to come back.
-    static let lossGrace: Duration = .seconds(2)
-    /// How long two that have agreed may take to connect: the one that was invited may know no way to the other.
-    static let connectionTime: Duration = .seconds(20)
-    /// How long an introduction counts.
-    static let introductionTime: Duration = .seconds(30)
-    /// How long the peer with the lower id has the first word between two that were introduced.
-    static let secondCall: Duration = .seconds(5)
+
+    /// How many invitations a peer may send at once; after those, one a second.
+    static let invitationBurst = 1_000
 
     typealias Work = @Sendable (isolated PeerEngine) async -> Void
 
@@ -26,15 +21,18 @@ actor PeerEngine {
     private nonisolated let running: Mutex<Task<Void, Never>?>
     /// For callers that do not wait.
     nonisolated let nodeInUse = Mutex<Node?>(nil)
-    private var node: Node?
+    private(set) var node: Node?
     private var configuration: Node.Configuration
     nonisolated let discovery: NearbyDiscovery
 
-    var pairs: [PeerID: Pair] = [:]
-    /// Invitations that the program looks at, or that wait for somebody to introduce the inviter.
-    var asking: [PeerID: InvitationID] = [:]
-    var unintroduced: [PeerID: InvitationID] = [:]
-    var introduced: [PeerID: Introduced] = [:]
+    let began = ContinuousClock.now
+    /// Which peers are in which sessions, and on their way there.
+    var pairing: Pairing
+    var sessions: [SessionToken: WeakReference<MCSession>] = [:]
+    /// What has come from a peer before it was connected for the program.
+    var held: [PeerID: [Work]] = [:]
+    /// The first parts of data that is longer than a message.
+    var parts: [PeerID: IncomingParts] = [:]
     var advertisers: [ServiceToken: WeakReference<MCNearbyServiceAdvertiser>] = [:]
     /// How found peers call themselves, for as long as a browser runs.
     private var names: [PeerID: String] = [:]
@@ -52,6 +50,7 @@ actor PeerEngine {
 
     init(_ peer: MCPeerID, _ identity: Identity, after predecessor: PeerEngine?) {
         self.peer = peer
+        self.pairing = Pairing(id: peer.id)
         self.discovery = NearbyDiscovery { EngineOwner.makeDiscovery.withLock { $0 }() }
         guard let name = try? DisplayName(peer.displayName), let type = try? ServiceType(Self.serviceType) else {
             preconditionFailure("MultipeerConnectivity: \(peer.displayName) is no display name")
@@ -60,8 +59,11 @@ actor PeerEngine {
         configuration.identity = identity
         configuration.encryption = .optional
         configuration.receipts = false
+        configuration.sessionsEndWithPrograms = true
         // All others may be programs on one machine, each waiting for the answer of the program here.
         configuration.invitationsPerAddress = EarshotLimits.pendingInvitations
+        // As often as programs like: each invitation is for the program to judge.
+        configuration.invitationBurst = Self.invitationBurst
         // All that seven peers may send before the program takes any of it.
         configuration.inboxSize = 1 << 30
         configuration.inboxLimit = 1_000_000
@@ -123,7 +125,7 @@ actor PeerEngine {
     // MARK: Advertising and browsing
 
     func advertise(_ advertiser: WeakReference<MCNearbyServiceAdvertiser>, _ token: ServiceToken, _ pairs: [TXTPair]) {
-        guard let type = advertiser.value?.serviceType else { return }
+        guard let type = advertiser.value?.type else { return }
         if let error = self.startError {
             advertiser.value?.failed(error)
             return
@@ -138,7 +140,7 @@ actor PeerEngine {
     }
 
     func browse(_ browser: WeakReference<MCNearbyServiceBrowser>, _ token: ServiceToken) {
-        guard let type = browser.value?.serviceType else { return }
+        guard let type = browser.value?.type else { return }
         if let error = self.startError {
             browser.value?.failed(error, token)
             return
@@ -175,8 +177,7 @@ actor PeerEngine {
 
     private func listed(_ id: PeerID) async {
         for waiting in self.unlisted.removeValue(forKey: id) ?? [] { waiting.tell() }
-        guard let introduced = self.introducedNow(id), let session = introduced.session.value, id > self.id else { return }
-        await self.call(introduced.peer, session, introduced.token)
+        await self.decide { $0.listed(id) }
     }
 
     func stopBrowsing(_ token: ServiceToken) {
@@ -197,7 +198,21 @@ actor PeerEngine {
         try? await self.node?.apply(new, changed: [], needsRestart: []) { nil }
     }
 
-    func use(_ preference: EncryptionPreference?, _ token: SessionToken) async {
+    /// A session of the program's begins.
+    func open(_ token: SessionToken, _ session: WeakReference<MCSession>, _ preference: EncryptionPreference) async {
+        self.sessions[token] = session
+        await self.decide { $0.open(token) }
+        await self.prefer(preference, token)
+    }
+
+    /// The program leaves a session, or has let go of it.
+    func close(_ token: SessionToken) async {
+        await self.decide { $0.close(token) }
+        self.sessions[token] = nil
+        await self.prefer(nil, token)
+    }
+
+    private func prefer(_ preference: EncryptionPreference?, _ token: SessionToken) async {
         self.preferences[token] = preference
         let all = Set(self.preferences.values)
         // Where they differ, each session looks at what it gets.
@@ -205,16 +220,12 @@ actor PeerEngine {
         await self.configure { $0.encryption = common }
     }
 
-    /// Where a peer is that discovery has not seen.
+    /// Where a peer is that discovery has not seen; nowhere any more without addresses.
     func reach(_ id: PeerID, at addresses: [String]) async {
         let places = addresses.prefix(Introduction.addressLimit).compactMap { try? ConfiguredPeer("\(id)@\($0)") }
         await self.configure { configuration in
             configuration.configuredPeers = configuration.configuredPeers.filter { $0.id != id } + places
         }
-    }
-
-    func reachNoMore(_ id: PeerID) async {
-        await self.configure { $0.configuredPeers.removeAll { $0.id == id } }
     }
 
     // MARK: Events
@@ -223,7 +234,8 @@ actor PeerEngine {
         switch event {
         case .peerFound(let peer): await self.listed(peer.id)
         case .invitationReceived(let invitation): await self.invited(invitation)
-        case .invitationResolved(let invitation): await self.resolved(invitation)
+        case .invitationResolved(let invitation):
+            await self.decide { $0.resolved(invitation.id, by: invitation.peerID, invitation.direction, invitation.state) }
         case .sessionChanged(let session, let isEnded): await self.changed(session, isEnded: isEnded)
         case .messageReceived(let message): await self.receivedByEvent(message)
         case .streamOpened(let stream): await self.opened(stream)
@@ -238,15 +250,16 @@ actor PeerEngine {
     private func catchUp() async {
         guard let node = self.node else { return }
         for peer in await node.peers() { await self.listed(peer.id) }
-        for invitation in await node.invitations(all: false) where invitation.direction == .incoming {
-            if self.asking[invitation.peerID] != invitation.id, self.unintroduced[invitation.peerID] != invitation.id {
-                await self.invited(invitation)
-            }
+        for invitation in await node.invitations(all: false)
+        where invitation.direction == .incoming && !self.pairing.questions.contains(invitation.id, of: invitation.peerID) {
+            await self.invited(invitation)
         }
         let sessions = await node.sessions()
         for session in sessions { await self.changed(session, isEnded: false) }
         let members = Set(sessions.flatMap { $0.members.map(\.peerID) })
-        for (id, pair) in self.pairs where pair.sessionID != nil && !members.contains(id) { await self.end(id) }
+        for (id, pair) in self.pairing.pairs where !members.contains(id) {
+            if let session = pair.sessionID { await self.decide { $0.ended(session, id) } }
+        }
         await self.catchUpOnMessages()
         for row in await node.resources() {
             if row.state.isFinal { await self.finished(row) } else { await self.moved(row) }
@@ -254,7 +267,7 @@ actor PeerEngine {
     }
 
     private func endAll() async {
-        for (id, pair) in self.pairs { await self.leave(id, pair) }
+        await self.decide { $0.endAll() }
         for token in self.advertisers.keys { self.discovery.stop(token) }
         for token in self.browsers.keys { self.discovery.stop(token) }
     }

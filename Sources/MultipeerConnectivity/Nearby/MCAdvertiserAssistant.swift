@@ -24,11 +24,11 @@ open class MCAdvertiserAssistant: NSObject, @unchecked Sendable {
         @Sendable (_ peer: MCPeerID, _ context: Data?, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
 
     /// Where peers are to come in.
-    public let session: MCSession
+    open var session: MCSession { self.target.session }
     /// What is said to everybody.
-    public var discoveryInfo: [String: String]? { self.advertiser.discoveryInfo }
+    open var discoveryInfo: [String: String]? { self.advertiser.discoveryInfo }
     /// What kind of peers find it.
-    public var serviceType: String { self.advertiser.serviceType }
+    open var serviceType: String { self.advertiser.serviceType }
 
     /// Who is told. Not held.
     open weak var delegate: (any MCAdvertiserAssistantDelegate)? {
@@ -45,11 +45,11 @@ open class MCAdvertiserAssistant: NSObject, @unchecked Sendable {
     private let listener = WeakReference<any MCAdvertiserAssistantDelegate>()
     private let handler = Mutex<InvitationHandler?>(nil)
     private let advertiser: MCNearbyServiceAdvertiser
-    private let target = Target()
+    private let target: Target
 
     /// An assistant that has not started; see ``MCNearbyServiceAdvertiser/init(peer:discoveryInfo:serviceType:)``.
     public init(serviceType: String, discoveryInfo info: [String: String]?, session: MCSession) {
-        self.session = session
+        self.target = Target(session)
         self.advertiser = MCNearbyServiceAdvertiser(peer: session.myPeerID, discoveryInfo: info, serviceType: serviceType)
         super.init()
         self.target.assistant.value = self
@@ -66,14 +66,17 @@ open class MCAdvertiserAssistant: NSObject, @unchecked Sendable {
         guard let handler = self.invitationHandler else { return answer(false, nil) }
         self.delegate?.advertiserAssistantWillPresentInvitation(self)
         handler(peer, context) { [self] isAccepted in
-            answer(isAccepted, isAccepted ? self.session : nil)
+            answer(isAccepted, isAccepted ? self.target.session : nil)
             self.advertiser.queue.async { self.delegate?.advertiserAssistantDidDismissInvitation(self) }
         }
     }
 
     /// The advertiser's delegate, which must be an object of its own: programs subclass the assistant.
     private final class Target: NSObject, MCNearbyServiceAdvertiserDelegate, @unchecked Sendable {
+        let session: MCSession
         let assistant = WeakReference<MCAdvertiserAssistant>()
+
+        init(_ session: MCSession) { self.session = session }
 
         func advertiser(
             _ advertiser: MCNearbyServiceAdvertiser, didReceiveInvitationFromPeer peerID: MCPeerID, withContext context: Data?,

@@ -22,11 +22,11 @@ extension MCNearbyServiceAdvertiserDelegate {
 /// Lets nearby peers find a peer, and receives their invitations.
 open class MCNearbyServiceAdvertiser: NSObject, @unchecked Sendable {
     /// Who is advertised.
-    public let myPeerID: MCPeerID
+    open var myPeerID: MCPeerID { self.ownPeer }
     /// What is said beside that to everybody.
-    public let discoveryInfo: [String: String]?
+    open var discoveryInfo: [String: String]? { self.info }
     /// What kind of peers find it, in lower case.
-    public let serviceType: String
+    open var serviceType: String { self.type }
 
     /// Who is told. Not held.
     open weak var delegate: (any MCNearbyServiceAdvertiserDelegate)? {
@@ -36,6 +36,9 @@ open class MCNearbyServiceAdvertiser: NSObject, @unchecked Sendable {
 
     let listener = WeakReference<any MCNearbyServiceAdvertiserDelegate>()
     let queue = DispatchQueue(label: "earshot.multipeer.advertiser")
+    private let ownPeer: MCPeerID
+    private let info: [String: String]?
+    let type: String
     private let owner: EngineOwner
     /// Which advertisement stands, where one does.
     private let running = Mutex<ServiceToken?>(nil)
@@ -49,9 +52,9 @@ open class MCNearbyServiceAdvertiser: NSObject, @unchecked Sendable {
     ///   - serviceType: 1 to 15 of `a-z`, `0-9` and `-`, with a letter, no hyphen at either end or doubled; capitals are lowered.
     /// - Precondition: the type is one.
     public init(peer myPeerID: MCPeerID, discoveryInfo info: [String: String]?, serviceType: String) {
-        self.myPeerID = myPeerID
-        self.discoveryInfo = info
-        self.serviceType = ServiceNames.checked(serviceType)
+        self.ownPeer = myPeerID
+        self.info = info
+        self.type = ServiceNames.checked(serviceType)
         self.owner = EngineOwner.of(myPeerID, for: "MCNearbyServiceAdvertiser")
         super.init()
     }
@@ -68,7 +71,7 @@ open class MCNearbyServiceAdvertiser: NSObject, @unchecked Sendable {
         guard let token else { return }
         let pairs: [TXTPair]
         do throws(MCError) {
-            pairs = try ServiceNames.pairs(of: self.discoveryInfo ?? [:])
+            pairs = try ServiceNames.pairs(of: self.info ?? [:])
         } catch {
             self.running.withLock { $0 = nil }
             return self.failed(error)

@@ -22,9 +22,9 @@ extension MCNearbyServiceBrowserDelegate {
 /// Finds nearby peers that advertise a type, and invites them.
 open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
     /// Who looks.
-    public let myPeerID: MCPeerID
+    open var myPeerID: MCPeerID { self.ownPeer }
     /// What for, in lower case.
-    public let serviceType: String
+    open var serviceType: String { self.type }
 
     /// Who is told. Not held.
     open weak var delegate: (any MCNearbyServiceBrowserDelegate)? {
@@ -34,6 +34,8 @@ open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
 
     let listener = WeakReference<any MCNearbyServiceBrowserDelegate>()
     let queue = DispatchQueue(label: "earshot.multipeer.browser")
+    private let ownPeer: MCPeerID
+    let type: String
     private let owner: EngineOwner
     private let running = Mutex<ServiceToken?>(nil)
 
@@ -47,8 +49,8 @@ open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
     ///   - serviceType: as ``MCNearbyServiceAdvertiser/init(peer:discoveryInfo:serviceType:)`` has it.
     /// - Precondition: the type is one.
     public init(peer myPeerID: MCPeerID, serviceType: String) {
-        self.myPeerID = myPeerID
-        self.serviceType = ServiceNames.checked(serviceType)
+        self.ownPeer = myPeerID
+        self.type = ServiceNames.checked(serviceType)
         self.owner = EngineOwner.of(myPeerID, for: "MCNearbyServiceBrowser")
         super.init()
     }
@@ -88,10 +90,10 @@ open class MCNearbyServiceBrowser: NSObject, @unchecked Sendable {
     ///   - timeout: how long the peer may take, in seconds, up to a day; 30 where it is 0 or less.
     open func invitePeer(_ peerID: MCPeerID, to session: MCSession, withContext context: Data?, timeout: TimeInterval) {
         let seconds = timeout > 0 ? min(timeout, 86_400) : Self.invitationTime
-        let type = self.serviceType
+        let type = self.type
         let token = session.token
         session.owner.engine.post { engine in
-            await engine.invite(peerID, to: session, token, Envelope.invitation(type: type, context: context), for: .seconds(seconds))
+            await engine.decide { $0.invite(peerID, to: token, .invitation(type: type, context: context), for: .seconds(seconds)) }
         }
     }
 

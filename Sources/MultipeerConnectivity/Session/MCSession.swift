@@ -8,11 +8,11 @@ import Synchronization
 /// others, and connects with them without being asked again. Everything that happens is told to the delegate, on a private serial queue.
 open class MCSession: NSObject, @unchecked Sendable {
     /// Who we are in it.
-    public let myPeerID: MCPeerID
+    open var myPeerID: MCPeerID { self.ownPeer }
     /// Apple's identities are not there: always `nil` or empty.
-    public let securityIdentity: [Any]?
+    open var securityIdentity: [Any]? { self.identities }
     /// What it wants of its connections.
-    public let encryptionPreference: MCEncryptionPreference
+    open var encryptionPreference: MCEncryptionPreference { self.preference }
 
     /// Who is told of everything. Not held.
     open weak var delegate: (any MCSessionDelegate)? {
@@ -23,6 +23,10 @@ open class MCSession: NSObject, @unchecked Sendable {
     /// Who is connected now.
     open var connectedPeers: [MCPeerID] { self.state.withLock { $0.connected } }
 
+    // What a subclass says in place of these is for the program alone.
+    private let ownPeer: MCPeerID
+    private let identities: [Any]?
+    private let preference: MCEncryptionPreference
     let listener = WeakReference<any MCSessionDelegate>()
     let queue = DispatchQueue(label: "earshot.multipeer.session")
     let owner: EngineOwner
@@ -52,22 +56,19 @@ open class MCSession: NSObject, @unchecked Sendable {
         guard identity?.isEmpty != false else {
             preconditionFailure("MCSession: there is no SecIdentity on this system; securityIdentity is nil or empty")
         }
-        self.myPeerID = myPeerID
-        self.securityIdentity = identity
-        self.encryptionPreference = encryptionPreference
+        self.ownPeer = myPeerID
+        self.identities = identity
+        self.preference = encryptionPreference
         self.owner = EngineOwner.of(myPeerID, for: "MCSession")
         super.init()
-        let token = self.token
+        let (token, reference) = (self.token, WeakReference(self))
         let preference = encryptionPreference.own
-        self.owner.engine.post { await $0.use(preference, token) }
+        self.owner.engine.post { await $0.open(token, reference, preference) }
     }
 
     deinit {
         let token = self.token
-        self.owner.engine.post { engine in
-            await engine.leaveAll(of: token)
-            await engine.use(nil, token)
-        }
+        self.owner.engine.post { await $0.close(token) }
     }
 
     /// Leaves, and is ready for new invitations. No callback begins after this returns; the others hear that we are not connected.
@@ -79,12 +80,50 @@ open class MCSession: NSObject, @unchecked Sendable {
             state.unacknowledged = [:]
             return (old, state.token)
         }
-        let preference = self.encryptionPreference.own
+        let (preference, reference) = (self.preference.own, WeakReference(self))
         self.owner.engine.post { engine in
-            await engine.leaveAll(of: old)
-            await engine.use(nil, old)
-            await engine.use(preference, new)
+            await engine.close(old)
+            await engine.open(new, reference, preference)
         }
+    }
+
+    // MARK: Sending
+
+    /// Sends data to peers of the session, and returns when it is on its way.
+    ///
+    /// - Parameters:
+    ///   - data: up to 64 MiB; up to 1 MiB where `mode` is `unreliable`.
+    ///   - peerIDs: one or more, each connected.
+    ///   - mode: `reliable` data arrives whole and in order, for as long as the peer is connected; `unreliable` data now or never.
+    /// - Throws: ``MCError/Code/invalidParameter`` for nobody or too much; ``MCError/Code/notConnected`` where one of the peers is not;
+    ///   ``MCError/Code/unavailable`` while a peer has 64 MiB to take of what was sent before. Nothing is sent then.
+    open func send(_ data: Data, toPeers peerIDs: [MCPeerID], with mode: MCSessionSendDataMode) throws {
+        try self.sendData(data, to: peerIDs, mode)
+    }
+
+    /// Opens a stream to a peer. Open it, write, and close it: the peer reads to the end. It takes up to 256 KiB before the peer has read any.
+    ///
+    /// - Throws: ``MCError/Code/notConnected``; ``MCError/Code/invalidParameter`` for a name that is empty or longer than 255 bytes. A peer that is lost, or
+    ///   that does not want the stream, shows as its `streamError`.
+    open func startStream(withName streamName: String, toPeer peerID: MCPeerID) throws -> OutputStream {
+        try self.openStream(named: streamName, to: peerID)
+    }
+
+    /// Sends the file, or the directory, at a URL to a peer, under a name.
+    ///
+    /// - Parameters:
+    ///   - resourceURL: of a file; others are ``MCError/Code/unsupported``.
+    ///   - resourceName: of at most 255 bytes, and the name of a file: no slash, neither `.` nor `..`.
+    ///   - peerID: who is to have it.
+    ///   - completionHandler: called on the session's queue when the peer has all of it, or with why it has not.
+    /// - Returns: how far it is; cancelling it cancels it on both sides. It is a child of the progress that is current. `nil` where the peer is not
+    ///   connected; the handler is called then too.
+    @discardableResult
+    open func sendResource(
+        at resourceURL: URL, withName resourceName: String, toPeer peerID: MCPeerID,
+        withCompletionHandler completionHandler: (((any Error)?) -> Void)? = nil
+    ) -> Progress? {
+        self.sendFile(at: resourceURL, named: resourceName, to: peerID, completionHandler)
     }
 
     // MARK: Bringing peers together by other means
@@ -121,14 +160,14 @@ open class MCSession: NSObject, @unchecked Sendable {
         let token = self.token
         self.owner.engine.post { engine in
             guard let place = try? ConnectionData(data), place.id == peerID.id else { return self.tell(token, peerID, .notConnected) }
-            await engine.bringTogether(peerID, at: place.addresses, in: self, token)
+            await engine.decide { $0.bringTogether(peerID, at: place.addresses, in: token) }
         }
     }
 
     /// Ends the attempt to connect to a peer, or its connection.
     open func cancelConnectPeer(_ peerID: MCPeerID) {
         let token = self.token
-        self.owner.engine.post { await $0.leave(peerID, of: token) }
+        self.owner.engine.post { await $0.decide { $0.leave(peerID.id, of: token) } }
     }
 
     // MARK: For the engine
@@ -138,7 +177,7 @@ open class MCSession: NSObject, @unchecked Sendable {
 
     /// Whether it may have a connection like that.
     func allows(_ protection: Protection?) -> Bool {
-        switch self.encryptionPreference {
+        switch self.preference {
         case .required: protection == .encrypted
         case .none: protection == .unprotected
         case .optional: true

@@ -1,21 +1,13 @@
-public import Foundation
+import Foundation
 import Earshot
 import Synchronization
 
 extension MCSession {
-    /// Sends the file, or the directory, at a URL to a peer, under a name.
-    ///
-    /// - Parameters:
-    ///   - resourceURL: of a file; others are ``MCError/Code/unsupported``.
-    ///   - resourceName: of at most 255 bytes, and the name of a file: no slash, neither `.` nor `..`.
-    ///   - peerID: who is to have it.
-    ///   - completionHandler: called on the session's queue when the peer has all of it, or with why it has not.
-    /// - Returns: how far it is; cancelling it cancels it on both sides. `nil` where the peer is not connected; the handler is called then too.
-    @discardableResult
-    public func sendResource(
-        at resourceURL: URL, withName resourceName: String, toPeer peerID: MCPeerID,
-        withCompletionHandler completionHandler: (@Sendable ((any Error)?) -> Void)? = nil
+    func sendFile(
+        at resourceURL: URL, named resourceName: String, to peerID: MCPeerID, _ completionHandler: (((any Error)?) -> Void)?
     ) -> Progress? {
+        // As on Apple's systems: called on the session's queue, where the program expects its callbacks.
+        nonisolated(unsafe) let completionHandler = completionHandler
         let token = self.token
         let finish: @Sendable (MCError?) -> Void = { [weak self] error in
             guard let self else { return }
@@ -36,7 +28,7 @@ extension MCSession {
             self?.owner.engine.post { await $0.cancel(transfer) }
         }
         self.owner.engine.post { engine in
-            guard engine.pairs[peerID.id]?.token == token else { return transfer.end(MCError(.notConnected)) }
+            guard engine.pairing.pairs[peerID.id]?.token == token else { return transfer.end(MCError(.notConnected)) }
             await engine.send(transfer, resourceURL.path, as: resourceName)
         }
         return progress
@@ -105,9 +97,9 @@ extension PeerEngine {
             self.uploads[row.id]?.progress.moved(to: row.transferred, of: row.size)
             return
         }
-        guard let pair = self.pairs[row.peerID], let session = pair.session.value else { return }
+        guard let (pair, session) = self.member(row.peerID) else { return }
         guard pair.stage == .connected else {
-            self.pairs[row.peerID]?.held.append { await $0.moved(row) }
+            self.held[row.peerID, default: []].append { await $0.moved(row) }
             return
         }
         if let known = self.downloads[row.id] { return known.progress.moved(to: row.transferred, of: row.size) }
@@ -130,9 +122,9 @@ extension PeerEngine {
             transfer.end(row.state == .cancelled ? MCError(.cancelled, row.errorMessage) : error)
             return
         }
-        guard let pair = self.pairs[row.peerID], let session = pair.session.value, let node = try? self.started() else { return }
+        guard let (pair, session) = self.member(row.peerID), let node = try? self.started() else { return }
         guard pair.stage == .connected else {
-            self.pairs[row.peerID]?.held.append { await $0.finished(row) }
+            self.held[row.peerID, default: []].append { await $0.finished(row) }
             return
         }
         // What is small may be there before anything was said of it.
@@ -168,7 +160,7 @@ extension PeerEngine {
 
     /// A peer is gone, and what it was sending or to get with it.
     func endTransfers(of pair: Pair) {
-        let (peer, session) = (pair.peer, pair.session.value)
+        let (peer, session) = (pair.peer, self.sessions[pair.token]?.value)
         for (key, transfer) in self.uploads where transfer.peer == peer.id {
             self.uploads[key] = nil
             transfer.end(MCError(.notConnected))

@@ -1,18 +1,10 @@
-public import Foundation
+import Foundation
 import Earshot
 import NIOCore
 import Synchronization
 
 extension MCSession {
-    /// Sends data to peers of the session, and returns when it is on its way.
-    ///
-    /// - Parameters:
-    ///   - data: up to 64 MiB; up to 1 MiB where `mode` is `unreliable`.
-    ///   - peerIDs: one or more, each connected.
-    ///   - mode: `reliable` data arrives whole and in order, for as long as the peer is connected; `unreliable` data now or never.
-    /// - Throws: ``MCError/Code/invalidParameter`` for nobody or too much; ``MCError/Code/notConnected`` where one of the peers is not;
-    ///   ``MCError/Code/unavailable`` while a peer has 64 MiB to take of what was sent before. Nothing is sent then.
-    public func send(_ data: Data, toPeers peerIDs: [MCPeerID], with mode: MCSessionSendDataMode) throws {
+    func sendData(_ data: Data, to peerIDs: [MCPeerID], _ mode: MCSessionSendDataMode) throws {
         guard !peerIDs.isEmpty else { throw MCError(.invalidParameter, "data is sent to one peer at least") }
         switch mode {
         case .reliable:
@@ -46,7 +38,7 @@ extension MCSession {
                         guard let self else { return }
                         self.release(cost, of: peer.id, token)
                         // What is reliable comes in order or not at all: a gap ends the connection.
-                        if !outcome.isDelivered { self.owner.engine.post { await $0.leave(peer, of: token) } }
+                        if !outcome.isDelivered { self.owner.engine.post { await $0.decide { $0.leave(peer.id, of: token) } } }
                     }
                 }
             }

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 import Earshot
 import NIOCore
 import Synchronization
@@ -7,11 +7,7 @@ extension MCSession {
     /// The longest name of a stream, in bytes of UTF-8.
     static let streamNameLimit = 255
 
-    /// Opens a stream to a peer. Open it, write, and close it: the peer reads to the end. It takes up to 256 KiB before the peer has read any.
-    ///
-    /// - Throws: ``MCError/Code/notConnected``; ``MCError/Code/invalidParameter`` for a name that is empty or longer than 255 bytes. A peer that is lost, or
-    ///   that does not want the stream, shows as its `streamError`.
-    public func startStream(withName streamName: String, toPeer peerID: MCPeerID) throws -> OutputStream {
+    func openStream(named streamName: String, to peerID: MCPeerID) throws -> OutputStream {
         guard (1...Self.streamNameLimit).contains(streamName.utf8.count) else {
             throw MCError(.invalidParameter, "the name of a stream has 1 to \(Self.streamNameLimit) bytes")
         }
@@ -46,18 +42,20 @@ extension PeerEngine {
     /// A stream of a peer's waits to be accepted.
     func opened(_ stream: ByteStream) async {
         guard stream.direction == .incoming, let node = try? self.started() else { return }
-        guard let pair = self.pairs[stream.peerID], let session = pair.session.value else {
+        guard let (pair, session) = self.member(stream.peerID) else {
             _ = try? await node.removeStream(stream.id)
             return
         }
         guard pair.stage == .connected else {
-            self.pairs[stream.peerID]?.held.append { await $0.opened(stream) }
+            self.held[stream.peerID, default: []].append { await $0.opened(stream) }
             return
         }
         guard let content = try? await node.acceptStream(stream.id) else { return }
         // The program's from the callback on: nothing here touches it afterwards but by its buffer.
         nonisolated(unsafe) let input = PeerInputStream()
         let buffer = input.buffer
+        // A writer at rest hears at once of a reader that has closed the stream.
+        buffer.whenBroken { content.abandon() }
         Task {
             do throws(EarshotError) {
                 while let bytes = try await content.next() {

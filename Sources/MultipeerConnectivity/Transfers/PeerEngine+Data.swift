@@ -12,33 +12,33 @@ extension PeerEngine {
     private func received(_ message: Message) async {
         let id = message.senderID
         if message.mode == .reliable { self.underWay.insert(MessageKey(message)) }
-        guard let pair = self.pairs[id] else { return await self.markRead(message) }
-        guard pair.stage == .connected else {
-            self.pairs[id]?.held.append { await $0.received(message) }
-            return
-        }
+        guard let pair = self.pairing.pairs[id] else { return await self.markRead(message) }
         if message.contentType == Introduction.contentType {
             await self.markRead(message)
             let decoded = try? MessageCoding().decode(Introduction.self, from: Array(message.body.readableBytesView))
-            if let decoded { await self.introduced(decoded, by: id) }
+            if let decoded { await self.decide { $0.introduced(decoded, by: id) } }
+            return
+        }
+        guard pair.stage == .connected else {
+            self.held[id, default: []].append { await $0.received(message) }
             return
         }
         if message.contentType.hasPrefix(OutgoingData.partType) {
             await self.markRead(message)
-            var parts = pair.parts ?? IncomingParts()
+            var parts = self.parts[id] ?? IncomingParts()
             // Something that was reliable is missing.
-            guard parts.add(message.body, contentType: message.contentType) else { return await self.end(id) }
-            self.pairs[id]?.parts = parts
+            guard parts.add(message.body, contentType: message.contentType) else { return await self.decide { $0.end(id) } }
+            self.parts[id] = parts
             return
         }
         let whole: Data?
-        if let parts = pair.parts, message.mode == .reliable {
-            self.pairs[id]?.parts = nil
+        if let parts = self.parts[id], message.mode == .reliable {
+            self.parts[id] = nil
             whole = parts.whole(with: message.body)
         } else {
             whole = Data(message.body.readableBytesView)
         }
-        guard let data = whole, let session = pair.session.value else { return await self.end(id) }
+        guard let data = whole, let session = self.sessions[pair.token]?.value else { return await self.decide { $0.end(id) } }
         let peer = pair.peer
         // The sender hears that it is there once the program has had it.
         session.call(pair.token, then: { [weak self] in self?.post { await $0.markRead(message) } }) {

@@ -21,6 +21,8 @@ final class StreamBuffer: Sendable {
         var end: End?
         var reader: CheckedContinuation<Void, Never>?
         var writer: CheckedContinuation<Void, Never>?
+        /// Called once where it breaks.
+        var broken: (@Sendable () -> Void)?
     }
 
     /// Guards the state, and wakes threads that wait.
@@ -107,13 +109,26 @@ final class StreamBuffer: Sendable {
 
     /// No byte will be taken, or none is to come: what waits is dropped where it broke.
     func end(_ end: End) {
-        let (reader, writer) = self.change { state in
+        let (reader, writer, broken) = self.change { state in
             if state.end == nil { state.end = end }
-            return (state.reader.take(), state.writer.take())
+            return (state.reader.take(), state.writer.take(), state.end == .inOrder ? nil : state.broken.take())
         }
         reader?.resume()
         writer?.resume()
+        broken?()
         self.changed()
+    }
+
+    /// Has something done once where the stream breaks, or has broken.
+    func whenBroken(_ act: @escaping @Sendable () -> Void) {
+        let isBroken = self.change { state in
+            guard case .broken? = state.end else {
+                state.broken = act
+                return false
+            }
+            return true
+        }
+        if isBroken { act() }
     }
 
     // MARK: What a task does

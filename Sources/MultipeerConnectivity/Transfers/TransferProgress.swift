@@ -7,7 +7,8 @@ final class TransferProgress: Progress, @unchecked Sendable {
     private let last = Mutex<UInt64>(0)
 
     init(bytes: UInt64) {
-        super.init(parent: nil, userInfo: nil)
+        // Of the progress that is current on the program's thread, where the program sends; the engine's tasks have none.
+        super.init(parent: Progress.current(), userInfo: nil)
         self.totalUnitCount = Int64(clamping: bytes)
         self.isPausable = false
     }
