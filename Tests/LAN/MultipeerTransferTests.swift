@@ -9,11 +9,12 @@ extension LAN {
         private static let resourceSize = 16 << 20
 
         /// Programs that are together.
-        private func together(_ count: Int, _ laboratory: Laboratory) async throws -> [TypedProgram] {
+        private func together(_ count: Int, _ laboratory: Laboratory, isArchived: Bool = false) async throws -> [TypedProgram] {
             var programs: [TypedProgram] = []
             for number in 1...count {
                 try await laboratory.ownHost("peer\(number)", "10.77.0.\(120 + number)")
-                programs.append(try TypedProgram(Self.program, "peer\(number)", on: "peer\(number)", laboratory))
+                let name = "peer\(number)"
+                programs.append(try TypedProgram(Self.program, name, on: name, laboratory, isArchived: isArchived))
             }
             for (one, other) in Self.directions(programs) { try await one.has("* \(other.name) is here") }
             return programs
@@ -22,6 +23,29 @@ extension LAN {
         /// Each with each, both ways.
         private static func directions(_ programs: [TypedProgram]) -> [(from: TypedProgram, to: TypedProgram)] {
             programs.flatMap { one in programs.filter { $0 !== one }.map { (one, $0) } }
+        }
+
+        /// A program that is killed and starts again as the same peer is a new connection: each hears of one loss and one return, and what is sent
+        /// then is for the new process.
+        @Test(arguments: [3, 8]) func samePeerAgain(_ count: Int) async throws {
+            try await Laboratory.run { laboratory in
+                var programs = try await self.together(count, laboratory, isArchived: true)
+                programs[0].running.signal(SIGKILL)
+                let began = ContinuousClock.now
+                programs[0] = try TypedProgram(Self.program, "peer1", on: "peer1", laboratory, isArchived: true)
+                for program in programs.dropFirst() {
+                    try await programs[0].has("* \(program.name) is here")
+                    try await program.has("* peer1 is here", times: 2)
+                }
+                measured("a killed one of \(count) is back as the same peer", ContinuousClock.now - began)
+                for program in programs.dropFirst() {
+                    try program.type("stream loop-loop-\(program.name) peer1 1000")
+                    try await programs[0].has("loop-loop-\(program.name) from \(program.name): 1000 bytes as sent")
+                    let told = program.lines.filter { $0.hasPrefix("* peer1") }
+                    #expect(told == ["* peer1 is here", "* peer1 is not here", "* peer1 is here"])
+                    #expect(program.lines.count { $0.hasPrefix("* ") } == count + 1, "\(program.lines)")
+                }
+            }
         }
 
         /// Written and read by run loop, by threads that wait and by threads that ask first: all at once, both ways.

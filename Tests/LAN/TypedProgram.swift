@@ -7,15 +7,18 @@ final class TypedProgram {
     private let input: FileHandle
 
     /// Starts one of those that are built with the tests, under a name; all of a test are in one room.
-    init(_ program: String, _ name: String, on host: String, _ laboratory: Laboratory) throws {
+    /// `isArchived` has a program of MultipeerConnectivity be the same peer each time.
+    init(_ program: String, _ name: String, on host: String, _ laboratory: Laboratory, isArchived: Bool = false) throws {
         self.name = name
         let input = "\(laboratory.place)/\(UUID().uuidString).in"
         _ = FileManager.default.createFile(atPath: input, contents: nil)
         self.input = try FileHandle(forWritingTo: URL(fileURLWithPath: input))
         // The program takes the shell's place, so that a signal is for it. `peer-chat` has one room.
+        let state = "\(laboratory.place)/\(name)"
+        let variables = isArchived ? ["XDG_STATE_HOME=\(state)", "MULTIPEER_ARCHIVE=\(state).peer"] : []
         self.running = try laboratory.start(
             on: host,
-            [
+            ["env"] + variables + [
                 "bash", "-c", #"exec "$0" "$1" ${2:+"$2"} < <(exec tail --pid=$$ -n +1 -f "$3")"#,
                 "\(Laboratory.binaries)/\(program)", name, program == "peer-chat" ? "" : laboratory.serviceType, input,
             ])

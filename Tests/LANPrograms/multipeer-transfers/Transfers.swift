@@ -17,7 +17,7 @@ final class Transfers: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDel
     private let jobs: AsyncStream<Job>.Continuation
 
     init(name: String, room: String, jobs: AsyncStream<Job>.Continuation) {
-        let me = MCPeerID(displayName: name)
+        let me = Self.peer(name)
         self.session = MCSession(peer: me)
         self.advertiser = MCNearbyServiceAdvertiser(peer: me, discoveryInfo: nil, serviceType: room)
         self.browser = MCNearbyServiceBrowser(peer: me, serviceType: room)
@@ -28,6 +28,24 @@ final class Transfers: NSObject, MCSessionDelegate, MCNearbyServiceAdvertiserDel
         self.browser.delegate = self
         self.advertiser.startAdvertisingPeer()
         self.browser.startBrowsingForPeers()
+    }
+
+    /// The peer that the file `MULTIPEER_ARCHIVE` has, or a new one, which is archived there.
+    private static func peer(_ name: String) -> MCPeerID {
+        guard let path = ProcessInfo.processInfo.environment["MULTIPEER_ARCHIVE"] else { return MCPeerID(displayName: name) }
+        let file = URL(fileURLWithPath: path)
+        do {
+            if let data = try? Data(contentsOf: file), let peer = try NSKeyedUnarchiver.unarchivedObject(ofClass: MCPeerID.self, from: data)
+            {
+                return peer
+            }
+            let peer = MCPeerID(displayName: name)
+            try NSKeyedArchiver.archivedData(withRootObject: peer, requiringSecureCoding: true).write(to: file)
+            return peer
+        } catch {
+            show("\(path): \(error)")
+            return MCPeerID(displayName: name)
+        }
     }
 
     // MARK: Sending
