@@ -1,56 +1,35 @@
 package import EarshotWire
 
-/// The settings that decisions go by.
+/// The settings that the core's decisions depend on.
 package struct CoreSettings: Sendable, Hashable {
-    package var policy: PolicyEngine.Settings
-    /// How long an invitation is tried, unless its caller says.
-    package var invitationTimeout: Duration
-    /// Peers that are reached without discovery, in the settings' order.
-    package var configuredPeers: [ConfiguredPeer]
-
+    package var policy = PolicyEngine.Settings()
+    /// How long an invitation waits for an answer, unless its caller says.
+    package var invitationTimeout: Duration = .seconds(30)
+    /// Peers to connect to without discovery, in the settings' order.
+    package var configuredPeers: [ConfiguredPeer] = []
     /// How long a queued message waits at most.
-    package var outboxAge: Duration
-    /// Whether senders hear that their messages were read here.
-    package var receipts: Bool
-    /// The longest resource that is taken from a peer, in bytes; any where `nil`.
+    package var outboxAge: Duration = .seconds(604_800)
+    /// Whether senders are told that their messages were read.
+    package var receipts = true
+    /// The largest resource that is accepted from a peer, in bytes; `nil` for no limit.
     package var maximumResourceSize: UInt64?
-    /// What is done about invitations to groups; `accept` is for those of trusted peers, and the others' wait for a person then.
-    package var groupInvitations: InvitationPolicy
-    /// What is done about files that members of a group send to it.
-    package var groupFiles: GroupFilePolicy
-    /// What this machine is called: it joins groups by that name.
+    /// The policy for invitations to groups. `accept` applies to those of trusted peers; the others still wait for a user.
+    package var groupInvitations = InvitationPolicy.ask
+    /// The policy for files that members of a group send to it.
+    package var groupFiles = GroupFilePolicy.accept
+    /// The name under which this machine joins groups.
     package var name: DisplayName?
-    /// Strangers at one IPv4 address or IPv6 /64 whose invitations wait here at once; what it is at the start counts.
-    package var invitationsPerAddress: Int
-    /// How many invitations a stranger may send at once; after those, one a second. What it is at the start counts.
-    package var invitationBurst: Int
-    /// Whether a session is one of two running programs, and ends with either. A peer that asks while a session stands has started anew, and nothing
-    /// but ``Command/invite`` invites a peer.
-    package var sessionsEndWithPrograms: Bool
-    /// Whether received files are put into a directory, and do not stay in the spool.
-    package var putsInPlace: Bool
+    /// Invitations from strangers at one IPv4 address or IPv6 /64 that wait here at once. Read at the start only.
+    package var invitationsPerAddress = EarshotLimits.pendingInvitationsPerAddress
+    /// Invitations that a stranger may send at once; after those, one a second. Read at the start only.
+    package var invitationBurst = EarshotLimits.askingBurst
+    /// Whether a session is one of two running programs, and ends with either. A peer that asks while a session stands has started anew, and
+    /// nothing but ``Command/invite`` invites a peer.
+    package var sessionsEndWithPrograms = false
+    /// Whether received files are moved to a directory instead of staying in the spool.
+    package var putsInPlace = false
 
-    package init(
-        policy: PolicyEngine.Settings, invitationTimeout: Duration, configuredPeers: [ConfiguredPeer],
-        outboxAge: Duration = .seconds(604_800), receipts: Bool = true, maximumResourceSize: UInt64? = nil, putsInPlace: Bool = false,
-        groupInvitations: InvitationPolicy = .ask, groupFiles: GroupFilePolicy = .accept, name: DisplayName? = nil,
-        invitationsPerAddress: Int = EarshotLimits.pendingInvitationsPerAddress, invitationBurst: Int = EarshotLimits.askingBurst,
-        sessionsEndWithPrograms: Bool = false
-    ) {
-        self.invitationBurst = invitationBurst
-        self.sessionsEndWithPrograms = sessionsEndWithPrograms
-        self.invitationsPerAddress = invitationsPerAddress
-        self.groupInvitations = groupInvitations
-        self.groupFiles = groupFiles
-        self.name = name
-        self.maximumResourceSize = maximumResourceSize
-        self.putsInPlace = putsInPlace
-        self.outboxAge = outboxAge
-        self.receipts = receipts
-        self.policy = policy
-        self.invitationTimeout = invitationTimeout
-        self.configuredPeers = configuredPeers
-    }
+    package init() {}
 
     var encryption: EncryptionPreference { self.policy.encryption }
     var pairedOnly: Bool { self.policy.pairedOnly }

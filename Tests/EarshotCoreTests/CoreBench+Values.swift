@@ -21,17 +21,10 @@ extension NodeCore {
     static func bench(_ id: PeerID = peerID(100), key: OwnKey? = nil, seed: UInt64 = 1, change: (inout CoreSettings) -> Void = { _ in })
         -> NodeCore
     {
-        var settings = CoreSettings.defaults
+        var settings = CoreSettings()
         change(&settings)
         return NodeCore(id: id, key: key, settings: settings, hasDiscovery: true, random: SplitMix64(seed: seed))
     }
-}
-
-extension CoreSettings {
-    static let defaults = CoreSettings(
-        policy: PolicyEngine.Settings(
-            encryption: .required, fromUnknown: .ask, fromTrusted: .accept, pairedOnly: false, acceptResources: .session),
-        invitationTimeout: .seconds(30), configuredPeers: [])
 }
 
 extension Now {

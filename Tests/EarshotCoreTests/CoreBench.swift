@@ -268,7 +268,7 @@ struct CoreBench {
         again.peersOnDisk = self.peersOnDisk
         again.sessionsOnDisk = self.sessionsOnDisk
         again.groupsOnDisk = self.groupsOnDisk
-        var settings = CoreSettings.defaults
+        var settings = CoreSettings()
         change(&settings)
         again.core = NodeCore(
             id: self.core.id, key: self.core.key, settings: settings, hasDiscovery: true, random: SplitMix64(seed: 3))

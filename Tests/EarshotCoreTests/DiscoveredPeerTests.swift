@@ -293,7 +293,7 @@ import Testing
         let place = ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)
         var alice = CoreBench()
         alice.call(.setTrust(.blocked, self.bob.description, until: nil))
-        var settings = CoreSettings.defaults
+        var settings = CoreSettings()
         settings.configuredPeers = [place]
         alice.handle(.settings(settings))
         alice.call(.setTrust(.unknown, self.bob.description, until: nil))
@@ -302,7 +302,7 @@ import Testing
         alice.advance(.nanoseconds(1))
         #expect(alice.effects.contains(.dialConfigured(place)))
         // The settings drop it: nothing is left of it.
-        alice.handle(.settings(.defaults))
+        alice.handle(.settings(CoreSettings()))
         #expect(alice.core.configuredDials.isEmpty)
         #expect(try alice.peer(self.bob).addresses == [])
     }
@@ -313,7 +313,7 @@ import Testing
         let link = try alice.prove(self.bob, name: "bob")
         alice.call(.verify("bob", timeout: nil))
         #expect(alice.sent(on: link) == [])
-        alice.handle(.settings(.defaults))
+        alice.handle(.settings(CoreSettings()))
         #expect(alice.sent(on: link).contains { if case .verification = $0 { true } else { false } })
     }
 

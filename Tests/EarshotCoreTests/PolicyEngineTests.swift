@@ -8,8 +8,7 @@ import Testing
         _ trust: Trust, source: TrustSource? = nil, trustedUntil: WallTime? = nil, verified: Verified? = nil, hasSession: Bool = false,
         isInviting: Bool = false, isTLSPinned: Bool = false, _ configure: (inout PolicyEngine.Settings) -> Void = { _ in }
     ) -> PolicyEngine {
-        var settings = PolicyEngine.Settings(
-            encryption: .required, fromUnknown: .ask, fromTrusted: .accept, pairedOnly: false, acceptResources: .session)
+        var settings = PolicyEngine.Settings()
         configure(&settings)
         return PolicyEngine(
             facts: PolicyEngine.Facts(

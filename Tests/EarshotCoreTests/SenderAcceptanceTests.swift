@@ -85,7 +85,7 @@ import Testing
         case .person: alice.call(.respond(invitation, .accept, always: false))
         case .settings:
             alice.frame(.inviteWithdraw(InviteWithdraw(id: invitation, reason: .withdrawn)), on: link)
-            alice.handle(.settings(.defaults))
+            alice.handle(.settings(CoreSettings()))
             invitation = alice.invite(on: link)
         }
         self.send(.message, by: &alice)
@@ -107,7 +107,7 @@ import Testing
         if decider == .person { alice.call(.respond(invitation, .accept, always: false)) }
         if decider == .settings {
             alice.frame(.inviteWithdraw(InviteWithdraw(id: invitation, reason: .withdrawn)), on: link)
-            alice.handle(.settings(.defaults))
+            alice.handle(.settings(CoreSettings()))
             invitation = alice.invite(on: link)
         }
         self.send(.message, by: &alice)

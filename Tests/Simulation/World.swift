@@ -47,14 +47,16 @@ package struct World {
             let identities = (0..<(isHostile ? 64 : 1)).map { PeerID(subjectPublicKeyInfo: [UInt8(index), UInt8($0)]) }
             // Two may have the same name, and a hostile one has another's.
             let name = isHostile ? Self.names[0] : Self.names[random.chance(15) ? 0 : index]
-            let settings = CoreSettings(
-                policy: PolicyEngine.Settings(
-                    encryption: random.one(of: [.required, .required, .optional, .optional, .optional, .none]),
-                    fromUnknown: random.one(of: [.ask, .ask, .ask, .accept, .reject]),
-                    fromTrusted: random.one(of: [.accept, .accept, .ask, .reject]), pairedOnly: random.chance(10),
-                    acceptResources: random.one(of: [.session, .ask])),
-                invitationTimeout: .seconds(30), configuredPeers: [], maximumResourceSize: random.chance(10) ? 1_000_000 : nil,
-                putsInPlace: random.chance(60), groupInvitations: index % 3 == 1 ? .accept : .ask, name: try? DisplayName(name))
+            var settings = CoreSettings()
+            settings.policy.encryption = random.one(of: [.required, .required, .optional, .optional, .optional, .none])
+            settings.policy.fromUnknown = random.one(of: [.ask, .ask, .ask, .accept, .reject])
+            settings.policy.fromTrusted = random.one(of: [.accept, .accept, .ask, .reject])
+            settings.policy.pairedOnly = random.chance(10)
+            settings.policy.acceptResources = random.one(of: [.session, .ask])
+            settings.maximumResourceSize = random.chance(10) ? 1_000_000 : nil
+            settings.putsInPlace = random.chance(60)
+            settings.groupInvitations = index % 3 == 1 ? .accept : .ask
+            settings.name = try? DisplayName(name)
             var clocks = SplitMix64(seed: schedule.seed, 12, UInt64(index))
             self.machines.append(
                 Machine(

@@ -4,29 +4,29 @@ import EarshotWire
 import Logging
 import NIOCore
 
-/// What of the core's work is under way.
+/// The state of the shell around the core.
 struct CoreShell {
-    /// Came in while the effects of another were carried out.
+    /// Inputs that arrived while the effects of another input were carried out.
     var inputs: Deque<Input> = []
     var isCarryingOut = false
-    /// Kept, so that its storage is used again.
+    /// Empty between inputs; kept to reuse its storage.
     var effects: [Effect] = []
-    /// The core's next deadline, as a timer.
+    /// The timer of the core's next deadline.
     var timer: (at: MonotonicInstant, scheduled: Scheduled<Void>)?
     /// Callers that wait for an answer.
     var calls: [CallID: (Answer) -> Void] = [:]
     var lastCall: UInt64 = 0
-    /// How much of what is being dealt with stays charged to its peer until it is on disk.
+    /// Bytes of the current input that stay charged to their peer until they are on disk.
     var handedOn = 0
-    /// Streams that calls have opened, for these to send their bytes.
+    /// Streams that calls opened, whose callers send the bytes.
     var opened: [CallID: (id: StreamID, flow: OutgoingFlow)] = [:]
-    /// What peers are charged for the core's work.
+    /// The charges of peers for the core's work.
     var holds: [HoldID: Charge] = [:]
 }
 
-/// The shell around the core: hands it what happens, and carries out what it decides.
+/// The shell around the core: passes inputs to the core and carries out its effects.
 extension Node {
-    /// Hands the core an input, and carries its effects out, in order, before the next one: what comes in meanwhile waits.
+    /// Passes an input to the core and carries out its effects in order. Inputs that arrive meanwhile wait until all of them are carried out.
     func handle(_ input: Input) {
         self.coreShell.inputs.append(input)
         guard !self.coreShell.isCarryingOut else { return }
@@ -35,7 +35,7 @@ extension Node {
         swap(&effects, &self.coreShell.effects)
         while let input = self.coreShell.inputs.popFirst() {
             self.core.handle(input, at: self.instant, into: &effects)
-            // Before anybody sees what they lead to.
+            // Before the effects become visible to anyone.
             self.armCoreTimer()
             for effect in effects { self.carryOut(effect) }
             effects.removeAll(keepingCapacity: true)
@@ -44,8 +44,8 @@ extension Node {
         self.coreShell.isCarryingOut = false
     }
 
-    /// Asks the core in place. Where a method that changes nothing is called through the property, the compiler copies the core first, since it
-    /// might be changed meanwhile, and counts all of its tables up and down: too much for what is asked with each message.
+    /// Calls the core in place. For a nonmutating method that is called through the property, the compiler first copies the core and retains
+    /// all of its tables, which costs too much for a call per message.
     func inCore<Result>(_ ask: (inout NodeCore) -> Result) -> Result { ask(&self.core) }
 
     /// The present time, by all clocks.
@@ -57,14 +57,14 @@ extension Node {
     /// The running clock's time, by which everything on disk expires.
     var runningTime: WallTime { self.runningClock.time(at: self.transport.timers.now) }
 
-    /// Asks the core for something, and waits for its answer.
+    /// Sends the core a command and waits for its answer.
     func call(_ command: Command) async -> Answer {
         await withCheckedContinuation { continuation in
             self.call(command) { continuation.resume(returning: $0) }
         }
     }
 
-    /// Asks the core for something; `then` runs on the node when it answers, which may be at once.
+    /// Sends the core a command. `then` runs on the node when the core answers, possibly before this call returns.
     @discardableResult
     func call(_ command: Command, then: @escaping (Answer) -> Void) -> CallID {
         self.coreShell.lastCall += 1
@@ -105,9 +105,9 @@ extension Node {
         }
     }
 
-    /// Writes what the core has decided, in the order of its decisions.
+    /// Writes the core's decisions in their order.
     private func commit(_ operations: [StoreOperation], as id: CommitID) {
-        // The core has charged for it already.
+        // The core has already charged the peer.
         self.working(for: nil) {
             self.persist(operations) { result in
                 switch result {
@@ -118,7 +118,7 @@ extension Node {
         }
     }
 
-    /// Queues messages for the inbox; their weight stays with their peer until they are on disk.
+    /// Queues messages for the inbox. Their weight stays charged to their peer until they are on disk.
     private func deliver(_ messages: [InboxMessage], from link: LinkID) {
         guard let connection = self.links[link] else { return }
         let weight = messages.reduce(0) { $0 + Frame.weight(ofBody: $1.body.readableBytes) }
@@ -191,29 +191,17 @@ extension Node {
 
     // MARK: Time
 
-    /// One timer for all of the core's deadlines: it comes too early where the first of them was taken back.
+    /// Sets the one timer for all of the core's deadlines. The timer fires too early if the first deadline was cancelled.
     private func armCoreTimer() {
         guard let next = self.inCore({ $0.nextDeadline }), !self.isStoreClosed else { return }
         if let timer = self.coreShell.timer, timer.at <= next { return }
         self.coreShell.timer?.scheduled.cancel()
-        // Of all peers' deadlines: none of them is charged for it.
+        // The timer serves the deadlines of all peers, so that no peer is charged for it.
         self.working(for: nil) { self.coreShell.timer = (next, self.schedule(.core, at: next)) }
     }
 
     func coreIsDue() {
         self.coreShell.timer = nil
         self.handle(Input.deadline)
-    }
-}
-
-extension Node.Configuration {
-    /// What of the settings the core decides by.
-    var core: CoreSettings {
-        CoreSettings(
-            policy: self.policySettings, invitationTimeout: self.invitationTimeout, configuredPeers: self.configuredPeers,
-            outboxAge: self.outboxAge, receipts: self.receipts, maximumResourceSize: self.maximumResourceSize,
-            putsInPlace: self.receiveDirectory != nil, groupInvitations: self.groupInvitations, groupFiles: self.groupFiles,
-            name: self.displayName, invitationsPerAddress: self.invitationsPerAddress, invitationBurst: self.invitationBurst,
-            sessionsEndWithPrograms: self.sessionsEndWithPrograms)
     }
 }

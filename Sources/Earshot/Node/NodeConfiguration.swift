@@ -1,112 +1,114 @@
 public import EarshotWire
 package import FoundationEssentials
 
-/// What becomes of a received file when its name is taken.
+/// What happens to a received file whose name is taken.
 public enum NameConflictPolicy: String, Sendable, Hashable, Codable, CaseIterable {
-    /// It becomes `name (2).ext`, and so on.
+    /// The file is named `name (2).ext`, and so on.
     case rename
-    /// It replaces the file that is there; never a directory, and of a link the link itself. What an earlier run could not put there is
-    /// renamed instead: what is there may be newer.
+    /// The file replaces the existing file or symbolic link, but never a directory. A file that an earlier run could not move is renamed
+    /// instead, because the existing file may be newer.
     case overwrite
-    /// It is refused.
+    /// The file is refused.
     case skip
 }
 
 extension Node {
-    /// What a node is told at its start.
+    /// The settings of a node.
     public struct Configuration: Sendable {
-        /// The label that others see.
+        /// The name that other peers see.
         public var displayName: DisplayName
-        /// Only peers of the same type see each other.
+        /// The service type. Only peers of the same type see each other.
         public var serviceType: ServiceType
-        /// Where identity, store and spool live; made with mode 0700 where it is missing. `nil` for an ephemeral node, which keeps nothing:
-        /// see ``ephemeral(displayName:serviceType:)``.
+        /// The directory of identity, store and spool. A missing directory is created with mode 0700. `nil` for an ephemeral node, which keeps
+        /// nothing: see ``ephemeral(displayName:serviceType:)``.
         public var stateDirectory: String?
-        /// Who the node is, where the program keeps that itself; `nil` for the one of ``certificate``, else of the state directory, else a new one.
+        /// The identity, if the program keeps it itself. If `nil`, the node uses that of ``certificate``, else that of the state directory, else a
+        /// new one.
         public var identity: Identity?
-        /// The TCP port to listen on; 0 for any.
+        /// The TCP port to listen on; 0 for any free port.
         public var port: UInt16 = 47110
-        /// Whether a taken port is an error; else any free one is used.
+        /// Whether it is an error if the port is in use. Otherwise a free port is used instead.
         public var portIsFixed = false
-        /// What this node wants of the transport.
+        /// The encryption of connections.
         public var encryption: EncryptionPreference = .required
-        /// A person's own certificate, with those that lead to its authority, and its key: PEM files. Both or neither; without them the identity is
-        /// made once and kept in the state directory.
+        /// The path of a PEM file with a certificate and its intermediates. Set both this and ``privateKey``, or neither: without them, a key is
+        /// generated on first start and kept in the state directory.
         public var certificate: String?
-        /// See ``certificate``.
+        /// The path of a PEM file with the private key of ``certificate``.
         public var privateKey: String?
-        /// PEM files of the authorities whose peers are trusted: those that show a chain of at most four certificates, in order, up to one of them.
+        /// Paths of PEM files of certificate authorities. A peer is trusted if it presents a chain of at most four certificates, in order, up to
+        /// one of them.
         public var authorities: [String] = []
-        /// Whether others can find this node.
+        /// Whether other peers can discover this node.
         public var advertise = true
-        /// Whether this node looks for others.
+        /// Whether this node looks for other peers.
         public var browse = true
-        /// The user's pairs in the advertisement; see `DiscoveryInfo` for the limits.
+        /// The user's pairs of the advertisement; see `DiscoveryInfo` for the limits.
         public var discoveryInfo: [String: String] = [:]
-        /// Peers that are reached without discovery.
+        /// Peers to connect to without discovery.
         public var configuredPeers: [ConfiguredPeer] = []
-        /// For peers whose trust is unknown.
+        /// The policy for invitations from peers whose trust is unknown.
         public var fromUnknown: InvitationPolicy = .ask
-        /// For trusted peers.
+        /// The policy for invitations from trusted peers.
         public var fromTrusted: InvitationPolicy = .accept
-        /// Whether invitations of peers that are not trusted are declined without being shown.
+        /// Whether invitations from untrusted peers are declined without being shown.
         public var pairedOnly = false
-        /// For invitations to groups: `accept` those of trusted peers, while the others' wait for a person.
+        /// The policy for invitations to groups. `accept` applies to invitations from trusted peers; others still wait for a user.
         public var groupInvitations: InvitationPolicy = .ask
-        /// For resources from members of a group, in it: `ask` has those of members wait that are neither trusted nor in a session.
+        /// The policy for resources that are sent to a group. With `ask`, a user decides about members that are neither trusted nor in a session.
         public var groupFiles: GroupFilePolicy = .accept
-        /// How long an invitation is open where the inviter does not say.
+        /// How long an invitation from this node waits for an answer, unless its caller says.
         public var invitationTimeout: Duration = .seconds(30)
-        /// Strangers at one IPv4 address or IPv6 /64 whose invitations may wait here at once, of 32 in all; the next hears that this node is busy.
-        /// Programs on one machine have one address. What it is when the node is made counts.
+        /// Invitations from strangers at one IPv4 address or IPv6 /64 that may wait here at once, of 32 in all. Further ones are told that this
+        /// node is busy. Programs on one machine share an address. Read only when the node is made.
         public var invitationsPerAddress = EarshotLimits.pendingInvitationsPerAddress
-        /// How many invitations a peer that is not trusted may send at once, 1 to 10,000; after those, one a second. The next hears that this node is
-        /// busy. All at one address may send four times as many. What it is when the node is made counts.
+        /// Invitations that an untrusted peer may send at once, 1 to 10,000; after those, one a second. Further ones are told that this node is
+        /// busy. All peers at one address may send four times as many. Read only when the node is made.
         public var invitationBurst = EarshotLimits.askingBurst
-        /// Messages kept in the inbox.
+        /// The maximum number of messages in the inbox.
         public var inboxLimit = 10_000
-        /// Bytes kept in the inbox.
+        /// The maximum size of the inbox, in bytes.
         public var inboxSize: UInt64 = 256 * 1024 * 1024
-        /// How long read messages are kept.
+        /// The age at which read messages are deleted.
         public var inboxAge: Duration = .seconds(30 * 86_400)
-        /// For resources from session members.
+        /// The policy for resources from session members.
         public var acceptResources: OfferPolicy = .session
-        /// Where received files are put, an absolute path; `nil` leaves them in the spool until they are fetched.
+        /// The directory for received files, an absolute path. If `nil`, files stay in the spool until they are fetched.
         public var receiveDirectory: String?
-        /// For received files whose name is taken there.
+        /// What happens if the name of a received file is taken in that directory.
         public var onNameConflict: NameConflictPolicy = .rename
-        /// How long a message waits in the outbox, at most `EarshotLimits.outboxAgeLimit`.
+        /// How long a queued message waits for its recipient, at most `EarshotLimits.outboxAgeLimit`.
         public var outboxAge: Duration = .seconds(7 * 86_400)
-        /// Whether senders are told when their messages were read.
+        /// Whether senders are told that their messages were read.
         public var receipts = true
-        /// Bytes that the spool may hold.
+        /// The maximum size of the spool, in bytes.
         public var quota: UInt64 = 20 * 1024 * 1024 * 1024
-        /// The part of the file system that the spool leaves free, 0 to 1.
+        /// The part of the file system to leave free, 0 to 1.
         public var reserve = 0.05
-        /// The largest resource that is accepted, in bytes.
+        /// The largest resource to accept, in bytes; `nil` for no limit besides ``quota`` and ``reserve``.
         public var maximumResourceSize: UInt64?
-        /// The time by the clock on the wall; tests put one in that they set.
+        /// The wall clock, which tests replace.
         package var now: (@Sendable () -> Date)?
-        /// What comes due by it; tests put one in whose time they move.
+        /// The timers, which tests replace.
         package var timers: Timers?
-        /// What finds the addresses of configured peers; tests put one in that answers as they like.
+        /// The lookup of configured peers' addresses, which tests replace.
         package var lookup: HostLookup?
 
-        /// A configuration with the defaults of `earshotd.conf(5)`.
+        /// Makes a configuration with the defaults of `earshotd.conf(5)`, except that ``invitationTimeout`` is 30 s.
         public init(displayName: DisplayName, serviceType: ServiceType, stateDirectory: String) {
             self.init(displayName, serviceType, stateDirectory)
         }
 
-        /// A configuration of a node that ends with its program and leaves nothing behind.
+        /// Makes the configuration of a node that ends with its program and keeps nothing.
         ///
-        /// - Its key is new, unless the program brings an ``identity``; sessions, trust and what is queued are kept in memory.
-        /// - A message is acknowledged when the program has taken it out of the inbox: when ``Node/messages(of:from:in:)`` gives it, or a page
-        ///   of the inbox holds it. An event alone does not count. What is in the inbox when the program ends was never acknowledged. A message is
-        ///   dropped when it is read.
-        /// - Every invitation waits for the program: ``Node/respond(to:_:always:)``. Other policies may be set.
-        /// - It listens at any port.
-        /// - Received content lies in a directory of its own below `TMPDIR`, else `/var/tmp`, until it is fetched, and goes with the node. What a
-        ///   program that was killed has left there goes when the next such node of the same user begins.
+        /// - The node has a new key, unless the program sets an ``identity``. Sessions, trust and queued messages are kept in memory.
+        /// - A message is acknowledged when the program takes it out of the inbox: when ``Node/messages(of:from:in:)`` or a page of the inbox
+        ///   returns it. An event alone does not acknowledge a message. Messages that are in the inbox when the program ends were never
+        ///   acknowledged. A message is deleted when it is read.
+        /// - Every invitation waits for the program: ``Node/respond(to:_:always:)``. The program may set other policies.
+        /// - The node listens on any free port.
+        /// - Received content is kept in a new directory in `TMPDIR`, else `/var/tmp`, until it is fetched, and is deleted with the node. The
+        ///   content of a program that was killed is deleted when the next ephemeral node of the same user starts.
         public static func ephemeral(displayName: DisplayName, serviceType: ServiceType) -> Self {
             var configuration = Self(displayName, serviceType, nil)
             configuration.port = 0
@@ -114,10 +116,11 @@ extension Node {
             return configuration
         }
 
-        /// Whether a session is one of two running programs. A peer that has started again is asked for anew, and gets nothing that was sent before.
+        /// Whether a session is one of two running programs. A peer that has started again is invited anew, and receives nothing that was sent
+        /// before.
         package var sessionsEndWithPrograms = false
 
-        /// Whether the program holds the lock of the state directory (``StateLock``), for longer than a node of it is there.
+        /// Whether the program itself holds the lock of the state directory (``StateLock``).
         package var isStateLocked = false
 
         private init(_ displayName: DisplayName, _ serviceType: ServiceType, _ stateDirectory: String?) {
@@ -129,15 +132,31 @@ extension Node {
 }
 
 extension Node.Configuration {
-    /// What the inbox may hold.
+    /// The limits of the inbox.
     var inboxLimits: InboxLimits {
         InboxLimits(count: self.inboxLimit, bytes: self.inboxSize, keepsRead: self.stateDirectory != nil)
     }
 
-    /// Those of the settings that the rules about peers go by.
-    var policySettings: PolicyEngine.Settings {
-        PolicyEngine.Settings(
-            encryption: self.encryption, fromUnknown: self.fromUnknown, fromTrusted: self.fromTrusted, pairedOnly: self.pairedOnly,
-            acceptResources: self.acceptResources)
+    /// The settings that the core needs for its decisions.
+    var core: CoreSettings {
+        var core = CoreSettings()
+        core.policy.encryption = self.encryption
+        core.policy.fromUnknown = self.fromUnknown
+        core.policy.fromTrusted = self.fromTrusted
+        core.policy.pairedOnly = self.pairedOnly
+        core.policy.acceptResources = self.acceptResources
+        core.invitationTimeout = self.invitationTimeout
+        core.configuredPeers = self.configuredPeers
+        core.outboxAge = self.outboxAge
+        core.receipts = self.receipts
+        core.maximumResourceSize = self.maximumResourceSize
+        core.groupInvitations = self.groupInvitations
+        core.groupFiles = self.groupFiles
+        core.name = self.displayName
+        core.invitationsPerAddress = self.invitationsPerAddress
+        core.invitationBurst = self.invitationBurst
+        core.sessionsEndWithPrograms = self.sessionsEndWithPrograms
+        core.putsInPlace = self.receiveDirectory != nil
+        return core
     }
 }

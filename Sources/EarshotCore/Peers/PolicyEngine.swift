@@ -1,21 +1,21 @@
 package import EarshotWire
 
-/// The rules of this machine, in one place: what they say of a peer is what the node does, and what it explains.
+/// The rules of this machine for one peer. The node follows these decisions, and explains them to users.
 ///
-/// Pure: facts in, decisions out.
+/// Pure: it maps facts to decisions.
 package struct PolicyEngine: Sendable {
-    /// All that rules go by.
+    /// The facts that the rules depend on.
     package struct Facts: Sendable, Hashable {
         package var trust: Trust
-        /// Who trusts or blocks it; `nil` where its trust is unknown.
+        /// The source of the trust or of the block; `nil` if the trust is unknown.
         package var source: TrustSource?
-        /// When the trust ends by itself.
+        /// The time when the trust expires.
         package var trustedUntil: WallTime?
         package var verified: Verified?
         package var hasSession: Bool
-        /// It has spoken TLS with us, which `optional` then insists upon.
+        /// Whether the peer has used TLS with us, which `optional` requires from then on.
         package var isTLSPinned: Bool
-        /// A person here has invited it and waits.
+        /// Whether a user here has invited the peer and waits for the answer.
         package var isInviting: Bool
 
         package init(
@@ -32,13 +32,13 @@ package struct PolicyEngine: Sendable {
         }
     }
 
-    /// What becomes of an invitation.
+    /// The decision about an invitation.
     package enum InvitationOutcome: Sendable, Hashable {
         case ask, accept, reject
-        /// It is not shown here; the inviter hears what a rejected one hears.
+        /// Not shown here. The inviter gets the same answer as for `reject`.
         case hide
 
-        /// How it is explained.
+        /// The outcome as users see it.
         package var shown: PolicyDecision.Outcome {
             switch self {
             case .ask: .ask
@@ -48,28 +48,19 @@ package struct PolicyEngine: Sendable {
         }
     }
 
-    /// The settings that decide.
+    /// The settings that the rules depend on.
     package struct Settings: Sendable, Hashable {
-        package var encryption: EncryptionPreference
+        package var encryption = EncryptionPreference.required
         /// For peers whose trust is unknown.
-        package var fromUnknown: InvitationPolicy
+        package var fromUnknown = InvitationPolicy.ask
         /// For trusted peers.
-        package var fromTrusted: InvitationPolicy
-        /// Whether invitations of peers that are not trusted are declined without being shown.
-        package var pairedOnly: Bool
+        package var fromTrusted = InvitationPolicy.accept
+        /// Whether invitations from untrusted peers are declined without being shown.
+        package var pairedOnly = false
         /// For resources from session members.
-        package var acceptResources: OfferPolicy
+        package var acceptResources = OfferPolicy.session
 
-        package init(
-            encryption: EncryptionPreference, fromUnknown: InvitationPolicy, fromTrusted: InvitationPolicy, pairedOnly: Bool,
-            acceptResources: OfferPolicy
-        ) {
-            self.encryption = encryption
-            self.fromUnknown = fromUnknown
-            self.fromTrusted = fromTrusted
-            self.pairedOnly = pairedOnly
-            self.acceptResources = acceptResources
-        }
+        package init() {}
     }
 
     private let facts: Facts
@@ -80,7 +71,7 @@ package struct PolicyEngine: Sendable {
         self.settings = settings
     }
 
-    /// What becomes of the peer's invitation, and by which rule.
+    /// Returns the decision about the peer's invitation, and its rule.
     package func invitation() -> (outcome: InvitationOutcome, rule: String, reason: String) {
         let trust = self.trustWords
         switch self.facts.trust {
@@ -114,7 +105,7 @@ package struct PolicyEngine: Sendable {
         }
     }
 
-    /// What becomes of the peer's invitation to a group, by `[groups] invitations`, and by which rule.
+    /// Returns the decision about the peer's invitation to a group, by `[groups] invitations`, and its rule.
     package func groupInvitation(_ policy: InvitationPolicy) -> (outcome: InvitationOutcome, rule: String, reason: String) {
         let trust = self.trustWords
         let rule = "groups.invitations = \(policy.rawValue)"
@@ -132,8 +123,8 @@ package struct PolicyEngine: Sendable {
         }
     }
 
-    /// Whether a file that the peer sends to a group is taken without a person's word, by `[groups] files` and `[resources] accept`; and why,
-    /// as the end of a sentence.
+    /// Returns whether a file that the peer sends to a group is accepted without asking a user, by `[groups] files` and `[resources] accept`,
+    /// and the reason, as the end of a sentence.
     package func groupFile(_ policy: GroupFilePolicy) -> (isTaken: Bool, reason: String) {
         guard self.settings.acceptResources == .session else { return (false, "a person is asked about each file there") }
         switch policy {
@@ -144,7 +135,7 @@ package struct PolicyEngine: Sendable {
         }
     }
 
-    /// Every decision about the peer, with its rule, and one for each group of those names, that both are members of.
+    /// Returns every decision about the peer with its rule, and one for each named group that both are members of.
     package func explain(in groups: [String] = [], files: GroupFilePolicy = .accept) -> [PolicyDecision] {
         let invitation = self.invitation()
         return [
@@ -157,7 +148,7 @@ package struct PolicyEngine: Sendable {
         ] + groups.map { self.inGroup($0, files) }
     }
 
-    /// What two members say to each other needs no session, and goes by nothing but that both are members and neither is blocked.
+    /// Messages in a group need no session: both must be members, and the peer must not be blocked.
     private func inGroup(_ name: String, _ files: GroupFilePolicy) -> PolicyDecision {
         guard self.facts.trust != .blocked else {
             let reason = "it is blocked: in \(name) it is neither sent to nor heard"
@@ -185,7 +176,7 @@ package struct PolicyEngine: Sendable {
         return PolicyDecision(action: .connect, outcome: .allow, rule: rule, reason: reason)
     }
 
-    /// What `earshot send`, `file send` and `stream open` may do.
+    /// The decision about `earshot send`, `file send` and `stream open`.
     private func send() -> PolicyDecision {
         let (outcome, rule, reason): (PolicyDecision.Outcome, String, String) =
             switch (self.facts.trust, self.facts.hasSession, self.facts.source) {
@@ -214,7 +205,7 @@ package struct PolicyEngine: Sendable {
             return PolicyDecision(action: action, outcome: .deny, rule: "trust = blocked", reason: "it is blocked")
         }
         guard !self.facts.hasSession else { return PolicyDecision(action: action, outcome: outcome, rule: rule, reason: reason) }
-        // The peer has to invite first, and so that rule decides; a person who is asked about each resource is asked all the same.
+        // The peer has to invite first, so the rule for invitations decides. With `ask`, a user still decides about each resource.
         let invitation = self.invitation()
         switch invitation.outcome {
         case .accept where outcome == .ask:
@@ -234,7 +225,7 @@ package struct PolicyEngine: Sendable {
         }
     }
 
-    /// What is thought of the peer, as the beginning of a sentence.
+    /// The trust in the peer, as the beginning of a sentence.
     private var trustWords: String {
         switch (self.facts.trust, self.facts.source) {
         case (.trusted, .authority): "one of identity.authorities signed its certificate"
