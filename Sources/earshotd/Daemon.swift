@@ -14,27 +14,27 @@ internal import UnixSignals
 struct StartError: Error, Sendable, CustomStringConvertible {
     /// One lower-case sentence.
     let description: String
-    /// 78 where the settings are to blame, or a state that only a later version can read; 1 otherwise.
+    /// 78 for an error in the settings, or a state that only a later version can read; 1 otherwise.
     let exitCode: Int32
 
-    /// What could not be written, by its errno.
+    /// Returns the error of a failed write, by its errno.
     static func cannotWrite(_ path: String, _ code: CInt, exitCode: Int32) -> StartError {
         StartError(description: "cannot write \(path.escapedForDisplay): \(FileError.reason(code))", exitCode: exitCode)
     }
 }
 
-/// The composition root: the parts of the daemon, made from the settings and tied together.
+/// The composition root: makes the parts of the daemon from the settings and connects them.
 struct Daemon: Sendable {
     private let loaded: SettingsLoader.Result
     private let loader: SettingsLoader
     private let policy: CallerPolicy
-    /// Why received files cannot be put where they are to go yet.
+    /// Why received files cannot be moved to their directory yet.
     private let awaited: SettingsError?
 
-    /// Checks what can be checked without touching anything; `loader` reads the settings again.
+    /// Checks what can be checked without side effects. `loader` serves later reloads.
     ///
-    /// What may come by itself later is no fault of the settings, and to exit with 78 would keep a service down for good: a group is awaited
-    /// by starting again, a directory for received files while the daemon runs.
+    /// A group or a directory that may appear later is no error in the settings, because systemd does not restart a service that exits with
+    /// 78. For a missing group, the daemon exits with 1 and is restarted. It waits for the directory of received files while it runs.
     init(_ loaded: SettingsLoader.Result, loader: SettingsLoader) throws {
         self.loaded = loaded
         self.loader = loader
@@ -45,8 +45,8 @@ struct Daemon: Sendable {
             self.policy = CallerPolicy(owner: geteuid(), group: try loaded.settings.groupID())
         } catch {
             throw StartError(
-                description: "\(error); it may be in a directory of users (sssd, LDAP) that is not up yet, and is awaited: a service is "
-                    + "started again until it is there", exitCode: 1)
+                description: "\(error); it may be in a directory of users (sssd, LDAP) that is not available yet: the service is restarted "
+                    + "until the group exists", exitCode: 1)
         }
     }
 
@@ -64,7 +64,7 @@ struct Daemon: Sendable {
         let manager = ServiceManager(environment: environment)
         let state = StateVersion(directory: self.loaded.stateDirectory)
         do {
-            // Both for as long as the process runs: a second daemon must find neither free.
+            // Both are held as long as the process runs, so that a second daemon cannot take them.
             let lock = try StateLock(directory: self.loaded.stateDirectory)
             let socket = try ControlSocket.claim(self.loaded.socket, ownDirectory: self.loaded.runtimeDirectory)
             self.confine(beside: socket, logger)
@@ -80,7 +80,7 @@ struct Daemon: Sendable {
                     manager.ready()
                     announcer.finish()
                 })
-            // A thread of its own for what must go on whatever the others do: the watchdog and the deadline of a stop.
+            // The watchdog and the deadline of a stop have their own thread, which no other part can block.
             let guardian = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
             let reload = ReloadService(
                 loader: self.loader, started: self.loaded.settings, node: node, manager: manager, level: level, ready: ready,
@@ -96,7 +96,7 @@ struct Daemon: Sendable {
                         ) { manager.feedWatchdog() })
                 }
             }
-            // The last one is told first that the daemon stops, and its time runs while the others end.
+            // The last service is the first to be stopped: its deadline runs while the others end.
             services.append(StopDeadline(serviceManager: manager, loop: guardian, logger: logger))
             try await self.serve(services, logger)
             logger.info("stopped")
@@ -111,7 +111,7 @@ struct Daemon: Sendable {
     }
 
     private func serve(_ services: [any Service], _ logger: Logger) async throws {
-        // The group tells of its own steps; only what goes wrong is of interest.
+        // The group logs each of its steps; only its warnings are of interest.
         var quietLogger = logger
         quietLogger.logLevel = max(.warning, logger.logLevel)
         var configuration = ServiceGroupConfiguration(
@@ -129,7 +129,7 @@ struct Daemon: Sendable {
 
     private func makeNode(_ logger: Logger) async throws -> Node {
         let settings = self.loaded.settings
-        var configuration = Node.Configuration(settings, stateDirectory: self.loaded.stateDirectory)
+        var configuration = settings.node
         configuration.isStateLocked = true
         let late = self.lateDirectory(logger)
         if late != nil { configuration.receiveDirectory = nil }
@@ -139,20 +139,20 @@ struct Daemon: Sendable {
         return node
     }
 
-    /// The directory for received files, where files cannot be put there yet: it may be one of a disk that is mounted later. It is opened anew
-    /// for each file, so that it counts from when it is there.
+    /// Returns the directory for received files if it is not available yet, for example because its disk is mounted later. The node opens the
+    /// directory for each file, and uses it as soon as it is available.
     private func lateDirectory(_ logger: Logger) -> String? {
         guard let awaited = self.awaited else { return nil }
-        logger.warning("\(awaited); until they can be, they stay in the spool")
-        return self.loaded.settings.receiveDirectory?.text
+        logger.warning("\(awaited); until then, received files stay in the spool")
+        return self.loaded.settings.node.receiveDirectory
     }
 
-    /// From here on the kernel lets the daemon change files in its state directory, make its socket, and nothing else; received files are
-    /// put into a directory of a person's by threads that may reach just that one. Before a second thread exists, which it would not hold for.
+    /// Has the kernel restrict the daemon to changing files in its state directory and making its socket. Threads that may reach one more
+    /// directory move received files there. Called before a second thread exists, because the restriction applies to the calling thread.
     private func confine(beside socket: ControlSocket, _ logger: Logger) {
         do throws(FileError) {
             var places: [Confinement.Place] = [.changes(try SafeDirectory(path: self.loaded.stateDirectory))]
-            // It may lie on another disk, by a link that its owner made.
+            // The owner may have replaced the spool by a link to another disk.
             if let spool = try? SafeDirectory(path: "\(self.loaded.stateDirectory)/spool") { places.append(.changes(spool)) }
             places.append(.sockets(try SafeDirectory(path: socket.directory)))
             if try !Confinement.confineProcess(to: places) {
@@ -163,7 +163,7 @@ struct Daemon: Sendable {
         }
     }
 
-    /// For a version that cannot read what this one leaves; it can do without.
+    /// Records this version, so that an older release can explain why it refuses to start. Optional.
     private func note(in state: StateVersion, _ logger: Logger) {
         do throws(FileError) {
             try state.write(EarshotVersion.current)

@@ -4,42 +4,31 @@ internal import EarshotClient
 internal import EarshotSafety
 internal import Glibc
 
-/// The daemon's command line: flags into settings, settings into a running daemon, and every error in one line.
+/// The daemon's command line: reads flags and settings, runs the daemon, and reports every error in one line.
 @main
 struct EarshotDaemon: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshotd",
         abstract: "Finds the machines within earshot, and carries messages and files between those that agree to talk.",
         discussion: """
-            Settings come from flags, then the environment (EARSHOT_PEER_NAME for name in [peer]), then the file, then what a unit gives \
-            (EARSHOT_UNIT_PEER_NAME), then defaults.
+            Flags override the environment (EARSHOT_PEER_NAME for name in [peer]), which overrides the settings files, which override a \
+            packaged unit (EARSHOT_UNIT_PEER_NAME), which overrides the defaults.
             """,
         version: "earshotd \(EarshotVersion.described)", subcommands: [IdentityCommand.self])
 
     @OptionGroup var places: PlaceOptions
-    @Option(name: .long, help: ArgumentHelp("Serve the control API on this Unix socket.", valueName: "path"), completion: .file())
-    var socket: String?
-    @Option(name: .long, help: ArgumentHelp("The name that others see (default: the host name).", valueName: "name"))
-    var name: String?
-    @Option(name: .long, help: ArgumentHelp("Only peers of the same type see each other (default: earshot).", valueName: "type"))
-    var serviceType: String?
-    @Option(name: .long, help: ArgumentHelp("The TCP port to listen on (default: 47110, or any when that is taken).", valueName: "n"))
-    var port: String?
-    @Option(
-        name: .long, help: ArgumentHelp("How to find others: auto, avahi, embedded or none.", valueName: "backend"),
-        completion: .list(["auto", "avahi", "embedded", "none"]))
-    var discovery: String?
-    @Option(
-        name: .long, help: ArgumentHelp("trace, debug, info, notice, warning, error or critical.", valueName: "level"),
-        completion: .list(["trace", "debug", "info", "notice", "warning", "error", "critical"]))
-    var logLevel: String?
-    @Flag(name: .long, help: "Say whether the settings will do, what is set and where, and end.")
+    @Option(of: \.socket, completion: .file()) var socket: String?
+    @Option(of: \.name) var name: String?
+    @Option(of: \.serviceType) var serviceType: String?
+    @Option(of: \.port) var port: String?
+    @Option(of: \.discovery) var discovery: String?
+    @Option(of: \.logLevel) var logLevel: String?
+    @Flag(name: .long, help: "Check the settings, print the values that are set and their sources, and exit.")
     var checkConfig = false
 
     @Option(
         name: .long,
-        help: ArgumentHelp(
-            "Copy the store and the identity into this directory, also while the daemon runs, and end.", valueName: "dir"),
+        help: ArgumentHelp("Copy the store and the identity into this directory, also while the daemon runs, and exit.", valueName: "dir"),
         completion: .directory)
     var backup: String?
 
@@ -87,7 +76,7 @@ struct EarshotDaemon: AsyncParsableCommand {
         try await Daemon(loaded, loader: loader).run()
     }
 
-    /// Names the directory on standard output once all of it is there.
+    /// Writes a backup, and prints the path of its directory when the backup is complete.
     private func writeBackup(to place: String, _ loader: SettingsLoader) throws {
         guard !place.isEmpty, !self.checkConfig else {
             throw StartError(description: "--backup takes a directory, and goes without --check-config", exitCode: 64)
@@ -99,12 +88,12 @@ struct EarshotDaemon: AsyncParsableCommand {
         } catch {
             throw StartError(description: error.message, exitCode: 1)
         }
-        // For a later version, which is to say by it what to install; it can do without.
+        // Records the version, so that another release can say which one to install. Optional.
         if let version = StateVersion(directory: state).read() { try? StateVersion(directory: place).write(version) }
         try Self.output("\(place.escapedForDisplay)\n")
     }
 
-    /// The parser's sentences, as ours are: lower case, no full stop, on one line.
+    /// Returns a sentence of the argument parser in the style of our errors: lower case, no full stop, on one line.
     private static func inOurVoice(_ sentence: String) -> String {
         let text = sentence.hasSuffix(".") ? String(sentence.dropLast()) : sentence
         return (text.prefix(1).lowercased() + text.dropFirst()).escapedForDisplay
@@ -115,15 +104,25 @@ struct EarshotDaemon: AsyncParsableCommand {
         Glibc.exit(code)
     }
 
-    /// Writes to standard output. Nothing is buffered here: who asked for it is not told that it is there while it is not.
+    /// Writes to standard output, without a buffer: success is never reported before the bytes are written.
     static func output(_ text: String, to descriptor: CInt = STDOUT_FILENO) throws(StartError) {
         let code = Array(text.utf8).withUnsafeBytes { BytePipe.write($0, to: descriptor) }
         guard code == 0 else { throw .cannotWrite("standard output", code, exitCode: 74) }
     }
 
-    /// Tells a person something, on standard error.
+    /// Prints a message on standard error.
     static func say(_ message: String) {
         let line = Array("earshotd: \(message.escapedOnceMore)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)
+    }
+}
+
+extension Option where Value == String? {
+    /// Makes the option of a setting's flag, with the setting's help and choices.
+    fileprivate init(of text: KeyPath<SettingsLoader.Flags, String?>, completion: CompletionKind? = nil) {
+        let setting = Setting.all.first { $0.flag?.text == text }
+        let choices = setting.flatMap { $0.choices.isEmpty ? nil : CompletionKind.list($0.choices) }
+        self.init(
+            name: .long, help: setting.map { ArgumentHelp("\($0.summary)", valueName: $0.flag?.value) }, completion: completion ?? choices)
     }
 }

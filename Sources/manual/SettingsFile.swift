@@ -1,44 +1,40 @@
-/// The commented example of the settings file, taken apart: what each key is for stands above it.
+/// The parsed `Config/earshotd.conf`: each key with its default and the comment above it.
 struct SettingsFile: Hashable {
     struct Key: Hashable {
         let name: String
-        /// What holds where the key is not set; empty where nothing does.
+        /// The default; empty if there is none.
         let value: String
-        /// The comment above it.
+        /// The comment above the key, on one line.
         let comment: String
     }
 
     struct Section: Hashable {
         let name: String
-        var keys: [Key]
+        var keys: [Key] = []
         /// A comment that no key follows.
-        var comment: String
+        var comment = ""
     }
 
-    /// What stands before the first section.
-    let preface: String
-    let sections: [Section]
+    private(set) var sections: [Section] = []
 
     init(_ text: String) {
-        var preface: [String] = []
-        var sections: [Section] = []
-        var comment: [String] = []
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            if line.hasPrefix("["), let end = line.firstIndex(of: "]") {
-                if sections.isEmpty { preface = comment } else { sections[sections.count - 1].comment += comment.joined(separator: "\n") }
+        var comment: [Substring] = []
+        // The empty section at the end concludes the last one; the comment before the first section is for readers of the file.
+        let lines: [Substring] = text.split(separator: "\n") + ["[]"]
+        for line in lines {
+            if line.hasPrefix("[") {
+                if let last = self.sections.indices.last { self.sections[last].comment = comment.joined(separator: " ") }
                 comment = []
-                sections.append(Section(name: String(line[line.index(after: line.startIndex)..<end]), keys: [], comment: ""))
-            } else if line.hasPrefix("# ") || line == "#" {
-                comment.append(String(line.dropFirst(2)))
-            } else if line.hasPrefix("#") || line.contains("="), let equals = line.firstIndex(of: "="), !sections.isEmpty {
-                let name = String(line[..<equals]).filter { $0 != "#" && $0 != " " }
-                let value = line[line.index(after: equals)...].drop { $0 == " " }
-                sections[sections.count - 1].keys.append(Key(name: name, value: String(value), comment: comment.joined(separator: "\n")))
+                self.sections.append(Section(name: line.filter { $0 != "[" && $0 != "]" }))
+            } else if line.hasPrefix("# ") {
+                comment.append(line.dropFirst(2))
+            } else if line.hasPrefix("#"), let equals = line.firstIndex(of: "="), let last = self.sections.indices.last {
+                let name = line[..<equals].filter { $0 != "#" && $0 != " " }
+                let value = line[equals...].dropFirst().drop { $0 == " " }
+                self.sections[last].keys.append(Key(name: name, value: String(value), comment: comment.joined(separator: " ")))
                 comment = []
             }
         }
-        if !sections.isEmpty { sections[sections.count - 1].comment += comment.joined(separator: "\n") }
-        self.preface = preface.joined(separator: "\n")
-        self.sections = sections
+        self.sections.removeLast()
     }
 }

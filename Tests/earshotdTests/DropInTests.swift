@@ -25,9 +25,9 @@ private func withDropIns<Result>(_ file: String?, _ dropIns: [String: String], _
         try withDropIns("[peer]\nname = file\nport = 5000\n[discovery.info]\nroom = file\nrack = 1\n", dropIns) { path in
             let result = try load(flags: .init(config: path))
             #expect(result.files == [path, "\(path).d/10-b.conf", "\(path).d/9-a.conf", "\(path).d/B.conf"])
-            #expect("\(result.settings.name)" == "nine")
-            #expect(result.settings.port == 47110 && !result.settings.portIsChosen)
-            #expect(result.settings.discoveryInfo == ["room": "ten", "rack": "1"])
+            #expect("\(result.settings.node.displayName)" == "nine")
+            #expect(result.settings.node.port == 47110 && !result.settings.node.portIsFixed)
+            #expect(result.settings.node.discoveryInfo == ["room": "ten", "rack": "1"])
         }
     }
 
@@ -48,7 +48,7 @@ private func withDropIns<Result>(_ file: String?, _ dropIns: [String: String], _
         try withDropIns(nil, ["a.conf": "[peer]\nname = alone\n"]) { path in
             let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
             let result = try load(environment: ["CONFIGURATION_DIRECTORY": directory])
-            #expect("\(result.settings.name)" == "alone")
+            #expect("\(result.settings.node.displayName)" == "alone")
             #expect(result.files == ["\(path).d/a.conf"])
         }
     }
@@ -69,7 +69,7 @@ private func withDropIns<Result>(_ file: String?, _ dropIns: [String: String], _
     @Test func aLinkToNullMasksOne() throws {
         try withDropIns("[peer]\nname = file\n", [:]) { path in
             try FileManager.default.createSymbolicLink(atPath: "\(path).d/a.conf", withDestinationPath: "/dev/null")
-            #expect(try "\(load(flags: .init(config: path)).settings.name)" == "file")
+            #expect(try "\(load(flags: .init(config: path)).settings.node.displayName)" == "file")
         }
     }
 

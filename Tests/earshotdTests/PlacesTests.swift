@@ -57,8 +57,8 @@ import Testing
             for flag in [nil, settings, "/nonexistent"] as [String?] { #expect(try found(flag) == "/h/.config/earshot/earshotd.conf") }
             let loader = SettingsLoader(
                 flags: .init(stateDirectory: state, socket: "/s"), environment: [:], isRoot: false, hostName: "kitchen", service: service)
-            #expect(try loader.load().settings.certificate?.text == "/etc/earshot/alice.pem")
-            #expect(try loader.anew().load().settings.certificate?.text == "/etc/earshot/alice.pem")
+            #expect(try loader.load().settings.node.certificate == "/etc/earshot/alice.pem")
+            #expect(try loader.anew().load().settings.node.certificate == "/etc/earshot/alice.pem")
             // Without settings of its own a service has those of whoever asks, as before.
             try FileManager.default.removeItem(atPath: path)
             #expect(try found(state) == "/h/.config/earshot/earshotd.conf")
@@ -72,7 +72,7 @@ import Testing
         let loader = { SettingsLoader(flags: $0, environment: [:], isRoot: false, hostName: "kitchen") }
         try withFile("[peer]\nport = 47111\n") { path in
             let loaded = try loader(.init(config: path)).load(placed: false)
-            #expect(loaded.settings.port == 47111 && loaded.socket.isEmpty)
+            #expect(loaded.settings.node.port == 47111 && loaded.socket.isEmpty)
             let error = #expect(throws: SettingsError.self) { try loader(.init(config: path)).load() }
             #expect(error?.isUsage == true)
         }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Earshot
 import EarshotDiscovery
 import Foundation
@@ -55,14 +56,14 @@ import Testing
 
     @Test func theExampleOfTheDesignIsAccepted() throws {
         let settings = try load(file: Self.example)
-        #expect("\(settings.name)" == "alice")
-        #expect(settings.discoveryInfo == ["room": "kitchen"])
+        #expect("\(settings.node.displayName)" == "alice")
+        #expect(settings.node.discoveryInfo == ["room": "kitchen"])
         #expect(settings.group == nil)
     }
 
     @Test(arguments: ["required", "optional", "none"]) func encryption(preference: String) throws {
-        #expect(try load(file: "[peer]\nencryption = \(preference)\n").value(of: .peerEncryption) == preference)
-        #expect(try load(environment: ["EARSHOT_PEER_ENCRYPTION": preference]).settings.value(of: .peerEncryption) == preference)
+        #expect(try load(file: "[peer]\nencryption = \(preference)\n").node.encryption.rawValue == preference)
+        #expect(try load(environment: ["EARSHOT_PEER_ENCRYPTION": preference]).settings.node.encryption.rawValue == preference)
     }
 
     /// Files that cannot be used are named with the setting that names them.
@@ -154,34 +155,34 @@ import Testing
 
     @Test func everyKeyIsRead() throws {
         let settings = try load(file: Self.other)
-        #expect(settings.value(of: .peerEncryption) == "optional")
-        #expect("\(settings.name)" == "alice #2")
-        #expect("\(settings.serviceType)" == "robots")
-        #expect(settings.port == 5000)
-        #expect(settings.portIsChosen)
+        #expect(settings.node.encryption == .optional)
+        #expect("\(settings.node.displayName)" == "alice #2")
+        #expect("\(settings.node.serviceType)" == "robots")
+        #expect(settings.node.port == 5000)
+        #expect(settings.node.portIsFixed)
         #expect(settings.backend == .embedded)
-        #expect(!settings.advertise)
-        #expect(!settings.browse)
-        #expect(settings.configuredPeers.count == 3)
-        #expect(settings.discoveryInfo == ["room": "kitchen"])
-        #expect(settings.fromUnknown == .reject)
-        #expect(settings.fromTrusted == .ask)
-        #expect(settings.invitationTimeout == .seconds(360))
-        #expect(settings.groupInvitations == .reject)
-        #expect(settings.groupFiles == .ask)
-        #expect(settings.inboxLimit == 7)
-        #expect(settings.inboxSize == 524_288)
-        #expect(settings.inboxAge == .seconds(7200))
-        #expect(settings.acceptResources == .ask)
-        #expect(settings.receiveDirectory?.text == "/srv/received files")
-        #expect(settings.onNameConflict == .skip)
-        #expect(settings.outboxAge == EarshotLimits.outboxAgeLimit)
-        #expect(!settings.receipts)
-        #expect(settings.maximumResourceSize == 1_073_741_824)
-        #expect(settings.quota == 3)
-        #expect(settings.reserve == 0.025)
+        #expect(!settings.node.advertise)
+        #expect(!settings.node.browse)
+        #expect(settings.node.configuredPeers.count == 3)
+        #expect(settings.node.discoveryInfo == ["room": "kitchen"])
+        #expect(settings.node.fromUnknown == .reject)
+        #expect(settings.node.fromTrusted == .ask)
+        #expect(settings.node.invitationTimeout == .seconds(360))
+        #expect(settings.node.groupInvitations == .reject)
+        #expect(settings.node.groupFiles == .ask)
+        #expect(settings.node.inboxLimit == 7)
+        #expect(settings.node.inboxSize == 524_288)
+        #expect(settings.node.inboxAge == .seconds(7200))
+        #expect(settings.node.acceptResources == .ask)
+        #expect(settings.node.receiveDirectory == "/srv/received files")
+        #expect(settings.node.onNameConflict == .skip)
+        #expect(settings.node.outboxAge == EarshotLimits.outboxAgeLimit)
+        #expect(!settings.node.receipts)
+        #expect(settings.node.maximumResourceSize == 1_073_741_824)
+        #expect(settings.node.quota == 3)
+        #expect(settings.node.reserve == 0.025)
         #expect(settings.socket == "/tmp/here.sock")
-        #expect(settings.group?.text == "users")
+        #expect(settings.group == "users")
         #expect(settings.logLevel == .debug)
     }
 
@@ -275,15 +276,15 @@ import Testing
                 [discovery.info]
                 ROOM = attic
                 """)
-        #expect("\(settings.name)" == "bob")
-        #expect(settings.port == 47110 && !settings.portIsChosen)
-        #expect(settings.discoveryInfo == ["ROOM": "attic", "Rack": "1"])
+        #expect("\(settings.node.displayName)" == "bob")
+        #expect(settings.node.port == 47110 && !settings.node.portIsFixed)
+        #expect(settings.node.discoveryInfo == ["ROOM": "attic", "Rack": "1"])
     }
 
     @Test(arguments: [
         ("90", 90), ("90s", 90), ("2 min", 120), ("1h30min", 5400), ("1h 30min 5s", 5405), ("1d", 86400), ("0d 1s", 1),
     ]) func timesAddUp(_ text: String, _ seconds: Int) throws {
-        #expect(try load(file: "[invitations]\ntimeout = \(text)").invitationTimeout == .seconds(seconds))
+        #expect(try load(file: "[invitations]\ntimeout = \(text)").node.invitationTimeout == .seconds(seconds))
     }
 
     @Test func notUTF8IsNamedWithItsLine() throws {
@@ -331,12 +332,52 @@ import Testing
         let opened = example.split(separator: "\n", omittingEmptySubsequences: false)
             .map { $0.hasPrefix("#") && !$0.hasPrefix("# ") ? String($0.dropFirst()) : String($0) }.joined(separator: "\n")
         let file = try INIFile(bytes: Array(opened.utf8), path: "example")
-        #expect(Set(file.entries.map { "\($0.section).\($0.key)" }) == Set(SettingKey.allCases.map(\.rawValue)))
+        #expect(file.entries.map { "\($0.section).\($0.key)" } == Setting.all.map(\.name))
         #expect(try INIFile(bytes: Array(example.utf8), path: "example").entries.isEmpty)
-        var set = try load(file: opened)
+        let set = try load(file: opened)
         let defaults = try load(file: "")
-        #expect(set.portIsChosen && !defaults.portIsChosen)
-        set.portIsChosen = false
-        #expect(String(describing: set) == String(describing: defaults))
+        // The default port may be replaced by a free one, and a port that is set may not.
+        #expect(Setting.all.filter { !$0.isEqual(set, defaults) }.map(\.name) == ["peer.port"])
+        #expect(set.node.port == defaults.node.port && set.node.portIsFixed && !defaults.node.portIsFixed)
+    }
+}
+
+@Suite struct SettingTests {
+    @Test func everySettingHasItsPlace() {
+        #expect(Set(Setting.all.map(\.name)).count == Setting.all.count)
+        #expect(Setting.all.filter { !Setting.sections.contains(String($0.section)) }.isEmpty)
+        #expect(Set(Setting.all.map { $0.path as AnyKeyPath }).count == Setting.all.count)
+    }
+
+    /// The comment in `Config/earshotd.conf` is the help of the flag, too.
+    @Test func everyWordOfAChoiceIsExplained() {
+        for setting in Setting.all {
+            #expect(setting.summary.hasSuffix(".") || setting.summary.hasSuffix(")."), "\(setting.name)")
+            let comment = setting.summary + setting.details
+            for word in setting.choices { #expect(comment.contains(word), "\(setting.name): \(word)") }
+        }
+    }
+
+    @Test func theFlagsHaveTheHelpAndTheChoicesOfTheirSettings() throws {
+        let help = EarshotDaemon.helpMessage(columns: 1000)
+        let script = EarshotDaemon.completionScript(for: .bash)
+        let settings = Setting.all.filter { $0.flag != nil }
+        #expect(settings.count == 6)
+        for setting in settings {
+            let flag = try #require(setting.flag)
+            #expect(help.contains("--\(flag.name) <\(flag.value)>") && help.contains(setting.summary), "\(setting.name)")
+            let words = setting.choices.map { "'\($0)'" }.joined(separator: "$'\\n'")
+            #expect(script.contains(words) || words.isEmpty, "\(setting.name)")
+        }
+    }
+
+    /// A program that uses the library has the defaults of the daemon, but for the time that an invitation waits.
+    @Test func theLibraryHasTheSameDefaults() throws {
+        let node = try load(file: "").node
+        var library = Node.Configuration(
+            displayName: node.displayName, serviceType: node.serviceType, stateDirectory: try #require(node.stateDirectory))
+        #expect(library.invitationTimeout == .seconds(30) && node.invitationTimeout == .seconds(300))
+        library.invitationTimeout = node.invitationTimeout
+        #expect(String(describing: library) == String(describing: node))
     }
 }

@@ -15,11 +15,11 @@ import Testing
                 "EARSHOT_DISCOVERY_INFO_ROOM": "environment", "EARSHOT_PEER_PORT": "",
             ]
             let settings = try load(flags: .init(config: path, name: "flag"), environment: environment).settings
-            #expect("\(settings.name)" == "flag")
+            #expect("\(settings.node.displayName)" == "flag")
             #expect(settings.logLevel == .debug)
             #expect(settings.backend == .none)
-            #expect(settings.port == 47110 && !settings.portIsChosen)
-            #expect(settings.discoveryInfo == ["room": "environment", "Rack": "1"])
+            #expect(settings.node.port == 47110 && !settings.node.portIsFixed)
+            #expect(settings.node.discoveryInfo == ["room": "environment", "Rack": "1"])
             #expect(settings.socket == nil)
         }
     }
@@ -28,9 +28,9 @@ import Testing
     @Test func aUnitsWordIsTheWeakest() throws {
         let unit = ["EARSHOT_UNIT_CONTROL_GROUP": "earshot", "EARSHOT_UNIT_DISCOVERY_INFO_ROOM": "hall"]
         func group(_ text: String?, _ variables: [String: String] = [:]) throws -> String? {
-            guard let text else { return try load(environment: unit.merging(variables) { $1 }).settings.group?.text }
+            guard let text else { return try load(environment: unit.merging(variables) { $1 }).settings.group }
             return try withFile(text) { path in
-                try load(flags: .init(config: path), environment: unit.merging(variables) { $1 }).settings.group?.text
+                try load(flags: .init(config: path), environment: unit.merging(variables) { $1 }).settings.group
             }
         }
         #expect(try group(nil) == "earshot")
@@ -48,7 +48,8 @@ import Testing
         try withFile(text) { path in
             let environment = unit.merging(["EARSHOT_UNIT_PEER_NAME": "unit", "EARSHOT_UNIT_LOG_LEVEL": "error"]) { $1 }
             let settings = try load(flags: .init(config: path), environment: environment).settings
-            #expect("\(settings.name)" == "file" && settings.logLevel == .error && settings.discoveryInfo == ["Room": "file"])
+            #expect(
+                "\(settings.node.displayName)" == "file" && settings.logLevel == .error && settings.node.discoveryInfo == ["Room": "file"])
         }
         let error = #expect(throws: SettingsError.self) { try load(environment: ["EARSHOT_UNIT_PEER_PORT": "x"]) }
         #expect(error?.description == "$EARSHOT_UNIT_PEER_PORT: 'x' is not a whole number from 0 to 65535")
@@ -60,14 +61,14 @@ import Testing
             let environment = variables.merging(["EARSHOT_UNIT_DISCOVERY_INFO_ROOM": "hall"]) { $1 }
             return try withFile(text) { try load(flags: .init(config: $0), environment: environment) }
         }
-        #expect(try loaded("").settings.discoveryInfo == ["room": "hall"])
+        #expect(try loaded("").settings.node.discoveryInfo == ["room": "hall"])
         let none = try loaded("[discovery.info]\nRoom =\n")
-        #expect(none.settings.discoveryInfo.isEmpty && none.sources.isEmpty)
-        #expect(try loaded("[discovery.info]\nrack = 1\nroom = \"\"\nRACK =\nrack = 2\n").settings.discoveryInfo == ["rack": "2"])
+        #expect(none.settings.node.discoveryInfo.isEmpty && none.sources.isEmpty)
+        #expect(try loaded("[discovery.info]\nrack = 1\nroom = \"\"\nRACK =\nrack = 2\n").settings.node.discoveryInfo == ["rack": "2"])
         // By hand it takes back the unit's, and leaves the file alone.
         let empty = ["EARSHOT_DISCOVERY_INFO_ROOM": ""]
-        #expect(try loaded("", empty).settings.discoveryInfo.isEmpty)
-        #expect(try loaded("[discovery.info]\nroom = file\n", empty).settings.discoveryInfo == ["room": "file"])
+        #expect(try loaded("", empty).settings.node.discoveryInfo.isEmpty)
+        #expect(try loaded("[discovery.info]\nroom = file\n", empty).settings.node.discoveryInfo == ["room": "file"])
     }
 
     /// A drop-in wins over the file beside it, and both over the unit.
@@ -77,7 +78,7 @@ import Testing
             try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
             try "[control]\ngroup = wheel\n".write(toFile: "\(place)/group.conf", atomically: true, encoding: .utf8)
             let loaded = try load(flags: .init(config: path), environment: ["EARSHOT_UNIT_CONTROL_GROUP": "earshot"])
-            #expect(loaded.settings.group?.text == "wheel")
+            #expect(loaded.settings.group == "wheel")
             #expect(loaded.sources.map(\.description) == ["control.group = wheel (\(place)/group.conf:2)"])
         }
     }
@@ -103,13 +104,16 @@ import Testing
 
     /// A file that nobody has looked at is not said to be right.
     @Test func whereNoFileIsFoundIsSaid() throws {
-        #expect(try load().report == ["no /nonexistent/.config/earshot/earshotd.conf: ok"])
-        #expect(try load(environment: ["CONFIGURATION_DIRECTORY": "/no\nwhere"]).report == ["no /no\\nwhere/earshotd.conf: ok"])
+        #expect(try load().report == ["/nonexistent/.config/earshot/earshotd.conf: not present, using defaults"])
+        #expect(
+            try load(environment: ["CONFIGURATION_DIRECTORY": "/no\nwhere"]).report == [
+                "/no\\nwhere/earshotd.conf: not present, using defaults"
+            ])
         try withFile("[log]\nlevel = error\n") { (path: String) throws in
             #expect(try load(flags: .init(config: path)).report == ["\(path): ok", "log.level = error (\(path):2)"])
         }
         let nowhere = SettingsLoader(flags: .init(), environment: [:], isRoot: true, hostName: "kitchen")
-        #expect(try nowhere.load(placed: false).report == ["no settings file: ok"])
+        #expect(try nowhere.load(placed: false).report == ["no settings file, using defaults"])
     }
 
     /// A typo is found in the section, in the key and in the unit's variables; what other programs and `earshot` read is no setting.
@@ -132,9 +136,9 @@ import Testing
     }
 
     @Test func theNameIsTheHostNamesFirstLabel() throws {
-        #expect("\(try load().settings.name)" == "kitchen")
-        #expect("\(try load(hostName: "").settings.name)" == "earshot")
-        #expect("\(try load(hostName: String(repeating: "x", count: 64)).settings.name)" == "earshot")
+        #expect("\(try load().settings.node.displayName)" == "kitchen")
+        #expect("\(try load(hostName: "").settings.node.displayName)" == "earshot")
+        #expect("\(try load(hostName: String(repeating: "x", count: 64)).settings.node.displayName)" == "earshot")
     }
 
     @Test(arguments: [
@@ -164,12 +168,17 @@ import Testing
     /// What the settings say of groups reaches the node, at once.
     @Test func theNodeHearsOfGroups() throws {
         let settings = try load(file: "[groups]\ninvitations = accept\nfiles = ask\n")
-        let configuration = Node.Configuration(settings, stateDirectory: "/nowhere")
-        #expect(configuration.groupInvitations == .accept && configuration.groupFiles == .ask)
-        let defaults = Node.Configuration(try load(file: ""), stateDirectory: "/nowhere")
+        #expect(settings.node.groupInvitations == .accept && settings.node.groupFiles == .ask)
+        let defaults = try load(file: "").node
         #expect(defaults.groupInvitations == .ask && defaults.groupFiles == .accept)
         let changes = settings.changes(from: try load(file: ""))
         #expect(changes == SettingsChanges(changed: ["groups.invitations", "groups.files"], needsRestart: []))
+    }
+
+    /// A value that moved to another line is the same value.
+    @Test func thePlaceOfAValueIsNoChange() throws {
+        let text = "[identity]\ncertificate = /x\n[resources]\ndirectory = /srv\n[control]\ngroup = users\n"
+        #expect(try load(file: "# moved\n" + text).changes(from: load(file: text)) == SettingsChanges(changed: [], needsRestart: []))
     }
 
     /// As certificate tools do it: the daemon goes on with what it has read at its start.
@@ -197,7 +206,7 @@ import Testing
         let running = try load(file: "[discovery.info]\nroom = attic\nrack = 1\n")
         let new = try load(file: SettingsFileTests.other)
         let changes = new.changes(from: running)
-        let keys = SettingKey.allCases.map(\.rawValue)
+        let keys = Setting.all.map(\.name)
         #expect(changes.changed == keys + ["discovery.info.rack", "discovery.info.room"])
         #expect(
             changes.needsRestart == [

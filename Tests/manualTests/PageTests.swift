@@ -10,9 +10,9 @@ import Testing
 @Suite struct PageTests {
     private static let command = Result { try CommandDump(json: Array(EarshotCommand._dumpHelp().utf8)).command }
 
-    private static func example() throws -> String {
+    private static func read(_ path: String) throws -> String {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        return try String(contentsOf: root.appendingPathComponent("Config/earshotd.conf"), encoding: .utf8)
+        return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }
 
     @Test func everyVerbIsThere() throws {
@@ -47,12 +47,22 @@ import Testing
         for code in [0, 1, 64, 66, 73, 74, 78] { #expect(page.contains("\n.It \(code)\n"), "\(code) is missing") }
     }
 
+    /// The settings file, and so the page, say of each key what the daemon's list of settings says.
     @Test func everySettingIsThere() throws {
-        let file = SettingsFile(try Self.example())
-        let keys = Set(file.sections.flatMap { section in section.keys.map { "\(section.name).\($0.name)" } })
-        #expect(SettingKey.allCases.map(\.rawValue).filter { !keys.contains($0) }.isEmpty)
-        let page = try Page.settings.text(input: Array(Self.example().utf8), version: "1", date: "d")
-        #expect(page.contains(".It Va service_type No = Ar earshot\npeers of other types do not see each other\n"))
+        let file = SettingsFile(try Self.read("Config/earshotd.conf"))
+        #expect(file.sections.map(\.name) == Setting.sections)
+        let keys = file.sections.flatMap { section in section.keys.map { ("\(section.name).\($0.name)", $0) } }
+        #expect(keys.map(\.0) == Setting.all.map(\.name))
+        for (setting, (name, key)) in zip(Setting.all, keys) {
+            #expect(key.comment == ([setting.summary, setting.details].filter { !$0.isEmpty }.joined(separator: " ")), "\(name)")
+            #expect(key.value == setting.defaultText, "\(name)")
+        }
+        let page = try Page.settings.text(
+            input: Array(Self.read("Config/earshotd.conf").utf8), article: Self.read("Sources/manual/Articles/earshotd.conf.md"),
+            version: "1", date: "d")
+        for setting in Setting.all { #expect(page.contains("\n.It Va \(setting.key) No = Ar "), "\(setting.name)") }
+        #expect(page.contains(".Ss \"[discovery.info]\"\nPairs of the advertisement"))
+        #expect(page.contains(".It Va advertise No = Ar yes\nWhether other peers can discover this one.\n"))
     }
 
     @Test func aWrongDumpIsAnError() {

@@ -5,11 +5,12 @@ internal import Glibc
 
 struct IdentityExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Write the key and its certificate as PEM, for a backup. Who has it can pose as this machine.")
+        commandName: "export",
+        abstract: "Write the key and its certificate as PEM, for a backup. Anyone who has it can impersonate this machine.")
 
     @OptionGroup var options: PlaceOptions
     @Option(
-        name: .shortAndLong, help: ArgumentHelp("Write it to this new file, mode 0600, instead of standard output.", valueName: "file"),
+        name: .shortAndLong, help: ArgumentHelp("Create this file, mode 0600, instead of writing to standard output.", valueName: "file"),
         completion: .file())
     var output: String?
 
@@ -17,8 +18,8 @@ struct IdentityExportCommand: ParsableCommand {
         let (loaded, _) = try self.options.loadForReading()
         let pem: String?
         do throws(EarshotError) {
-            if let certificate = loaded.settings.certificate, let key = loaded.settings.privateKey {
-                pem = try Identity.pem(certificate: certificate.text, privateKey: key.text)
+            if let certificate = loaded.settings.node.certificate, let key = loaded.settings.node.privateKey {
+                pem = try Identity.pem(certificate: certificate, privateKey: key)
             } else {
                 pem = try Identity.pem(in: loaded.stateDirectory)
             }

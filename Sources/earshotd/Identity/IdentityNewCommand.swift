@@ -13,15 +13,15 @@ struct IdentityNewCommand: ParsableCommand {
 
     mutating func run() throws {
         let (loaded, _) = try self.options.load()
-        if let certificate = loaded.settings.certificate {
+        if let certificate = loaded.settings.node.certificate {
             throw StartError(
-                description: "the identity is \(certificate.text.escapedForDisplay) of [identity] in the settings; make a new one there, "
+                description: "the identity is \(certificate.escapedForDisplay) of [identity] in the settings; make a new one there, "
                     + "or take it out of the settings", exitCode: 78)
         }
         let (identity, kept) = try Self.replace(in: loaded.stateDirectory)
         let path = loaded.stateDirectory + "/" + Identity.fileName
         let isJSON = self.json
-        // What has been done is said in any case.
+        // Printed last: the messages on standard error appear even if standard output fails.
         let shown = Result { try IdentityShowCommand.write(IdentityShowCommand.shown(identity, path: path), json: isJSON) }
         if let kept {
             EarshotDaemon.say("the old identity is kept in \(kept.escapedForDisplay); to return to it, put it back as \(Identity.fileName)")
@@ -41,9 +41,9 @@ struct IdentityNewCommand: ParsableCommand {
         }
     }
 
-    /// Whether a daemon holds the state directory.
+    /// Returns whether a daemon holds the lock of the state directory.
     private static func isInUse(_ directory: String) -> Bool {
-        // Not made in passing: root's own file would keep the service's user from its directory.
+        // The lock's file is not created here: if root owned it, the service's user could not open it.
         guard FileStatus(path: directory + "/" + StateLock.fileName) != nil else { return false }
         do throws(EarshotError) {
             _ = try StateLock(directory: directory)

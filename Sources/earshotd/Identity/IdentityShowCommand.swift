@@ -12,7 +12,7 @@ struct IdentityShowCommand: ParsableCommand {
     @Flag(name: .long, help: "Print JSON.")
     var json = false
 
-    /// What is shown.
+    /// The values that are printed.
     struct Shown: Encodable {
         let peerID: String
         let key: String
@@ -32,8 +32,8 @@ struct IdentityShowCommand: ParsableCommand {
     mutating func run() throws {
         let (loaded, own) = try self.options.loadForReading()
         let shown: Shown
-        if let own, let certificate = loaded.settings.certificate {
-            shown = Self.shown(own, path: certificate.text)
+        if let own, let certificate = loaded.settings.node.certificate {
+            shown = Self.shown(own, path: certificate)
         } else {
             do throws(EarshotError) {
                 guard let identity = try Identity.existing(in: loaded.stateDirectory) else {

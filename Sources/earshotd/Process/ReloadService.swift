@@ -4,25 +4,24 @@ internal import Logging
 internal import ServiceLifecycle
 internal import UnixSignals
 
-/// Reads the settings again on SIGHUP: what can change while the daemon runs does, and what cannot is named.
+/// Reloads the settings on SIGHUP. Settings that cannot change while the daemon runs are named in the log.
 ///
-/// All or nothing: settings with an error anywhere leave everything as it is. Signals that come while one reload is under way are
-/// answered by one more.
+/// A reload applies all settings or none: an error keeps the previous ones. Signals that arrive during a reload cause one more reload.
 struct ReloadService: Service {
-    /// The flags, environment and places of the start.
+    /// The loader of the start, with its flags, environment and places.
     let loader: SettingsLoader
-    /// What the daemon was started with.
+    /// The settings that the daemon was started with.
     let started: Settings
     let node: Node
     let manager: ServiceManager
     let level: LogLevel
-    /// Ends once the daemon serves: before that systemd is not told that it is ready.
+    /// Ends when the daemon serves. An earlier reload would report to systemd that the daemon is ready.
     let ready: AsyncStream<Never>
     let logger: Logger
 
     func run() async throws {
         let signals = await UnixSignalsSequence(trapping: .sighup)
-        // Holds one: however many come, the files are read once more.
+        // Holds one signal: any number of signals leads to one more reload.
         let (wakes, waker) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
@@ -44,7 +43,7 @@ struct ReloadService: Service {
             try loaded.check()
             await self.apply(loaded, to: &running)
         } catch {
-            self.logger.error("the settings were not reloaded, the ones before stay: \(error)")
+            self.logger.error("the settings were not reloaded, keeping the previous settings: \(error)")
         }
         self.manager.ready()
     }
@@ -56,12 +55,11 @@ struct ReloadService: Service {
         let discovery = await self.node.status().discovery.backend
         let embeddedRuns = running.backend == .auto && backend == .auto && discovery == .embedded
         do throws(EarshotError) {
-            let configuration = Node.Configuration(next, stateDirectory: loaded.stateDirectory)
             try await self.node.apply(
-                configuration, changed: changes.changed, needsRestart: changes.needsRestart, restartsDiscovery: backend != running.backend
+                next.node, changed: changes.changed, needsRestart: changes.needsRestart, restartsDiscovery: backend != running.backend
             ) { backend.makeDiscovery(logger: Logger(label: "discovery"), startsEmbedded: embeddedRuns) }
         } catch {
-            self.logger.error("the settings were not reloaded, the ones before stay: \(error.message)")
+            self.logger.error("the settings were not reloaded, keeping the previous settings: \(error.message)")
             return
         }
         self.level.value = next.logLevel

@@ -1,13 +1,14 @@
-/// What files held when the settings that name them were read. One that was renewed under its old path, as certificate tools do it, has
-/// another mark, which means something in this process alone.
+/// Identifies the contents of the files that settings name, at the time when the settings were read.
+///
+/// A file that was renewed under the same path, as certificate tools do it, has another mark. Marks are comparable within one process only.
 struct FileMark: Sendable, Hashable {
     let digest: Int
 
-    /// The mark of several files together; `nil` without any. What cannot be read is the affair of whoever needs it.
-    init?(_ files: [SettingValue]) {
-        guard !files.isEmpty else { return nil }
+    /// Returns the mark of several files together, or `nil` if there are none. An unreadable file is reported where it is used.
+    init?(_ paths: [String]) {
+        guard !paths.isEmpty else { return nil }
         var hasher = Hasher()
-        for file in files { hasher.combine(try? SettingsFiles.read(file.text, mustExist: false)) }
+        for path in paths { hasher.combine(try? SettingsFiles.read(path, mustExist: false)) }
         self.digest = hasher.finalize()
     }
 }

@@ -1,8 +1,8 @@
 internal import EarshotSafety
 
-/// The texts that were given, by layer: flags over the environment over the file over what a packaged unit gives.
+/// The values that were given, by layer: flags override the environment, which overrides the files, which override a packaged unit.
 struct SettingLayers: Sendable {
-    /// One pair of `[discovery.info]`; an empty one takes back what was set before it, too.
+    /// One pair of `[discovery.info]`. An empty value removes the pair of a lower layer or an earlier line.
     struct InfoPair: Sendable, Hashable {
         let key: String
         let value: SettingValue
@@ -10,14 +10,14 @@ struct SettingLayers: Sendable {
         var isReset: Bool { self.value.text.isEmpty }
     }
 
-    /// One value for a key; an empty one takes back what was set before it, as in systemd's files.
-    struct Assignment: Sendable, Hashable {
-        let key: SettingKey
+    /// One value for a key. An empty value in a file restores the default, as in systemd's files.
+    struct Assignment: Sendable {
+        let setting: Setting
         let value: SettingValue
         let isReset: Bool
     }
 
-    /// What one layer says, in order: of several values for a key the last one stands.
+    /// The values of one layer, in order. The last of several values for a key applies.
     struct Layer: Sendable {
         var assignments: [Assignment] = []
         var info: [InfoPair] = []
@@ -30,12 +30,13 @@ struct SettingLayers: Sendable {
 
     var lowestFirst: [Layer] { [self.unit, self.file, self.environment, self.flags] }
 
-    /// The values that stand, with where they come from.
-    var values: [SettingKey: SettingValue] {
-        self.lowestFirst.flatMap(\.assignments).reduce(into: [:]) { $0[$1.key] = $1.isReset ? nil : $1.value }
+    /// Returns the value that applies to a setting, or `nil` if it is not set.
+    func value(of setting: Setting) -> SettingValue? {
+        let last = self.lowestFirst.flatMap(\.assignments).last { $0.setting.name == setting.name }
+        return last.flatMap { $0.isReset ? nil : $0.value }
     }
 
-    /// The pairs of `[discovery.info]` that stand, by their keys, which differ by more than case.
+    /// The pairs of `[discovery.info]` that apply, sorted by key. Keys that differ only in case are the same.
     var infoPairs: [InfoPair] {
         let pairs = self.lowestFirst.flatMap(\.info).reduce(into: [String: InfoPair]()) {
             $0[$1.key.lowercased()] = $1.isReset ? nil : $1
@@ -43,17 +44,20 @@ struct SettingLayers: Sendable {
         return pairs.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// Takes a flag where it was given; an empty one is a value too, and a wrong one.
-    mutating func setFlag(_ name: String, _ key: SettingKey, _ text: String?) {
-        guard let text else { return }
-        self.flags.assignments.append(Assignment(key: key, value: SettingValue(text: text, origin: .flag(name)), isReset: false))
+    /// Reads the flags. An empty flag is a value, and an invalid one.
+    mutating func readFlags(_ flags: SettingsLoader.Flags) {
+        for setting in Setting.all {
+            guard let flag = setting.flag, let text = flags[keyPath: flag.text] else { continue }
+            let value = SettingValue(text: text, origin: .flag(flag.name))
+            self.flags.assignments.append(Assignment(setting: setting, value: value, isReset: false))
+        }
     }
 
-    /// Takes the variables `EARSHOT_SECTION_KEY` that name a setting, and `EARSHOT_UNIT_SECTION_KEY`, which are a unit's own
-    /// defaults. Others are ignored, and so are empty ones, but that they take back the unit's.
+    /// Reads the variables `EARSHOT_SECTION_KEY` that name a setting, and a unit's defaults, `EARSHOT_UNIT_SECTION_KEY`. Other variables
+    /// are ignored. An empty variable only removes the unit's value.
     mutating func readEnvironment(_ variables: [String: String]) {
-        self.unit = Self.layer(of: variables, prefix: SettingKey.unitPrefix) { .unit($0) }
-        self.environment = Self.layer(of: variables, prefix: SettingKey.environmentPrefix) { .environment($0) }
+        self.unit = Self.layer(of: variables, prefix: Setting.unitPrefix) { .unit($0) }
+        self.environment = Self.layer(of: variables, prefix: Setting.environmentPrefix) { .environment($0) }
         self.unit.assignments += self.environment.assignments.filter(\.isReset)
         self.environment.assignments.removeAll(where: \.isReset)
         self.unit.info += self.environment.info.filter(\.isReset)
@@ -62,14 +66,14 @@ struct SettingLayers: Sendable {
 
     private static func layer(of variables: [String: String], prefix: String, _ origin: (String) -> SettingOrigin) -> Layer {
         var layer = Layer()
-        for key in SettingKey.allCases {
-            let name = prefix + key.environmentName
+        for setting in Setting.all {
+            let name = prefix + setting.environmentName
             guard let text = variables[name] else { continue }
-            layer.assignments.append(
-                Assignment(key: key, value: SettingValue(text: text, origin: origin(name)), isReset: text.isEmpty))
+            let value = SettingValue(text: text, origin: origin(name))
+            layer.assignments.append(Assignment(setting: setting, value: value, isReset: text.isEmpty))
         }
         let infoPrefix = prefix + "DISCOVERY_INFO_"
-        // Sorted, so that the same environment is always read alike.
+        // Sorted, because a dictionary has no order, and the last pair applies.
         for (name, text) in variables.sorted(by: { $0.key < $1.key }) where name.hasPrefix(infoPrefix) && name != infoPrefix {
             let value = SettingValue(text: text, origin: origin(name.escapedForDisplay))
             layer.info.append(InfoPair(key: name.dropFirst(infoPrefix.count).lowercased(), value: value))
@@ -77,19 +81,18 @@ struct SettingLayers: Sendable {
         return layer
     }
 
-    /// Takes a file's entries, over those of the files before it.
+    /// Reads the entries of a file, which override those of the files before it.
     mutating func readFile(_ file: INIFile, path: String) throws(SettingsError) {
         let shownPath = path.escapedForDisplay
-        for header in file.headers { try SettingKey.check(header, .file(path: shownPath, line: header.line)) }
+        for header in file.headers { try Setting.check(header, .file(path: shownPath, line: header.line)) }
         for entry in file.entries {
-            let origin = SettingOrigin.file(path: shownPath, line: entry.line)
-            if entry.section == SettingKey.infoSection {
-                self.file.info.append(InfoPair(key: entry.key, value: SettingValue(text: entry.value, origin: origin)))
+            let value = SettingValue(text: entry.value, origin: .file(path: shownPath, line: entry.line))
+            if entry.section == Setting.infoSection {
+                self.file.info.append(InfoPair(key: entry.key, value: value))
                 continue
             }
-            let value = SettingValue(text: entry.value, origin: origin)
-            let key = try SettingKey.find(entry, origin)
-            self.file.assignments.append(Assignment(key: key, value: value, isReset: entry.value.isEmpty))
+            let setting = try Setting.find(entry, value.origin)
+            self.file.assignments.append(Assignment(setting: setting, value: value, isReset: entry.value.isEmpty))
         }
     }
 }

@@ -1,8 +1,8 @@
 internal import EarshotSafety
 
-/// A setting that has a value, and where that comes from: what `--check-config` prints.
+/// A setting with its value and the place of that value: a line of `--check-config`.
 struct SettingSource: Sendable, Hashable, CustomStringConvertible {
-    /// Such as `control.group`, or `discovery.info.room`.
+    /// For example `control.group` or `discovery.info.room`.
     let name: String
     let value: SettingValue
 
@@ -11,7 +11,7 @@ struct SettingSource: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension SettingOrigin {
-    /// Where a value comes from, in words.
+    /// The place of a value, in words.
     fileprivate var words: String {
         switch self {
         case .flag: "option \(self)"
@@ -24,13 +24,10 @@ extension SettingOrigin {
 }
 
 extension SettingLayers {
-    /// The values that stand, without those that are not set.
+    /// The values that apply, without the settings that are not set.
     var sources: [SettingSource] {
-        let values = self.values
-        let settings = SettingKey.allCases.compactMap { key in values[key].map { SettingSource(name: key.rawValue, value: $0) } }
-        let info = self.infoPairs.map {
-            SettingSource(name: "\(SettingKey.infoSection).\($0.key.escapedForDisplay)", value: $0.value)
-        }
+        let settings = Setting.all.compactMap { setting in self.value(of: setting).map { SettingSource(name: setting.name, value: $0) } }
+        let info = self.infoPairs.map { SettingSource(name: "\(Setting.infoSection).\($0.key.escapedForDisplay)", value: $0.value) }
         return settings + info
     }
 }

@@ -1,8 +1,9 @@
+internal import Earshot
 internal import EarshotSafety
 internal import FoundationEssentials
 internal import Glibc
 
-/// Puts flags, environment, files and what a unit gives together.
+/// Loads the settings from flags, environment, files and unit.
 struct SettingsLoader: Sendable {
     /// The flags as they were typed.
     struct Flags: Sendable {
@@ -16,39 +17,40 @@ struct SettingsLoader: Sendable {
         var logLevel: String?
     }
 
-    /// What came of it.
+    /// The loaded settings and the places of the daemon's files.
     struct Result: Sendable {
         let settings: Settings
-        /// What is set, by whom, in the order of the example file.
+        /// The settings that are set, with the place of each value, in the order of `Config/earshotd.conf`.
         let sources: [SettingSource]
-        /// The settings file that was looked for; `nil` where nothing says where it would be.
+        /// The path of the settings file, whether or not it exists; `nil` if neither a flag nor the environment determines it.
         let configuration: String?
-        /// The files that were read, in order: the settings file, where there is one, then its drop-ins.
+        /// The files that were read, in order: the settings file, if it exists, then its drop-ins.
         let files: [String]
         let stateDirectory: String
-        /// That of the service where the settings are the service's: who looks at them may have another.
+        /// The service's state directory if the settings are the service's. A user who checks them may have another state directory.
         let serviceState: String?
         let socket: String
-        /// The directory that systemd has made for the socket.
+        /// The directory that systemd made for the socket.
         let runtimeDirectory: String?
-        /// Variables that look like settings and are none.
+        /// Environment variables that look like misspelt settings.
         let unknownVariables: [SettingsError]
 
-        /// What `--check-config` says of settings that will do, line by line: the files, or where none is, so that nobody takes that for a word
-        /// about another place; then what is set, and where.
+        /// The lines that `--check-config` prints for valid settings: the files, then each value with its place. If no file exists, the path
+        /// of the missing file is printed, so that the user notices a check of the wrong place.
         var report: [String] {
-            let none = self.configuration.map { "no \($0.escapedForDisplay): ok" } ?? "no settings file: ok"
+            let none =
+                self.configuration.map { "\($0.escapedForDisplay): not present, using defaults" } ?? "no settings file, using defaults"
             let files = self.files.map { "\($0.escapedForDisplay): ok" }
             return (files.isEmpty ? [none] : files) + self.sources.map(\.description)
         }
 
-        /// Whether the settings will do: what is asked before a start, and of a reload. A start itself awaits some of it.
+        /// Checks the settings for `--check-config` and a reload. A start waits for some of what is checked here.
         func check() throws(SettingsError) {
             try self.checkReceivePlace()
             try self.settings.check()
         }
 
-        /// Whether received files would stay clear of the daemon's own.
+        /// Checks that received files cannot replace the daemon's own.
         func checkReceivePlace() throws(SettingsError) {
             try self.settings.checkReceivePlace(beside: self.stateDirectory)
             if let state = self.serviceState { try self.settings.checkReceivePlace(beside: state) }
@@ -61,12 +63,12 @@ struct SettingsLoader: Sendable {
     let hostName: String
     let service: Places.Service
 
-    /// A loader for this process.
+    /// Makes a loader for this process.
     init(flags: Flags) {
         self.init(flags: flags, environment: ProcessInfo.processInfo.environment, isRoot: geteuid() == 0, hostName: Self.systemHostName())
     }
 
-    /// The same loader, with what may have changed since: the host name.
+    /// Returns the same loader with the current host name, which may have changed.
     func anew() -> SettingsLoader {
         SettingsLoader(
             flags: self.flags, environment: self.environment, isRoot: self.isRoot, hostName: Self.systemHostName(), service: self.service)
@@ -80,17 +82,14 @@ struct SettingsLoader: Sendable {
         self.service = service
     }
 
-    /// Reads everything, or says what is wrong with the first thing that is; without `placed`, what is to be looked at only, as the user who
-    /// looks may have no place for a socket or a state.
+    /// Reads all layers, or reports the first error. Without `placed`, a missing place for the socket or the state is no error: the user who
+    /// checks settings may have none.
     func load(placed: Bool = true) throws(SettingsError) -> Result {
         let places = Places(environment: self.environment, isRoot: self.isRoot, service: self.service)
         var layers = SettingLayers()
-        layers.setFlag("name", .peerName, self.flags.name)
-        layers.setFlag("service-type", .peerServiceType, self.flags.serviceType)
-        layers.setFlag("port", .peerPort, self.flags.port)
-        layers.setFlag("discovery", .discoveryBackend, self.flags.discovery)
-        layers.setFlag("log-level", .logLevel, self.flags.logLevel)
-        layers.setFlag("socket", .controlSocket, try self.flags.socket.map { path throws(SettingsError) in try Self.fromHere(path) })
+        var flags = self.flags
+        flags.socket = try flags.socket.map { path throws(SettingsError) in try Self.fromHere(path) }
+        layers.readFlags(flags)
         layers.readEnvironment(self.environment)
         var files: [String] = []
         let place = try places.configuration(flag: self.flags.config, stateFlag: self.flags.stateDirectory)
@@ -107,17 +106,18 @@ struct SettingsLoader: Sendable {
         }
         var settings = try Settings(layers, hostName: self.hostName)
         settings.markFiles()
+        let stateDirectory = try Self.place(placed) { () throws(SettingsError) in
+            try Self.fromHere(try places.stateDirectory(flag: self.flags.stateDirectory))
+        }
+        settings.node.stateDirectory = stateDirectory
         return Result(
-            settings: settings, sources: layers.sources, configuration: place?.path, files: files,
-            stateDirectory: try Self.place(placed) { () throws(SettingsError) in
-                try Self.fromHere(try places.stateDirectory(flag: self.flags.stateDirectory))
-            },
+            settings: settings, sources: layers.sources, configuration: place?.path, files: files, stateDirectory: stateDirectory,
             serviceState: place?.path == self.service.configuration ? self.service.state : nil,
             socket: try Self.place(placed) { () throws(SettingsError) in try places.socket(setting: settings.socket) },
             runtimeDirectory: places.runtimeDirectory, unknownVariables: UnknownVariables.faults(in: self.environment))
     }
 
-    /// A place; an empty path where none is needed and only its user has none, rather than the settings a wrong one.
+    /// Returns a place. If none is needed and only this user has none, the path is empty; an invalid setting is still an error.
     private static func place(_ isNeeded: Bool, _ find: () throws(SettingsError) -> String) throws(SettingsError) -> String {
         do {
             return try find()
@@ -127,7 +127,7 @@ struct SettingsLoader: Sendable {
         }
     }
 
-    /// A path as typed, made absolute by the working directory.
+    /// Returns a path as typed, resolved against the working directory.
     private static func fromHere(_ path: String) throws(SettingsError) -> String {
         guard !path.hasPrefix("/"), !path.isEmpty else { return path }
         guard let buffer = getcwd(nil, 0) else {

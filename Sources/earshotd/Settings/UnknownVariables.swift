@@ -1,15 +1,15 @@
 internal import EarshotSafety
 
-/// Variables that look like settings and are none: with a typo in its name, a setting would silently have no effect.
+/// Finds environment variables whose names look like misspelt settings, which would otherwise have no effect without a word about it.
 ///
-/// Others that begin with `EARSHOT_` belong to other programs and are ignored.
+/// Other variables that begin with `EARSHOT_` belong to other programs and are ignored.
 enum UnknownVariables {
-    /// How many characters a name may differ by from one that is meant.
+    /// The largest number of edits by which a misspelt name differs from a setting's.
     static let distance = 2
 
-    /// The fault of each variable, sorted by name.
+    /// Returns an error for each such variable, sorted by name.
     static func faults(in variables: [String: String]) -> [SettingsError] {
-        let names = variables.keys.filter { $0.hasPrefix(SettingKey.environmentPrefix) && !self.known.contains($0) }
+        let names = variables.keys.filter { $0.hasPrefix(Setting.environmentPrefix) && !self.known.contains($0) }
         return names.sorted().compactMap { name -> SettingsError? in
             let (prefix, rest) = self.parts(name)
             if rest.hasPrefix(self.info), rest != self.info { return nil }
@@ -20,30 +20,30 @@ enum UnknownVariables {
     }
 
     private static let info = "DISCOVERY_INFO_"
-    private static let settings = SettingKey.allCases.map(\.environmentName)
-    /// The settings', and what `earshot` reads.
+    private static let settings = Setting.all.map(\.environmentName)
+    /// The variables of the settings, and the one that `earshot` reads.
     private static let known = Set(
-        Self.settings.flatMap { [SettingKey.environmentPrefix + $0, SettingKey.unitPrefix + $0] } + ["EARSHOT_SOCKET"])
+        Self.settings.flatMap { [Setting.environmentPrefix + $0, Setting.unitPrefix + $0] } + ["EARSHOT_SOCKET"])
 
     private static func parts(_ name: String) -> (prefix: String, rest: Substring) {
-        let prefix = name.hasPrefix(SettingKey.unitPrefix) ? SettingKey.unitPrefix : SettingKey.environmentPrefix
+        let prefix = name.hasPrefix(Setting.unitPrefix) ? Setting.unitPrefix : Setting.environmentPrefix
         return (prefix, name.dropFirst(prefix.count))
     }
 
-    /// The setting that is meant, empty where that cannot be told; `nil` where none is.
+    /// Returns the setting that is meant, an empty text if it is unclear which one, or `nil` if the name resembles no setting.
     private static func meant(by rest: Substring) -> String? {
         let nearest = self.settings.map { (name: $0, distance: self.edits(between: rest, and: $0[...])) }.min { $0.distance < $1.distance }
         if let nearest, nearest.distance <= self.distance { return nearest.name }
-        // The section was left out.
-        if let key = SettingKey.allCases.first(where: { $0.key.uppercased() == rest }) { return key.environmentName }
-        let isOfSection = SettingKey.sections.contains { section in
+        // Without the section.
+        if let setting = Setting.all.first(where: { $0.key.uppercased() == rest }) { return setting.environmentName }
+        let isOfSection = Setting.sections.contains { section in
             let word = section.uppercased()
             return rest == word || rest.hasPrefix("\(word)_")
         }
         return isOfSection ? "" : nil
     }
 
-    /// How many characters have to be changed, added or left out to make one of the other.
+    /// Returns the Levenshtein distance of two names.
     private static func edits(between one: Substring, and other: Substring) -> Int {
         let other = Array(other)
         var row = Array(0...other.count)

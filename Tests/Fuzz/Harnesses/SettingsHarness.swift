@@ -1,3 +1,4 @@
+import Earshot
 import EarshotSafety
 import EarshotWire
 
@@ -12,8 +13,8 @@ enum SettingsHarness: Harness {
             var layers = SettingLayers()
             try layers.readFile(file, path: "f")
             let settings = try Settings(layers, hostName: "host")
-            demand(settings.reserve >= 0 && settings.reserve < 1, "a share is a share")
-            demand((1...63).contains(settings.name.description.utf8.count), "a name has a name's length")
+            demand(settings.node.reserve >= 0 && settings.node.reserve < 1, "a share is a share")
+            demand((1...63).contains(settings.node.displayName.description.utf8.count), "a name has a name's length")
         } catch {
             let text = error.description
             demand(!text.unicodeScalars.contains { $0.properties.generalCategory == .control }, "an error is one line")

@@ -1,0 +1,152 @@
+internal import Earshot
+internal import EarshotDiscovery
+internal import EarshotWire
+internal import Logging
+
+extension Setting {
+    /// The sections of the settings file, in its order.
+    static let sections = [
+        "peer", "identity", "discovery", infoSection, "invitations", "groups", "messages", "resources", "control", "log",
+    ]
+
+    /// Every setting, in the order of the settings file.
+    static let all = peer + identity + discovery + invitations + groups + messages + resources + control + log
+
+    private static let peer = [
+        Setting(
+            "peer.name", \.node.displayName, .label(DisplayName.init), flag: Flag(name: "name", value: "name", text: \.name),
+            "Name that other peers see, 1 to 63 bytes (default: the host name)."),
+        Setting(
+            "peer.service_type", \.node.serviceType, .label(ServiceType.init), default: "earshot",
+            flag: Flag(name: "service-type", value: "type", text: \.serviceType), needsRestart: true,
+            "Service type: only peers of the same type see each other (default: earshot)."),
+        Setting(
+            "peer.port", \.node.port, .number(0...65535), default: "47110", flag: Flag(name: "port", value: "n", text: \.port),
+            needsRestart: true, "TCP port to listen on (default: 47110, or a free port if that is in use).",
+            details: "If a configured port is in use, the daemon does not start. 0 means any free port."
+        ).with(\.node.portIsFixed, SettingParser { $0.origin != .defaults }),
+        Setting(
+            "peer.encryption", \.node.encryption, .choice([.required, .optional, .none]), default: "required",
+            "Encryption of connections: required, optional or none; see earshot-security(7)."),
+    ]
+
+    private static let identity = [
+        Setting(
+            "identity.certificate", \.node.certificate, .optional(.path()), needsRestart: true,
+            "PEM file (absolute path) with a certificate and its intermediates, 4 certificates at most.",
+            details: """
+                The key is P-256, P-384, RSA (2048 to 8192 bits) or Ed25519. Set both certificate and private_key, or neither: if empty, a key \
+                is generated on first start and kept in the state directory.
+                """
+        ).with(\.certificateMark),
+        Setting(
+            "identity.private_key", \.node.privateKey, .optional(.path()), needsRestart: true,
+            "PEM file (absolute path, mode 0600) with the certificate's private key."),
+        Setting(
+            "identity.authorities", \.node.authorities, .list(of: .path()), needsRestart: true,
+            "PEM files (absolute paths, comma-separated) of certificate authorities.",
+            details: "Peers whose certificate is signed by one of them are trusted, over TLS only."
+        ).with(\.authoritiesMark),
+    ]
+
+    private static let discovery = [
+        Setting(
+            "discovery.backend", \.backend, .choice(DiscoveryBackend.allCases), default: "auto",
+            flag: Flag(name: "discovery", value: "backend", text: \.discovery), "Discovery backend: auto, avahi, embedded or none.",
+            details: "auto uses Avahi if it runs, otherwise the embedded responder. none finds only the peers listed below."),
+        Setting("discovery.advertise", \.node.advertise, .boolean(), default: "yes", "Whether other peers can discover this one."),
+        Setting("discovery.browse", \.node.browse, .boolean(), default: "yes", "Whether to look for other peers."),
+        Setting(
+            "discovery.peers", \.node.configuredPeers, .list(of: .peer()),
+            "Peers to connect to without discovery: [PEERID@]host:port, comma-separated.",
+            details: "With PEERID, connections that present another key are refused."),
+    ]
+
+    private static let invitations = [
+        Setting(
+            "invitations.from_unknown", \.node.fromUnknown, .choice([.ask, .accept, .reject]), default: "ask",
+            "Invitations from peers whose trust is unknown: ask (a user decides), accept or reject."),
+        Setting(
+            "invitations.from_trusted", \.node.fromTrusted, .choice([.accept, .ask]), default: "accept",
+            "Invitations from trusted peers: accept or ask."),
+        Setting(
+            "invitations.paired_only", \.node.pairedOnly, .boolean(), default: "no",
+            "Whether to decline invitations from untrusted peers without showing them."),
+        Setting(
+            "invitations.timeout", \.node.invitationTimeout, .duration(.seconds(1)...EarshotLimits.invitationTimeout), default: "5min",
+            "How long an invitation from this machine waits for an answer, 1s to 1d."),
+    ]
+
+    private static let groups = [
+        Setting(
+            "groups.invitations", \.node.groupInvitations, .choice([.ask, .accept, .reject]), default: "ask",
+            "Invitations to groups: ask (a user decides), accept (if from a trusted peer, else ask) or reject."),
+        Setting(
+            "groups.files", \.node.groupFiles, .choice(GroupFilePolicy.allCases), default: "accept",
+            "Files sent to a group: accept (subject to accept in [resources]) or ask.",
+            details: "With ask, a user decides about files from members that are neither trusted nor in a session."),
+    ]
+
+    private static let messages = [
+        Setting(
+            "messages.inbox_limit", \.node.inboxLimit, .number(1...1_000_000_000), default: "10000",
+            "Maximum number of messages in the inbox."),
+        Setting("messages.inbox_size", \.node.inboxSize, .size(), default: "256M", "Maximum size of the inbox."),
+        Setting(
+            "messages.inbox_age", \.node.inboxAge, .duration(.zero ... .seconds(Int64(Int32.max))), default: "30d",
+            "Age at which read messages are deleted.", details: "Only time during which the daemon runs counts."),
+        Setting(
+            "messages.outbox_age", \.node.outboxAge, .duration(.seconds(1)...EarshotLimits.outboxAgeLimit), default: "7d",
+            "How long a message sent with --queue waits for its recipient, up to 90d.",
+            details: "Only time during which the daemon runs counts."),
+        Setting("messages.receipts", \.node.receipts, .boolean(), default: "yes", "Whether to tell senders that their messages were read."),
+    ]
+
+    private static let resources = [
+        Setting(
+            "resources.accept", \.node.acceptResources, .choice(OfferPolicy.allCases), default: "session",
+            "Files from session members: session (accept, within the limits) or ask (wait for `earshot file accept`)."),
+        Setting(
+            "resources.directory", \.node.receiveDirectory, .optional(.path()), "Directory for received files, an absolute path.",
+            details: """
+                Each file is as readable as the directory. If empty, files stay in the daemon's spool until `earshot file get`. The state \
+                directory and its spool are refused. The packaged service needs permission to write to the directory: see "Received files" in \
+                `man earshotd.conf`.
+                """),
+        Setting(
+            "resources.on_conflict", \.node.onNameConflict, .choice(NameConflictPolicy.allCases), default: "rename",
+            "If a name is taken in the directory: rename (to \"name (2).ext\"), overwrite or skip (the sender is told)."),
+        Setting(
+            "resources.max_size", \.node.maximumResourceSize, .optional(.size()),
+            "Largest file to accept (default: limited only by quota and reserve)."),
+        Setting(
+            "resources.quota", \.node.quota, .size(), default: "20G", "Maximum disk space of all received files, in whole blocks.",
+            details: """
+                One peer's unfinished files may use a quarter of it (three quarters if the peer is trusted), which also limits the size of a \
+                file.
+                """),
+        Setting("resources.reserve", \.node.reserve, .percentage(), default: "5%", "Part of the file system to leave free."),
+    ]
+
+    private static let control = [
+        Setting(
+            "control.socket", \.socket, .optional(.path()), flag: Flag(name: "socket", value: "path", text: \.socket), needsRestart: true,
+            "Path of the Unix socket that serves the control API.",
+            details: """
+                Default: $RUNTIME_DIRECTORY/earshot.sock, else $XDG_RUNTIME_DIR/earshot/earshot.sock, else, for root, \
+                /run/earshot/earshot.sock. Outside /run/earshot, the packaged service needs permission to write (ReadWritePaths): see \
+                "Received files" in `man earshotd.conf`.
+                """),
+        Setting(
+            "control.group", \.group, .optional(.text()), needsRestart: true,
+            "Group whose members may use the socket, in addition to root and the daemon's user.",
+            details: "The daemon's user must belong to it. The packaged service sets earshot; empty means none."),
+    ]
+
+    private static let log = [
+        Setting(
+            "log.level", \.logLevel, .choice(Logger.Level.allCases), default: "info",
+            flag: Flag(name: "log-level", value: "level", text: \.logLevel),
+            "Least severe messages to log: trace, debug, info, notice, warning, error or critical.")
+    ]
+}
