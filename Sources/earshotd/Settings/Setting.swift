@@ -89,6 +89,8 @@ extension Setting {
     /// The prefix of the variables by which a packaged unit sets a value that the settings files can change.
     static let unitPrefix = "EARSHOT_UNIT_"
 
+    private static let byName = Dictionary(Self.all.map { ($0.name, $0) }) { first, _ in first }
+
     var section: Substring { self.name.prefix { $0 != "." } }
     var key: Substring { self.name.drop { $0 != "." }.dropFirst() }
     /// `SECTION_KEY`, the end of the environment's variables.
@@ -103,9 +105,8 @@ extension Setting {
 
     /// Returns the setting that an entry of an existing section names, or reports that there is none.
     static func find(_ entry: INIFile.Entry, _ origin: SettingOrigin) throws(SettingsError) -> Setting {
-        let settings = self.all.filter { $0.section == entry.section }
-        if let setting = settings.first(where: { $0.key == entry.key }) { return setting }
-        let keys = settings.map(\.key).joined(separator: ", ")
+        if let setting = self.byName["\(entry.section).\(entry.key)"], setting.section == entry.section { return setting }
+        let keys = self.all.filter { $0.section == entry.section }.map(\.key).joined(separator: ", ")
         throw SettingsError(origin, "unknown key '\(INIFile.shown(entry.key))' in [\(INIFile.shown(entry.section))]; there are \(keys)")
     }
 }

@@ -30,10 +30,9 @@ struct SettingLayers: Sendable {
 
     var lowestFirst: [Layer] { [self.unit, self.file, self.environment, self.flags] }
 
-    /// Returns the value that applies to a setting, or `nil` if it is not set.
-    func value(of setting: Setting) -> SettingValue? {
-        let last = self.lowestFirst.flatMap(\.assignments).last { $0.setting.name == setting.name }
-        return last.flatMap { $0.isReset ? nil : $0.value }
+    /// The value that applies to each setting that is set, by the setting's name.
+    var values: [String: SettingValue] {
+        self.lowestFirst.flatMap(\.assignments).reduce(into: [:]) { $0[$1.setting.name] = $1.isReset ? nil : $1.value }
     }
 
     /// The pairs of `[discovery.info]` that apply, sorted by key. Keys that differ only in case are the same.

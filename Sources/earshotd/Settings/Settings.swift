@@ -37,8 +37,9 @@ struct Settings: Sendable {
             for assignment in layer.assignments where !assignment.isReset { try assignment.setting.read(assignment.value, into: &checked) }
             for pair in layer.info { try self.applyInfo(pair) }
         }
+        let values = layers.values
         for setting in Setting.all {
-            guard let value = layers.value(of: setting) else { continue }
+            guard let value = values[setting.name] else { continue }
             try setting.read(value, into: &self)
             self.origins[setting.name] = value.origin
         }
