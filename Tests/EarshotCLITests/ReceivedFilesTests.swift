@@ -50,7 +50,7 @@ import Testing
     /// Several that cannot be had are no reason to ask which one is meant.
     @Test func severalThatCannotBeHadAreOne() {
         let fetched = Self.resource("a", id: "1111", inSpool: false)
-        #expect(self.failure("a", in: [fetched, fetched])?.message == "a was fetched before")
+        #expect(self.failure("a", in: [fetched, fetched])?.message == "a was fetched before, or a later file has taken its place")
         let moving = Self.resource("a", id: "2222", .transferring, inSpool: nil)
         #expect(self.failure("a", in: [moving, fetched])?.message == "a is still on its way")
     }
@@ -64,7 +64,7 @@ import Testing
 
     @Test func whatCannotBeHadIsNamed() {
         let cases: [(ControlAPI.Resource, EarshotCLI.ExitStatus, String)] = [
-            (Self.resource("a", inSpool: false), .data, "a was fetched before"),
+            (Self.resource("a", inSpool: false), .data, "a was fetched before, or a later file has taken its place"),
             (Self.resource("a", .failed, inSpool: nil), .data, "a did not arrive: it is failed"),
             (Self.resource("a", .transferring, inSpool: nil), .temporary, "a is still on its way"),
             (Self.resource("a", direction: .outgoing, inSpool: nil), .data, "a was sent from here and not received"),

@@ -56,4 +56,19 @@ import Testing
         bench.bench.releaseDisk()
         #expect(bench.bench.answers[bench.bench.lastCall]?.resource?.state == .cancelled)
     }
+
+    /// A later file of the same name has overwritten it: its row names no place any more where that one is now.
+    @Test func replacedInItsPlace() throws {
+        var bench = try TransferBench { $0.putsInPlace = true }
+        func place(_ path: String) -> ResourceID {
+            let id = bench.settled()
+            bench.report(id, .placed(.success(path)))
+            bench.report(id, .contentRemoved(for: nil, nil))
+            bench.report(id, .stopped)
+            return id
+        }
+        let (first, other, second) = (place("/there/x"), place("/there/y"), place("/there/x"))
+        #expect(try bench.row(first).path == nil && bench.row(first).state == .completed)
+        #expect(try bench.row(other).path == "/there/y" && bench.row(second).path == "/there/x")
+    }
 }

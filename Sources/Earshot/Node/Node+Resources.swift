@@ -40,7 +40,8 @@ extension Node {
         let row = try self.core.receivedResource(id)
         guard row.inSpool else {
             if let path = row.path { throw EarshotError(.conflict, "the resource \(id) was put at \(path.escapedForDisplay)") }
-            throw EarshotError(.conflict, "the content of the resource \(id) was fetched already")
+            throw EarshotError(
+                .conflict, "the content of the resource \(id) is not here any more: it was fetched, or a later file has taken its place")
         }
         let bytes: ResourceContent.Bytes =
             switch row.kind {

@@ -2,6 +2,7 @@ import ArgumentParser
 import EarshotClient
 import EarshotSafety
 import EarshotTree
+import Glibc
 import NIOCore
 
 struct FileGetCommand: AsyncParsableCommand {
@@ -50,7 +51,12 @@ struct FileGetCommand: AsyncParsableCommand {
                     // Why the daemon may have it still.
                     var kept: CommandFailure?
                     if let published = resource.publishedPath, output == nil {
-                        // The daemon has put it where it belongs: there is nothing to do but to say where.
+                        // The daemon has put it where it belongs: there is nothing to do but to say where, unless it has been moved since.
+                        guard FileStatus(path: published) != nil || errno != ENOENT else {
+                            throw CommandFailure(
+                                .noInput, FileError("open", published, code: ENOENT).description,
+                                hint: "that is where it was put when it arrived")
+                        }
                         path = published
                     } else if let directory {
                         let name = try await download.save(in: directory)

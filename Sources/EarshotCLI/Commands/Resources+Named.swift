@@ -57,7 +57,9 @@ extension [ControlAPI.Resource] {
         let name = other.name.escapedForDisplay
         if other.direction == .outgoing { throw CommandFailure(.data, "\(name) was sent from here and not received", hint: hint) }
         if !other.isOver { throw CommandFailure(.temporary, "\(name) is still on its way", hint: "watch it: earshot file list --watch") }
-        let what = other.state == .completed ? "was fetched before" : "did not arrive: it is \(Render.state(other).escapedForDisplay)"
+        let what =
+            other.state == .completed
+            ? "was fetched before, or a later file has taken its place" : "did not arrive: it is \(Render.state(other).escapedForDisplay)"
         throw CommandFailure(.data, "\(name) \(what)", hint: hint)
     }
 

@@ -198,7 +198,20 @@ extension NodeCore {
             return
         case .failure(let error): self.leave(&row, error)
         }
-        self.commit(.placed(row), [.putResource(row)])
+        self.commit(.placed(row), ([row] + self.replaced(by: row)).map { .putResource($0) })
+    }
+
+    /// The rows of earlier files whose place this file has taken, without that place; not those that are on their way out.
+    private func replaced(by row: Resource) -> [Resource] {
+        guard let path = row.path else { return [] }
+        return self.transfers.all.compactMap { transfer in
+            guard transfer.row.direction == .incoming, transfer.row.id != row.id, !transfer.isBeingRemoved,
+                transfer.row.path?.utf8.elementsEqual(path.utf8) == true
+            else { return nil }
+            var replaced = transfer.row
+            replaced.path = nil
+            return replaced
+        }
     }
 
     private mutating func leave(_ row: inout Resource, _ error: EarshotError) {
@@ -222,6 +235,7 @@ extension NodeCore {
             self.log(Notice(.error, "cannot record where a received file is", ["id": row.id, "error": error]))
             row.inSpool = true
         } else if !row.inSpool {
+            for replaced in self.replaced(by: row) { _ = self.transfers.change(replaced.id) { $0.row.path = nil } }
             return self.removeContent(of: row.id, then: .placed(row))
         }
         self.placed(row)
