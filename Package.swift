@@ -219,7 +219,8 @@ let package = Package(
         .testTarget(
             name: "EarshotWireTests",
             dependencies: [
-                "EarshotWire", .product(name: "NIOCore", package: "swift-nio"), .product(name: "Crypto", package: "swift-crypto"),
+                "EarshotSafety", "EarshotWire",
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             resources: [.copy("Vectors")], swiftSettings: settings),

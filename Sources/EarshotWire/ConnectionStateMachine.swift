@@ -65,13 +65,18 @@ package struct ConnectionStateMachine: Sendable {
     private let reroutesStreams: Bool
     /// Whether both hellos say that groups are known.
     private let knowsGroups: Bool
+    /// Whether both hellos say that files may be offered with their attributes.
+    private let takesAttributes: Bool
 
     /// A machine for one connection. `reroutesStreams`: whether both hellos carry ``HelloExtension/streamReroute``; `knowsGroups`: whether both
-    /// carry ``HelloExtension/groups``.
-    package init(localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true, knowsGroups: Bool = true) {
+    /// carry ``HelloExtension/groups``; `takesAttributes`: whether both carry ``HelloExtension/fileAttributes``.
+    package init(
+        localID: PeerID, peerID: PeerID, reroutesStreams: Bool = true, knowsGroups: Bool = true, takesAttributes: Bool = true
+    ) {
         self.invitations = InvitationTable(isLower: localID < peerID)
         self.reroutesStreams = reroutesStreams
         self.knowsGroups = knowsGroups
+        self.takesAttributes = takesAttributes
     }
 
     /// How many transfers of each direction are open.
@@ -127,7 +132,11 @@ package struct ConnectionStateMachine: Sendable {
             guard self.knowsGroups else { return .violation(.outOfOrder(frame.type, why: "the two hellos do not both know groups")) }
             return self.groupInvitations.received(group)
         case .message(let message): return self.received(message)
-        case .resourceOffer(let offer): return self.transfers.received(offer)
+        case .resourceOffer(let offer):
+            guard offer.attributes == nil || self.takesAttributes else {
+                return .violation(.outOfOrder(.resourceOffer, why: "the two hellos do not both say that files have attributes"))
+            }
+            return self.transfers.received(offer)
         case .resourceAccept(let accept): return self.transfers.received(accept)
         case .resourceRefuse(let refuse): return self.transfers.received(refuse: refuse.id)
         case .resourceChunk(let chunk):
@@ -204,7 +213,7 @@ package struct ConnectionStateMachine: Sendable {
             self.end(session)
             return .send
         case .group(let group): return self.knowsGroups ? self.groupInvitations.sent(group) : .drop
-        case .resourceOffer(let offer): return self.transfers.sent(offer)
+        case .resourceOffer(let offer): return offer.attributes == nil || self.takesAttributes ? self.transfers.sent(offer) : .drop
         case .resourceAccept(let accept): return self.transfers.sent(accept)
         case .resourceRefuse(let refuse): return self.transfers.sent(refuse: refuse.id)
         case .resourceChunk(let chunk):

@@ -96,23 +96,6 @@ package struct Hello: Sendable, Hashable {
     }
 }
 
-package struct HelloExtension: Sendable, Hashable {
-    package var type: UInt16
-    package var data: [UInt8]
-
-    package init(type: UInt16, data: [UInt8]) {
-        self.type = type
-        self.data = data
-    }
-
-    /// In an initiator's hello: this is a data connection. Its data is empty, and ignored.
-    package static let dataConnection = HelloExtension(type: 1, data: [])
-    /// In either side's hello: it knows the frames by which a stream moves to a data connection. Its data is empty, and ignored.
-    package static let streamReroute = HelloExtension(type: 2, data: [])
-    /// In either side's hello: it knows the frames of groups. Its data is empty, and ignored.
-    package static let groups = HelloExtension(type: 3, data: [])
-}
-
 /// How a proof is signed, by TLS's numbers (RFC 8446 section 4.2.3).
 package struct SignatureScheme: RawRepresentable, Sendable, Hashable {
     package var rawValue: UInt16
@@ -277,12 +260,15 @@ package struct ResourceOffer: Sendable, Hashable {
     package var name: String
     /// Whether the name may become one component of a path.
     package var isNameSafe: Bool { (try? SafeName(self.name)) != nil }
-    package init(session: SessionID, id: ResourceID, kind: Kind, size: UInt64, name: String) {
+    /// Of a file, where its sender knows them; only if both hellos carry ``HelloExtension/fileAttributes``. A tree has those of its entries.
+    package var attributes: FileAttributes?
+    package init(session: SessionID, id: ResourceID, kind: Kind, size: UInt64, name: String, attributes: FileAttributes? = nil) {
         self.session = session
         self.id = id
         self.kind = kind
         self.size = size
         self.name = name
+        self.attributes = attributes
     }
 }
 

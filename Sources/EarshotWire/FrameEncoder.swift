@@ -74,6 +74,7 @@ package enum FrameEncoder {
             writer.integer(offer.kind.rawValue)
             try writer.integer("size", offer.size, in: 0...WireLimits.resourceSize)
             try writer.text("name", offer.name, as: UInt16.self, in: 0...WireLimits.resourceName)
+            try offer.attributes?.encode(into: &writer, of: offer.kind)
         case .resourceAccept(let accept):
             writer.identifier(accept.id)
             try writer.integer("offset", accept.offset, in: 0...WireLimits.resourceSize)

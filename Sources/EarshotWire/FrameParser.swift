@@ -163,7 +163,10 @@ package enum FrameParser {
         let kind: ResourceOffer.Kind = try reader.choice("kind")
         let size = try reader.integer("size", in: 0...WireLimits.resourceSize)
         let length = try reader.length("name", as: UInt16.self, in: 0...WireLimits.resourceName)
-        return ResourceOffer(session: session, id: id, kind: kind, size: size, name: try reader.text("name", count: length))
+        let name = try reader.text("name", count: length)
+        let hasAttributes = kind == .file && reader.rest == WireLimits.fileAttributes
+        let attributes = hasAttributes ? try FileAttributes(from: &reader) : nil
+        return ResourceOffer(session: session, id: id, kind: kind, size: size, name: name, attributes: attributes)
     }
 
     private static func streamOpen(from reader: inout PayloadReader) throws(WireError) -> StreamOpen {

@@ -74,7 +74,7 @@ package enum FrameType: UInt8, Sendable, Hashable, CaseIterable {
         case .groupNames: 1 + WireLimits.groupsPerFrame * 2 * identifier
         case .groupIndex: identifier + 2 + WireLimits.groupIndex * identifier
         case .messageReceipts: 2 + WireLimits.receiptsPerFrame * (identifier + 1)
-        case .resourceOffer: 2 * identifier + 1 + 8 + 2 + WireLimits.resourceName
+        case .resourceOffer: 2 * identifier + 1 + 8 + 2 + WireLimits.resourceName + WireLimits.fileAttributes
         case .resourceAccept: identifier + 8 + 8
         case .resourceRefuse, .resourceCancel, .streamRefuse, .streamAbort: identifier + refusal
         case .resourceChunk: identifier + 8 + 4 + WireLimits.chunkData

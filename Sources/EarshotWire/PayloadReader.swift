@@ -12,6 +12,9 @@ struct PayloadReader {
 
     func malformed(_ field: String) -> WireError { .malformed(self.type, field: field) }
 
+    /// How many bytes are left.
+    var rest: Int { self.buffer.readableBytes }
+
     /// An integer in network order.
     mutating func integer<Value: FixedWidthInteger>(_ field: String, as: Value.Type = Value.self) throws(WireError) -> Value {
         guard let value = self.buffer.readInteger(as: Value.self) else { throw self.malformed(field) }

@@ -40,6 +40,8 @@ package enum WireLimits {
     package static let receiptsPerFrame = 1024
     /// The longest resource name, in bytes of UTF-8; longer than any file system takes, so that the receiver can say which it refuses.
     package static let resourceName = 1024
+    /// A file's attributes behind its name, in bytes: flags, seconds, nanoseconds.
+    package static let fileAttributes = 1 + 8 + 4
     /// The most bytes of a resource in one chunk.
     package static let chunkData = 256 * 1024
     /// A ticket's token, in bytes.

@@ -1,3 +1,4 @@
+import EarshotSafety
 import EarshotWire
 import NIOCore
 
@@ -21,9 +22,17 @@ extension ConnectionCase {
     private static let refuse = Frame.resourceRefuse(ResourceRefuse(id: id, refusal: Refusal(code: .declined)))
     private static let cancel = Frame.resourceCancel(ResourceRefuse(id: id, refusal: Refusal(code: .cancelled)))
 
+    private static let offerWithAttributes = Frame.resourceOffer(
+        ResourceOffer(
+            session: Fixtures.session, id: id, kind: .file, size: 10, name: "a", attributes: FileAttributes(seconds: 1, nanoseconds: 2)))
+
     /// From the offer to the accept.
     static func offers() -> [ConnectionCase] {
         [
+            ConnectionCase("a file is offered with its attributes", takesAttributes: true, [got(offerWithAttributes), .sent(refuse)]),
+            ConnectionCase(
+                "attributes that one side does not know", takesAttributes: false,
+                [.held(offerWithAttributes), .sent(offer), wrong(offerWithAttributes)]),
             ConnectionCase("an id is offered once", [got(offer), wrong(offer)]),
             ConnectionCase("an id that was refused is not offered again", [got(offer), .sent(refuse), wrong(offer)]),
             ConnectionCase("an id of this side's is not offered", [.sent(offer), wrong(offer)]),

@@ -23,13 +23,19 @@ struct ConnectionCase {
     var reroutesStreams = true
     /// Of those that are about groups.
     var knowsGroups: Bool?
+    /// Of those that are about files' attributes.
+    var takesAttributes: Bool?
     let steps: [Step]
 
-    init(_ name: String, isLower: Bool = true, reroutesStreams: Bool = true, knowsGroups: Bool? = nil, _ steps: [Step]) {
+    init(
+        _ name: String, isLower: Bool = true, reroutesStreams: Bool = true, knowsGroups: Bool? = nil, takesAttributes: Bool? = nil,
+        _ steps: [Step]
+    ) {
         self.name = name
         self.isLower = isLower
         self.reroutesStreams = reroutesStreams
         self.knowsGroups = knowsGroups
+        self.takesAttributes = takesAttributes
         self.steps = steps
     }
 

@@ -1,3 +1,4 @@
+import EarshotSafety
 import EarshotWire
 import NIOCore
 import Testing
@@ -97,6 +98,13 @@ enum Fixtures {
                 name: "resource offer hostile", note: "a directory of 2^63-1 bytes named '../../.ssh': refused later, by its name",
                 frame: .resourceOffer(
                     ResourceOffer(session: self.session, id: self.resource, kind: .directory, size: .max / 2, name: "../../.ssh"))),
+            NamedFrame(
+                name: "resource offer with attributes",
+                note: "a file of 10 bytes named 'run.sh': executable, with holes, changed at -1.5 s",
+                frame: .resourceOffer(
+                    ResourceOffer(
+                        session: self.session, id: self.resource, kind: .file, size: 10, name: "run.sh",
+                        attributes: FileAttributes(isExecutable: true, hasHoles: true, seconds: -2, nanoseconds: 500_000_000)))),
             NamedFrame(
                 name: "resource accept", note: "from 65536 to 4194304",
                 frame: .resourceAccept(ResourceAccept(id: self.resource, offset: 65_536, limit: 4_194_304))),

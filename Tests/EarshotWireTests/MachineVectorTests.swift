@@ -34,6 +34,7 @@ import Testing
         let vectors = try ConnectionCase.all().map { one in
             Vectors.Connection(
                 name: one.name, isLower: one.isLower, reroutesStreams: one.reroutesStreams, knowsGroups: one.knowsGroups,
+                takesAttributes: one.takesAttributes,
                 steps: try one.steps.map { try self.step($0) })
         }
         #expect(Set(vectors.map(\.name)).count == vectors.count)
@@ -69,7 +70,7 @@ import Testing
         for vector in vectors {
             var machine = ConnectionStateMachine(
                 localID: ids[vector.isLower ? 0 : 1], peerID: ids[vector.isLower ? 1 : 0], reroutesStreams: vector.reroutesStreams,
-                knowsGroups: vector.knowsGroups ?? true)
+                knowsGroups: vector.knowsGroups ?? true, takesAttributes: vector.takesAttributes ?? true)
             for (number, step) in vector.steps.enumerated() {
                 let frame = try self.frame(step.hex)
                 #expect(Vectors.name(of: frame.type) == step.frame)

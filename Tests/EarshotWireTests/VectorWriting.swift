@@ -35,6 +35,8 @@ import Testing
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: payload.count >> $0) } + [type] + payload
     }
 
+    private static let wholeSecond = [0] + Array(repeating: 0, count: 8) + [0x3B, 0x9A, 0xCA, 0x00] as [UInt8]
+
     @Test func malformed() throws {
         var vectors: [Vectors.Malformed] = []
         func add(_ name: String, _ bytes: [UInt8], _ error: String, phase: String = "proven") {
@@ -95,6 +97,16 @@ import Testing
         add("hello, name not UTF-8", self.frame(1, invalid), "malformed display_name")
         let ids = [UInt8](repeating: 1, count: 32)
         add("stream open, control character in the name", self.frame(0x60, ids + [2, 0x61, 0x1B]), "malformed name")
+        // A file of no bytes with an empty name, and what may not be behind that; a directory has nothing there.
+        for (name, kind, attributes, field) in [
+            ("flags of 4", 1, [4] + Array(repeating: 0, count: 12), "flags"),
+            ("a second of nanoseconds", 1, Self.wholeSecond, "nanoseconds"),
+            ("some cut short", 1, [0, 0, 0], "end"), ("a byte more", 1, Array(repeating: 0, count: 14), "end"),
+            ("those of a directory", 2, Array(repeating: 0, count: 13), "end"),
+        ] as [(String, UInt8, [UInt8], String)] {
+            let offer = ids + [kind] + Array(repeating: 0, count: 10) + attributes
+            add("resource offer, \(name) as attributes", self.frame(0x40, offer), "malformed \(field)")
+        }
         add("refusal, surrogate in UTF-8", self.frame(3, [0, 1, 0, 3, 0xED, 0xA0, 0x80]), "malformed explanation")
         add("refusal, overlong UTF-8", self.frame(3, [0, 1, 0, 2, 0xC0, 0x80]), "malformed explanation")
         try self.write(vectors, to: "malformed")

@@ -24,6 +24,8 @@ extension Vectors {
         let reroutesStreams: Bool
         /// Whether both hellos carry the extension `groups`, where the case is about groups.
         var knowsGroups: Bool?
+        /// Whether both hellos carry the extension `file attributes`, where the case is about them.
+        var takesAttributes: Bool?
         let steps: [Step]
     }
 

@@ -1,0 +1,24 @@
+package import EarshotSafety
+
+/// What the core names too, without what a file is on a disk.
+package typealias FileAttributes = EarshotSafety.FileAttributes
+
+/// How a file's attributes are written behind the name in an offer.
+extension FileAttributes {
+    private static let executable: UInt8 = 1
+    private static let holes: UInt8 = 2
+
+    init(from reader: inout PayloadReader) throws(WireError) {
+        let flags = try reader.integer("flags", in: 0...(Self.executable | Self.holes))
+        self.init(
+            isExecutable: flags & Self.executable != 0, hasHoles: flags & Self.holes != 0, seconds: try reader.integer("seconds"),
+            nanoseconds: try reader.integer("nanoseconds", in: 0...Self.nanosecondsLimit))
+    }
+
+    func encode(into writer: inout PayloadWriter, of kind: ResourceOffer.Kind) throws(WireError) {
+        guard kind == .file else { throw writer.malformed("end") }
+        writer.integer((self.isExecutable ? Self.executable : 0) | (self.hasHoles ? Self.holes : 0))
+        writer.integer(self.seconds)
+        writer.integer(self.nanoseconds)
+    }
+}
