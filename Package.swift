@@ -172,7 +172,7 @@ let package = Package(
         .target(
             name: "Simulation",
             dependencies: [
-                "EarshotCore", "EarshotWire",
+                "EarshotCore", "EarshotSafety", "EarshotWire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
@@ -231,7 +231,7 @@ let package = Package(
         .testTarget(
             name: "EarshotCoreTests",
             dependencies: [
-                "EarshotCore", "EarshotWire", "Simulation",
+                "EarshotCore", "EarshotSafety", "EarshotWire", "Simulation",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],

@@ -1,3 +1,4 @@
+internal import CLinux
 import Glibc
 
 /// What the kernel knows of a file (fstat(2)), as a value of our own: `struct stat` has no module that every target can name.
@@ -24,6 +25,8 @@ package struct FileStatus: Sendable, Hashable {
     package let links: UInt64
     /// Seconds and nanoseconds of the last change of the content.
     package let modified: [Int]
+    /// Seconds of the last change of the content or of what the kernel knows of the file: no program can choose it.
+    package let changed: Int
 
     private init(_ status: stat) {
         self.kind =
@@ -44,6 +47,7 @@ package struct FileStatus: Sendable, Hashable {
         self.inode = UInt64(status.st_ino)
         self.links = UInt64(status.st_nlink)
         self.modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+        self.changed = status.st_ctim.tv_sec
     }
 
     /// Of an open file; `nil` with `errno` set where the kernel refuses.

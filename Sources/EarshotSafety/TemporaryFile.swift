@@ -150,9 +150,10 @@ package final class TemporaryFile: Sendable {
             return false
         }
         do throws(FileError) {
+            let hasHoles = try self.file.attributes().hasHoles
             var offset: UInt64 = 0
             while case let bytes = try self.file.bytes(at: offset, count: Self.copySize), !bytes.isEmpty {
-                try copy.write(bytes, at: offset)
+                try copy.write(bytes, at: offset, leavingHoles: hasHoles)
                 offset += UInt64(bytes.count)
             }
             // Permissions that the file system does not keep are not asked for again.

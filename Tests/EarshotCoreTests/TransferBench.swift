@@ -19,7 +19,9 @@ struct TransferBench {
 
     mutating func lose() { self.bench.lose(self.link) }
 
-    mutating func connect() throws { self.link = try self.bench.resume(self.session, with: self.peer) }
+    mutating func connect(extensions: [HelloExtension] = []) throws {
+        self.link = try self.bench.resume(self.session, with: self.peer, extensions: extensions)
+    }
 
     // MARK: What is asked
 
@@ -28,10 +30,13 @@ struct TransferBench {
         return ResourceID(high: 9, low: self.resources)
     }
 
-    func draft(_ id: ResourceID, size: UInt64 = 10, source: StoredTransfer.Source = .path, isQueued: Bool = false) -> ResourceDraft {
+    func draft(
+        _ id: ResourceID, kind: Resource.Kind = .file, size: UInt64 = 10, source: StoredTransfer.Source = .path, isQueued: Bool = false,
+        attributes: FileAttributes? = nil
+    ) -> ResourceDraft {
         ResourceDraft(
-            id: id, to: Conversation(with: self.peer), name: "x", kind: .file, size: size, path: "/x", source: source, stamp: "1",
-            isQueued: isQueued)
+            id: id, to: Conversation(with: self.peer), name: "x", kind: kind, size: size, path: "/x", source: source, stamp: "1",
+            isQueued: isQueued, attributes: attributes)
     }
 
     /// Sends one, whose source opens at once.

@@ -18,6 +18,16 @@ extension World {
         if !isExpected { self.fail(.transfers, "\(machine) has \(command) for \(id), which is not there so, after \(input)") }
     }
 
+    /// A file that is whole has what its sender told of it, and a directory has nothing beside its tree.
+    mutating func checkAttributes(of content: Content, _ mover: TransferMover, on machine: Int) {
+        guard let sender = self.machine(of: mover.row.peerID), !self.machines[sender].isHostile, content.count > 0 else { return }
+        let told = self.machines[sender].shelf.bodies[mover.row.id] ?? content.attributes
+        let expected = mover.row.kind == .file ? told : nil
+        guard mover.attributes != expected else { return }
+        let words = "\(mover.attributes.map { "\($0)" } ?? "none") and not \(expected.map { "\($0)" } ?? "none")"
+        self.fail(.transfers, "\(machine) gives \(mover.row.id) the attributes \(words)")
+    }
+
     // MARK: What readers of events are told
 
     mutating func note(_ event: CoreEvent, _ row: Resource, at machine: Int) {

@@ -1,5 +1,6 @@
 import DequeModule
 import EarshotCore
+import EarshotSafety
 import EarshotWire
 import NIOCore
 import OrderedCollections
@@ -17,6 +18,12 @@ struct Content: Hashable {
         buffer.writeInteger(self.stamp)
         buffer.writeInteger(self.count)
         return Array(buffer.readableBytesView)
+    }
+
+    /// What a file with this content has beside it.
+    var attributes: FileAttributes {
+        FileAttributes(
+            isExecutable: self.stamp % 2 == 0, hasHoles: self.stamp % 3 == 0, seconds: Int64(clamping: self.stamp), nanoseconds: 0)
     }
 
     mutating func append(_ bytes: UInt64, of stamp: UInt64) {
@@ -41,6 +48,8 @@ struct TransferMover {
     var isStopped = false
     var isKept = false
     var hasFailed = false
+    /// What a download's sender has told of a file.
+    var attributes: FileAttributes?
     /// What an upload reads.
     var content: Content?
     var position: UInt64 = 0
@@ -74,6 +83,8 @@ struct Shelf {
     /// What persons here have asked to be sent, as it is now; and what was sent of it last.
     var sources: OrderedDictionary<ResourceID, Content> = [:]
     var sent: OrderedDictionary<ResourceID, Content> = [:]
+    /// What was said of bodies when they were given.
+    var bodies: OrderedDictionary<ResourceID, FileAttributes> = [:]
     /// All that was ever sent of it.
     var everSent: OrderedDictionary<ResourceID, [Content]> = [:]
     /// What has been here whole, with its row on disk.

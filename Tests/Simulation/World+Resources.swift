@@ -28,7 +28,8 @@ extension World {
             id: resource, to: Conversation(with: id), name: "x", kind: action[3] % 5 == 3 ? .directory : .file, size: content.count,
             path: "/x",
             source: source, stamp: source == .body ? "" : "\(content.stamp)", digest: action[2] % 2 == 0 ? .xxh3 : .sha256,
-            isQueued: isQueued)
+            isQueued: isQueued, attributes: source == .body ? content.attributes : nil)
+        if source == .body { self.machines[machine].shelf.bodies[resource] = content.attributes }
         self.call(.resource(source == .body ? .sendBody(draft) : .send([draft])), on: machine)
         if source == .body, self.machines[machine].core != nil { self.machines[machine].transfers.bodies.append(resource) }
     }
@@ -101,7 +102,7 @@ extension World {
     mutating func carryOut(_ command: TransferCommand, _ id: ResourceID, on machine: Int) {
         switch command {
         case .open(let row, let source): self.beginMover(TransferMover(row: row, source: source), with: command, on: machine)
-        case .resume(let row, _): self.beginMover(TransferMover(row: row, source: .none), with: command, on: machine)
+        case .resume(let row, _, _): self.beginMover(TransferMover(row: row, source: .none), with: command, on: machine)
         case .compare, .send, .sendOverData, .digest, .begin, .receiveData, .settle: self.order(.command(command), id, on: machine)
         case .checkRoom: self.plan(.room(id), on: machine)
         case .place(let row): self.plan(.place(row.id), on: machine)

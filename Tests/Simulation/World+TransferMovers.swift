@@ -68,6 +68,7 @@ extension World {
         // Orders may have come meanwhile.
         self.machines[machine].transfers.movers[number]?.hasFailed = changed.hasFailed
         self.machines[machine].transfers.movers[number]?.content = changed.content
+        self.machines[machine].transfers.movers[number]?.attributes = changed.attributes
         self.machines[machine].transfers.movers[number]?.position = changed.position
         self.machines[machine].transfers.movers[number]?.isBusy = false
         self.stir(number, on: machine)
@@ -104,7 +105,8 @@ extension World {
             mover.content = content
             self.machines[machine].shelf.sent[id] = content
             self.machines[machine].shelf.everSent[id, default: []].append(content)
-            let opened = OpenedSource(size: content.count, stamp: "\(content.stamp)")
+            let opened = OpenedSource(
+                size: content.count, stamp: "\(content.stamp)", attributes: mover.row.kind == .file ? content.attributes : nil)
             self.tell(.opened(source == .body ? nil : opened), id, on: machine)
         case .compare(let count):
             let digest = mover.content.flatMap { count <= $0.count ? Content(stamp: $0.stamp, count: count).digest : nil }
@@ -120,7 +122,8 @@ extension World {
                 return self.fail(.sourceChanged, "it has changed", &mover, on: machine)
             }
             self.tell(.digested(content.digest), id, on: machine)
-        case .resume(let row, _):
+        case .resume(let row, _, let attributes):
+            mover.attributes = attributes
             guard let (size, content) = shelf.partial[id], size == row.size, content.count > 0, self.diskFailure(machine) == nil else {
                 self.machines[machine].shelf.partial.removeValue(forKey: id)
                 return self.tell(.held(nil), id, on: machine)
@@ -158,6 +161,7 @@ extension World {
         guard content.count == size, content.digest == digest.bytes || size == 0 else {
             return self.fail(.digestMismatch, "the received bytes differ from the sent ones", &mover, on: machine)
         }
+        self.checkAttributes(of: content, mover, on: machine)
         self.machines[machine].shelf.partial.removeValue(forKey: id)
         self.machines[machine].shelf.complete[id] = content
         self.tell(.settled("x"), id, on: machine)

@@ -88,11 +88,20 @@ extension Node {
         to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
+        try await self.sendResource(to: names, name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
+    }
+
+    /// The same, of a file with these attributes.
+    package func sendResource<Body: AsyncSequence & Sendable>(
+        to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
+        body: Body
+    ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
         guard !self.core.areStreamsOver else { throw Self.stopping }
         let peer = try self.only(try self.recipients(names))
         let draft = ResourceDraft(
-            id: .random(), to: Conversation(with: peer), name: name, kind: kind, size: size, source: .body, digest: digest)
+            id: .random(), to: Conversation(with: peer), name: name, kind: kind, size: size, source: .body, digest: digest,
+            attributes: attributes)
         let source = try BodySource(size: size, digest: digest == .sha256 ? .sha256 : .xxh3)
         self.openedSources[draft.id] = OpenedContent(.body(source))
         let ended = OneShot<Result<Resource, EarshotError>>()
@@ -117,9 +126,17 @@ extension Node {
         to names: [String], name: String, kind: Resource.Kind = .file, size: UInt64, digest: Resource.Digest = .xxh3,
         body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
+        try await self.queueResource(to: names, name: name, kind: kind, size: size, digest: digest, attributes: nil, body: body)
+    }
+
+    /// The same, of a file with these attributes.
+    package func queueResource<Body: AsyncSequence & Sendable>(
+        to names: [String], name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
+        body: Body
+    ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
         let peer = try self.only(try self.core.recipients(names))
-        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, pieces: ThrowingBytes(body))
+        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, attributes: attributes, pieces: ThrowingBytes(body))
         return try await self.keep(body, for: [Conversation(with: peer)], shareID: nil, queue: true)
     }
 
@@ -132,9 +149,18 @@ extension Node {
         queue: Bool = false,
         body: Body
     ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
+        try await self.sendResource(
+            toGroup: group, name: name, kind: kind, size: size, digest: digest, attributes: nil, queue: queue, body: body)
+    }
+
+    /// The same, of a file with these attributes.
+    package func sendResource<Body: AsyncSequence & Sendable>(
+        toGroup group: String, name: String, kind: Resource.Kind, size: UInt64, digest: Resource.Digest, attributes: FileAttributes?,
+        queue: Bool, body: Body
+    ) async throws(EarshotError) -> [Resource] where Body.Element == ByteBuffer {
         try Self.check(name, size)
         let conversations = try self.core.conversations(inGroup: group)
-        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, pieces: ThrowingBytes(body))
+        let body = KeptBody(name: name, kind: kind, size: size, digest: digest, attributes: attributes, pieces: ThrowingBytes(body))
         return try await self.keep(body, for: conversations, shareID: .random(), queue: queue)
     }
 
@@ -144,6 +170,7 @@ extension Node {
         let kind: Resource.Kind
         let size: UInt64
         let digest: Resource.Digest
+        let attributes: FileAttributes?
         let pieces: any AsyncSequence<ByteBuffer, any Error> & Sendable
     }
 
@@ -153,7 +180,7 @@ extension Node {
         try self.core.checkQueue(adding: conversations.count)
         let ids = conversations.map { _ in ResourceID.random() }
         guard let first = ids.first else { return [] }
-        _ = try await self.spool.begin(first, size: body.size, self.allowance)
+        _ = try await self.spool.begin(first, size: body.size, self.allowance, attributes: body.attributes)
         do {
             var offset: UInt64 = 0
             for try await piece in body.pieces { offset = try await self.spool.write(first, offset: offset, piece) }

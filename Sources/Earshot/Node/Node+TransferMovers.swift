@@ -52,8 +52,8 @@ extension Node {
             self.order(id, UploadJob.Order.sendOverData(from: offset, data))
         case .digest(let algorithm): self.order(id, UploadJob.Order.digest(algorithm))
         case .checkRoom(let row, let share): self.checkRoom(row, share)
-        case .resume(let row, let share):
-            self.beginDownload(row)
+        case .resume(let row, let share, let attributes):
+            self.beginDownload(row, attributes)
             self.order(id, DownloadJob.Order.resume(self.allowance(share)))
         case .begin(_, let share): self.order(id, DownloadJob.Order.begin(self.allowance(share), self.destination))
         case .receiveData: self.order(id, DownloadJob.Order.receive(self.dataConnection(TransferID(id))))
@@ -89,11 +89,12 @@ extension Node {
         self.spawn { await job.run(orders, opened) }
     }
 
-    private func beginDownload(_ row: Resource) {
+    private func beginDownload(_ row: Resource, _ attributes: FileAttributes?) {
         let (orders, continuation) = AsyncStream.makeStream(of: DownloadJob.Order.self)
         let state = TransferMoverState()
         self.transferMovers[row.id] = TransferMover(peer: row.peerID, orders: .download(continuation), state: state)
-        let job = DownloadJob(row: row, spool: self.spool, state: state, report: self.reporter(of: row.id))
+        let job = DownloadJob(
+            row: row, attributes: attributes, spool: self.spool, state: state, report: self.reporter(of: row.id))
         self.spawn { await job.run(orders) }
     }
 

@@ -18,6 +18,8 @@ struct DownloadJob: Sendable {
     }
 
     let row: Resource
+    /// What a file has in the end, where its sender has told that.
+    let attributes: FileAttributes?
     let spool: Spool
     let state: TransferMoverState
     let report: @Sendable (TransferReport) -> Void
@@ -64,12 +66,13 @@ struct DownloadJob: Sendable {
         let id = self.row.id
         switch order {
         case .resume(let allowance):
-            let held = try await self.spool.resume(id, size: self.row.size, allowance, listed: self.listed)
+            let held = try await self.spool.resume(id, size: self.row.size, allowance, attributes: self.attributes, listed: self.listed)
             self.report(.held(held))
         case .begin(let allowance, let destination):
             await self.spool.abandon(id)
             try await self.spool.checkRoom(self.row, allowance, destination)
-            _ = try await self.spool.begin(id, kind: self.row.kind, size: self.row.size, allowance, listed: self.listed)
+            _ = try await self.spool.begin(
+                id, kind: self.row.kind, size: self.row.size, allowance, attributes: self.attributes, listed: self.listed)
             self.report(.began)
         case .write(let data, let offset, let weight, let connection):
             defer { connection.processed(weight) }

@@ -38,7 +38,9 @@ extension Publisher {
         let (one, other) = (try file.status(), try source.status())
         guard one.kind == .regular, one.size == other.size, one.owner == other.owner else { return false }
         if one.device == other.device, one.inode == other.inode { return true }
-        guard let written = one.modified.first, written >= earliest else { return false }
+        // A copy has its source's time, as far as the file system keeps it: FAT counts in steps of two seconds.
+        let (time, original) = (one.modified.first ?? 0, other.modified.first ?? 0)
+        guard one.changed >= earliest, time >= earliest || time / 2 == original / 2 else { return false }
         var offset: UInt64 = 0
         while offset < one.size {
             let bytes = try file.bytes(at: offset, count: Self.comparedSize)

@@ -81,7 +81,8 @@ package actor Publisher {
 
     /// Gives the content its name, durably; returns the path, or `nil` where the name is taken and nothing is to be replaced or renamed.
     ///
-    /// Who may read the directory may read the file: its permissions are the directory's, without the right to execute.
+    /// Who may read the directory may read the file: its permissions are the directory's. Readers may execute the file only if its owner could
+    /// where it came from.
     /// - Throws: `no-space`, `storage`; nothing has appeared then, but for a directory of which it is not known whether it is on disk there.
     package func publish(_ content: Content, as name: SafeName, _ destination: Destination) throws(EarshotError) -> String? {
         content.isTree ? try self.publishTree(content, as: name, destination) : try self.publishFile(content, as: name, destination)
@@ -120,7 +121,7 @@ package actor Publisher {
         let part = conflict == .overwrite ? try notes.add(in: directory) : nil
         defer { if let part { notes.settle(part, in: directory) } }
         let file = try TemporaryFile(in: directory, linking: content.name, of: content.directory, part: part)
-        try Self.prepare(file.file, for: directory)
+        try Self.prepare(file.file, for: directory, try file.file.attributes())
         return try file.publish(as: name, onConflict: conflict)
     }
 
@@ -128,20 +129,21 @@ package actor Publisher {
         _ content: Content, as name: SafeName, in directory: SafeDirectory, _ conflict: SafeDirectory.Conflict, part: SafeName
     ) throws(FileError) -> SafeName? {
         let source = try content.directory.open(content.name)
+        let attributes = try source.attributes()
         let copy = try TemporaryFile(in: directory, mode: 0o600, part: part)
-        try copy.file.reserve(content.size)
+        if !attributes.hasHoles { try copy.file.reserve(content.size) }
         var offset: UInt64 = 0
         while offset < content.size {
             let bytes = try source.bytes(at: offset, count: Self.copySize)
             guard !bytes.isEmpty else { throw FileError("read", source.subject, code: EIO) }
-            try copy.file.write(bytes, at: offset)
+            try copy.file.write(bytes, at: offset, leavingHoles: attributes.hasHoles)
             offset += UInt64(bytes.count)
         }
-        try Self.prepare(copy.file, for: directory)
+        try Self.prepare(copy.file, for: directory, attributes)
         return try copy.publish(as: name, onConflict: conflict)
     }
 
-    private static func prepare(_ file: OpenFile, for directory: SafeDirectory) throws(FileError) {
+    private static func prepare(_ file: OpenFile, for directory: SafeDirectory, _ attributes: FileAttributes) throws(FileError) {
         let status = try directory.status()
         file.setGroup(status.group)
         do throws(FileError) {
@@ -149,6 +151,7 @@ package actor Publisher {
         } catch let error where FileError.keepsNoPermissions(error.code) {
             // All files have the same there.
         }
+        file.apply(attributes)
     }
 
     /// Whether so much fits into a directory beyond what is to be left free of its file system, where that says how large it is. Throws

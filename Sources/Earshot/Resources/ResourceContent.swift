@@ -1,4 +1,4 @@
-import EarshotSafety
+package import EarshotSafety
 import EarshotTree
 public import NIOCore
 
@@ -36,6 +36,15 @@ public struct ResourceContent: Sendable {
         switch self.bytes {
         case .file(let file): try await self.spool.read(file, at: offset, count: count)
         case .tree(let tree): try await self.spool.read(tree, at: offset, count: count)
+        }
+    }
+
+    /// A file's attributes; `nil` for a directory. A time that its sender has not told is that of its arrival.
+    /// - Throws: `storage` where the spool cannot be read.
+    package func attributes() async throws(EarshotError) -> FileAttributes? {
+        switch self.bytes {
+        case .file(let file): try await self.spool.attributes(file)
+        case .tree: nil
         }
     }
 

@@ -32,17 +32,23 @@ struct SpoolFile: ResourceSink {
     let blocks: DiskBlocks
     /// Counts what is on the disk: what was set aside there at the start, or what is written.
     let spent: SpoolLedger.Spent
+    /// What the file has once it is whole, where its sender has told that.
+    private let attributes: FileAttributes?
     /// Whether the file system has set it aside, so that what is free there is without it. Where it cannot (NFS, sshfs, ZFS), or takes as
     /// long for it as for writing, the ledger counts what is promised; the write that does not fit then, because others have filled the disk,
     /// is the one that fails.
     private let isReserved: Bool
 
-    /// Has the whole size set aside for an open file, where the file system can.
-    init(_ file: OpenFile, size: UInt64, in directory: SafeDirectory, on blocks: DiskBlocks, _ spent: SpoolLedger.Spent) throws(FileError) {
+    /// Has the whole size set aside for an open file, where the file system can, and the file is to have no holes.
+    init(
+        _ file: OpenFile, size: UInt64, _ attributes: FileAttributes? = nil, in directory: SafeDirectory, on blocks: DiskBlocks,
+        _ spent: SpoolLedger.Spent
+    ) throws(FileError) {
         self.file = file
         self.blocks = blocks
         self.spent = spent
-        self.isReserved = directory.isInMemory ? false : try file.reserve(size)
+        self.attributes = attributes
+        self.isReserved = directory.isInMemory || attributes?.hasHoles == true ? false : try file.reserve(size)
         self.count(self.isReserved ? size : try file.status().size)
     }
 
@@ -51,6 +57,7 @@ struct SpoolFile: ResourceSink {
         self.file = file
         self.blocks = blocks
         self.spent = spent
+        self.attributes = nil
         self.isReserved = false
     }
 
@@ -58,7 +65,7 @@ struct SpoolFile: ResourceSink {
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(EarshotError) {
         do {
-            try self.file.write(bytes, at: offset)
+            try self.file.write(bytes, at: offset, leavingHoles: self.attributes?.hasHoles == true)
             if !self.isReserved { self.count(offset + UInt64(bytes.count)) }
         } catch {
             throw Spool.error(error)
@@ -92,7 +99,8 @@ struct SpoolFile: ResourceSink {
 
     func sync() throws(EarshotError) {
         do {
-            try self.file.sync(dataOnly: true)
+            if let attributes = self.attributes { self.file.apply(attributes) }
+            try self.file.sync(dataOnly: self.attributes == nil)
         } catch {
             throw Spool.error(error)
         }

@@ -13,6 +13,9 @@ package protocol ResourceSource: Sendable {
     /// What tells this content from another one at the same place: equal stamps, the same bytes as far as can be told without reading them.
     var stamp: String { get }
 
+    /// A file's attributes; `nil` of anything else.
+    var attributes: FileAttributes? { get }
+
     /// Fills `buffer` with the bytes at the offset and returns how many; fewer only at the end.
     /// - Throws: `source-changed` where there are fewer bytes than `size` said; `storage` when the disk fails.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(EarshotError) -> Int
@@ -25,6 +28,10 @@ package protocol ResourceSource: Sendable {
     /// Makes sure that nothing has changed since it was opened; called once everything was read.
     /// - Throws: `source-changed`, `storage`.
     func verify() throws(EarshotError)
+}
+
+extension ResourceSource {
+    package var attributes: FileAttributes? { nil }
 }
 
 /// A run of bytes in an open file.

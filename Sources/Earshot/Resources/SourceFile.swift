@@ -1,4 +1,4 @@
-internal import EarshotSafety
+package import EarshotSafety
 internal import Glibc
 
 /// An ordinary file that is being sent: held open, read at offsets, and known for changed if it changes meanwhile.
@@ -8,6 +8,7 @@ package final class SourceFile: ResourceSource {
     /// Bytes, when it was opened.
     package let size: UInt64
     package let stamp: String
+    package let attributes: FileAttributes?
     /// Which file it is.
     let identity: FileStatus.Identity
 
@@ -30,6 +31,7 @@ package final class SourceFile: ResourceSource {
                     "\(path.escapedForDisplay) has another size than it reports, as files in /proc have; send its content as a body")
             }
             self.size = status.size
+            self.attributes = try self.file.attributes()
             self.modified = status.modified
             self.identity = status.identity
             let time = status.modified.map(String.init).joined(separator: ".")

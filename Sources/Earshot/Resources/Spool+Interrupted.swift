@@ -32,11 +32,12 @@ extension Spool {
     /// Reads and hashes what is here, in pieces, so that other transfers go on meanwhile. Abandoned in between, it gives `nil`. Throws
     /// `no-space` where there is no room for the rest any more; then it is gone, too.
     package func resume(
-        _ id: ResourceID, size: UInt64, _ allowance: Allowance, listed: (@Sendable (Int) -> Void)? = nil
+        _ id: ResourceID, size: UInt64, _ allowance: Allowance, attributes: FileAttributes? = nil,
+        listed: (@Sendable (Int) -> Void)? = nil
     ) async throws(EarshotError) -> ResourceHeld? {
         guard self.transfers[id] == nil, self.paused[id] != nil else { return nil }
         do {
-            guard self.paused[id] == size, let sink = try self.reopen(id, size: size, allowance, listed: listed) else {
+            guard self.paused[id] == size, let sink = try self.reopen(id, size: size, allowance, attributes, listed: listed) else {
                 throw Self.unknown(id)
             }
             let count = try sink.length()
@@ -68,7 +69,7 @@ extension Spool {
 
     /// A partial content to be written to, with its room set aside again; `nil` where there is none.
     private func reopen(
-        _ id: ResourceID, size: UInt64, _ allowance: Allowance, listed: (@Sendable (Int) -> Void)?
+        _ id: ResourceID, size: UInt64, _ allowance: Allowance, _ attributes: FileAttributes?, listed: (@Sendable (Int) -> Void)?
     ) throws(EarshotError) -> (any ResourceSink)? {
         guard let isTree = try self.isPartialTree(id) else { return nil }
         let spent = try self.reserve(id, isTree ? .directory : .file, size: size, allowance)
@@ -76,7 +77,7 @@ extension Spool {
             let name = try Self.name(id)
             guard isTree else {
                 return try SpoolFile(
-                    try self.partial.open(name, flags: O_RDWR), size: size, in: self.partial, on: self.blocks, spent)
+                    try self.partial.open(name, flags: O_RDWR), size: size, attributes, in: self.partial, on: self.blocks, spent)
             }
             let share = TreeSink.Share(of: self.ledger, for: id, allowance, spent, listed: listed)
             return try TreeSink(resuming: name, in: self.partial, size: size, on: self.blocks, share)

@@ -1,3 +1,4 @@
+package import EarshotSafety
 internal import EarshotWire
 
 extension Spool {
@@ -5,4 +6,13 @@ extension Spool {
     ///
     /// Throws `invalid-source` where it is not there.
     func outgoingSource(_ id: ResourceID) throws(EarshotError) -> SourceFile { try SourceFile(path: self.outgoingPath(id)) }
+
+    /// The attributes of an open content. Without its sender's word the time is that of its arrival.
+    package func attributes(_ file: OpenFile) throws(EarshotError) -> FileAttributes {
+        do {
+            return try file.attributes()
+        } catch {
+            throw Self.error(error)
+        }
+    }
 }

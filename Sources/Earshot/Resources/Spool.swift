@@ -93,12 +93,13 @@ package actor Spool {
     package func heldBytes() -> UInt64 { self.ledger.held }
 
     /// Reserves what the size takes on the disk and opens a file for the transfer; returns the offset at which to start: 0. `listed` hears
-    /// when the list of entries of a directory is whole, with its length in bytes.
+    /// when the list of entries of a directory is whole, with its length in bytes. A file gets `attributes` when it is whole.
     ///
     /// Throws `no-space` beyond the peer's share, the quota, the reserve or the disk, `too-large` for what no file can hold, `conflict` for
     /// an id in use.
     package func begin(
-        _ id: ResourceID, kind: Resource.Kind = .file, size: UInt64, _ allowance: Allowance, listed: (@Sendable (Int) -> Void)? = nil
+        _ id: ResourceID, kind: Resource.Kind = .file, size: UInt64, _ allowance: Allowance, attributes: FileAttributes? = nil,
+        listed: (@Sendable (Int) -> Void)? = nil
     ) throws(EarshotError) -> UInt64 {
         let name = try Self.name(id)
         try self.checkFree(id, size: size)
@@ -112,7 +113,7 @@ package actor Spool {
                     try TreeSink(
                         name, in: self.partial, size: size, on: self.blocks,
                         TreeSink.Share(of: self.ledger, for: id, allowance, spent, listed: listed))
-                case .file: try self.makeFile(name, size: size, spent)
+                case .file: try self.makeFile(name, size: size, attributes, spent)
                 }
             self.transfers[id] = Transfer(content: IncomingContent(sink, id: id, size: size, hash: try XXH3()))
         } catch {
@@ -122,10 +123,12 @@ package actor Spool {
         return 0
     }
 
-    private func makeFile(_ name: SafeName, size: UInt64, _ spent: SpoolLedger.Spent) throws -> SpoolFile {
+    private func makeFile(
+        _ name: SafeName, size: UInt64, _ attributes: FileAttributes?, _ spent: SpoolLedger.Spent
+    ) throws -> SpoolFile {
         let file = try self.partial.open(name, flags: O_RDWR | O_CREAT | O_EXCL)
         do {
-            return try SpoolFile(file, size: size, in: self.partial, on: self.blocks, spent)
+            return try SpoolFile(file, size: size, attributes, in: self.partial, on: self.blocks, spent)
         } catch {
             _ = try? TreeRemoval.remove(name, from: self.partial)
             throw error

@@ -23,7 +23,7 @@ struct UploadJob: Sendable {
     func run(_ orders: AsyncStream<Order>, _ opened: OpenedContent.Content?) async {
         do throws(EarshotError) {
             let content = try await self.content(opened)
-            self.report(.opened(content.source.map { OpenedSource(size: $0.size, stamp: $0.stamp) }))
+            self.report(.opened(content.source.map { OpenedSource(size: $0.size, stamp: $0.stamp, attributes: $0.attributes) }))
             var writes: Deque<EventLoopFuture<Void>> = []
             for await order in orders where !self.state.isStopped {
                 // A connection that is lost brings the core to end this.

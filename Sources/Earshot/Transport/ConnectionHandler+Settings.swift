@@ -68,6 +68,9 @@ extension ConnectionHandler {
         /// Whether both hellos say that groups are known.
         func knowsGroups(with peer: ProvenPeer) -> Bool { self.shares(.groups, with: peer) }
 
+        /// Whether both hellos say that files may be offered with their attributes.
+        func takesAttributes(with peer: ProvenPeer) -> Bool { self.shares(.fileAttributes, with: peer) }
+
         private func shares(_ known: HelloExtension, with peer: ProvenPeer) -> Bool {
             [self.hello.extensions, peer.extensions].allSatisfy { $0.contains { $0.type == known.type } }
         }

@@ -72,7 +72,7 @@ extension ConnectionHandler.Purpose {
     /// What the initiator's hello says of it.
     var helloExtensions: [HelloExtension] {
         switch self {
-        case .control: [.streamReroute, .groups]
+        case .control: [.streamReroute, .groups, .fileAttributes]
         case .data: [.dataConnection]
         }
     }

@@ -78,7 +78,7 @@ extension NodeCore {
         let action = self.transfers.change(id) { event(&$0.download, row.size, window) }
         switch action {
         case .wait?, nil: break
-        case .resume?: self.emit(.transfer(id, .resume(row, self.share(of: row.peerID))))
+        case .resume?: self.emit(.transfer(id, .resume(row, self.share(of: row.peerID), download.attributes)))
         case .tell(let held)?:
             self.send(.resourceHave(ResourceHave(id: id, offset: held.count, digest: held.digest)), on: link)
             self.limit(id, to: .comparison)

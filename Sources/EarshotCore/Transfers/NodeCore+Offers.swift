@@ -26,6 +26,7 @@ extension NodeCore {
         var record = TransferRecord(row: row, stored: stored)
         record.hold = self.hold(EarshotLimits.waitCharge)
         record.offerLink = link
+        record.attributes = offer.attributes
         self.transfers.put(record)
         self.keepTransfer(record, isNew: isNew)
         self.publish(.resourceOffered(row))
@@ -132,6 +133,7 @@ extension NodeCore {
             // Its source is another one by now; what is here of it, in another size, is dropped when it is taken.
             _ = self.transfers.change(offer.id) { transfer in
                 transfer.row.size = offer.size
+                transfer.attributes = offer.attributes
                 transfer.offerLink = link
             }
             if known.isTaken {

@@ -49,7 +49,9 @@ extension NodeCore {
         let stored = StoredTransfer(
             id: draft.id, source: draft.source, stamp: draft.stamp, digest: algorithm, isQueued: draft.isQueued,
             expiry: self.now.running + patience)
-        return TransferRecord(row: row, stored: stored)
+        var record = TransferRecord(row: row, stored: stored)
+        record.attributes = draft.attributes
+        return record
     }
 
     /// Its row as it is when it has begun, or waits to.
@@ -134,6 +136,7 @@ extension NodeCore {
         if isChanged { self.log(Notice(.info, "the source of a transfer has changed", ["id": id])) }
         var offer = before.offer(in: session)
         if let source { offer.size = source.size }
+        if before.row.kind == .file, self.takesAttributes(before.row.peerID) { offer.attributes = source?.attributes ?? before.attributes }
         _ = self.transfers.change(id) { upload in
             upload.opened = isChanged ? source : nil
             upload.isOffered = true
@@ -141,6 +144,12 @@ extension NodeCore {
         }
         self.send(.resourceOffer(offer), on: link)
         self.limit(id, to: .answer)
+    }
+
+    /// Whether a peer's hello says that it takes offers of files with their attributes.
+    private func takesAttributes(_ peer: PeerID) -> Bool {
+        let known = self.records[peer]?.link.current?.facts.peer.extensions ?? []
+        return known.contains { $0.type == HelloExtension.fileAttributes.type }
     }
 
     /// The receiver takes the source as it is now. Nothing of that is sent before the disk has it: what the receiver says to have after a

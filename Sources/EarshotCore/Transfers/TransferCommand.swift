@@ -33,10 +33,13 @@ package struct ResourceDraft: Sendable, Hashable {
     package let stamp: String
     package let digest: Resource.Digest
     package let isQueued: Bool
+    /// What the caller says of a body; a source that is opened says it itself.
+    package let attributes: FileAttributes?
 
     package init(
         id: ResourceID, to conversation: Conversation, shareID: ShareID? = nil, name: String, kind: Resource.Kind, size: UInt64,
-        path: String? = nil, source: StoredTransfer.Source, stamp: String = "", digest: Resource.Digest = .xxh3, isQueued: Bool = false
+        path: String? = nil, source: StoredTransfer.Source, stamp: String = "", digest: Resource.Digest = .xxh3, isQueued: Bool = false,
+        attributes: FileAttributes? = nil
     ) {
         self.id = id
         self.conversation = conversation
@@ -49,6 +52,7 @@ package struct ResourceDraft: Sendable, Hashable {
         self.stamp = stamp
         self.digest = digest
         self.isQueued = isQueued
+        self.attributes = attributes
     }
 }
 
@@ -70,8 +74,8 @@ package enum TransferCommand: Sendable, Equatable {
     // Of a download
     /// Report whether there is room for an offer, before a person is bothered.
     case checkRoom(Resource, QuotaShare)
-    /// Report what is here of it from before.
-    case resume(Resource, QuotaShare)
+    /// Report what is here of it from before. A file gets these attributes in the end.
+    case resume(Resource, QuotaShare, FileAttributes? = nil)
     /// Set its room aside, without what is here from before, and report that. From now on what comes of it is written and reported.
     case begin(Resource, QuotaShare)
     /// Write what comes over the data connection, and report how far that has come.
@@ -112,10 +116,13 @@ package struct ResourceHeld: Sendable, Hashable {
 package struct OpenedSource: Sendable, Hashable {
     package let size: UInt64
     package let stamp: String
+    /// Of a file.
+    package let attributes: FileAttributes?
 
-    package init(size: UInt64, stamp: String) {
+    package init(size: UInt64, stamp: String, attributes: FileAttributes? = nil) {
         self.size = size
         self.stamp = stamp
+        self.attributes = attributes
     }
 }
 

@@ -47,6 +47,9 @@ struct TransferRecord: Sendable {
     var offerLink: LinkID?
     /// Whether its mover has not stopped.
     var hasMover = false
+    /// Of a file: as an incoming one was offered last, or as the caller says that brings an outgoing one. They need not be kept: each
+    /// connection begins with an offer, and what the spool has of a file has them too.
+    var attributes: FileAttributes?
     /// How far its mover is.
     var upload = UploadStateMachine()
     var download = DownloadStateMachine()
