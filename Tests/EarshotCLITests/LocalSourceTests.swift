@@ -111,7 +111,7 @@ import Testing
         let content = try String(contentsOfFile: path, encoding: .utf8)
         let source = try LocalSource(path)
         #expect(source.pathForDaemon == nil)
-        let (size, bytes) = try source.content { _ in }
+        let (size, bytes, _) = try source.content { _ in }
         #expect(size == UInt64(content.utf8.count))
         var read = ""
         for try await piece in bytes { read += String(buffer: piece) }

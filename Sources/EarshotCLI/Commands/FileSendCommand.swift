@@ -15,7 +15,7 @@ struct FileSendCommand: AsyncParsableCommand {
             can read it again: one that runs as this user can; the system's has it again only with --queue. Ctrl-C cancels it on both \
             sides, unless it was left with the daemon by --queue.
 
-            A directory goes as a whole: permissions, times, symbolic links, empty directories and holes are kept; hard links become \
+            A file keeps its time, its holes and the right to execute it. A directory goes as a whole: permissions, times, symbolic links, empty directories and holes are kept; hard links become \
             copies, and set-user-id, set-group-id and sticky bits stay behind. Links that lead out of it, named pipes, sockets and \
             devices in it are refused.
             """)

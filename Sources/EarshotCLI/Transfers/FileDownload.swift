@@ -23,14 +23,19 @@ struct FileDownload: Sendable {
             file.drop()
         } _: {
             var written: UInt64 = 0
-            try await self.forEach { piece in
+            let content = try await self.content()
+            let attributes = try content.attributes()
+            try await content.forEach { piece in
                 let offset = written
-                try piece.withUnsafeReadableBytes { (bytes) throws(FileError) in try file.file.write(bytes, at: offset) }
+                try piece.withUnsafeReadableBytes { (bytes) throws(FileError) in
+                    try file.file.write(bytes, at: offset, leavingHoles: attributes?.hasHoles == true)
+                }
                 written += UInt64(piece.readableBytes)
                 ProgressLine.draw(name: self.resource.name, transferred: written, size: self.resource.size, rate: 0)
             }
             ProgressLine.leave()
             try self.check(written)
+            if let attributes { file.file.apply(attributes) }
             guard let published = try file.publish(as: name, onConflict: .rename) else {
                 throw CommandFailure(.cannotCreate, "cannot create \(directory.subject(name).escapedForDisplay)")
             }
@@ -51,7 +56,7 @@ struct FileDownload: Sendable {
 
     private func printFile() async throws {
         var written: UInt64 = 0
-        try await self.forEach { piece in
+        try await self.content().forEach { piece in
             try Standard.write(Array(piece.readableBytesView))
             written += UInt64(piece.readableBytes)
         }
@@ -69,18 +74,36 @@ struct FileDownload: Sendable {
         }
     }
 
-    /// The bytes: from the daemon, or where it has put the file, with this user's own rights.
-    private func forEach(_ body: (ByteBuffer) async throws -> Void) async throws {
-        guard let path = self.resource.publishedPath else {
-            for try await piece in try await self.client.content(of: self.resource.id) { try await body(piece) }
-            return
+    /// Where the bytes of a file come from.
+    private enum Content {
+        case daemon(ControlContent)
+        /// Where the daemon has put the file, read with this user's own rights.
+        case published(OpenFile)
+
+        /// `nil` from a daemon that does not tell them.
+        func attributes() throws -> FileAttributes? {
+            switch self {
+            case .daemon(let content): content.attributes?.onDisk
+            case .published(let file): try file.attributes()
+            }
         }
-        let file = try Self.open(path)
-        var offset: UInt64 = 0
-        while case let bytes = try file.bytes(at: offset, count: LocalSource.pieceSize), !bytes.isEmpty {
-            offset += UInt64(bytes.count)
-            try await body(ByteBuffer(bytes: bytes))
+
+        func forEach(_ body: (ByteBuffer) async throws -> Void) async throws {
+            switch self {
+            case .daemon(let content): for try await piece in content { try await body(piece) }
+            case .published(let file):
+                var offset: UInt64 = 0
+                while case let bytes = try file.bytes(at: offset, count: LocalSource.pieceSize), !bytes.isEmpty {
+                    offset += UInt64(bytes.count)
+                    try await body(ByteBuffer(bytes: bytes))
+                }
+            }
         }
+    }
+
+    private func content() async throws -> Content {
+        guard let path = self.resource.publishedPath else { return .daemon(try await self.client.content(of: self.resource.id)) }
+        return .published(try Self.open(path))
     }
 
     private static func open(_ path: String) throws -> OpenFile {

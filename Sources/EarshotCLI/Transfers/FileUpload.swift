@@ -119,11 +119,11 @@ struct FileUpload: Sendable {
         let rows = TransferRows()
         return try await self.takingBack(rows) {
             let events = try await self.client.watch(patience: TransferFollower.daemonPatience)
-            let (size, bytes) = try self.content()
+            let (size, bytes, attributes) = try self.content()
             try await rows.make {
                 try await self.client.sendResource(
                     to: recipient, name: self.source.name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
-                    queue: self.queue
+                    queue: self.queue, attributes: attributes
                 ).value.resources
             }
             return try await self.follow(rows, events)
@@ -131,14 +131,15 @@ struct FileUpload: Sendable {
     }
 
     private func upload(to recipient: String) async throws -> Result {
-        let (size, bytes) = try self.content()
+        let (size, bytes, attributes) = try self.content()
         let name = self.source.name
         if let peer = try? await self.client.peer(recipient).value { TransferFollower.sayThatItWaits(name, for: peer) }
         let answer = try await TransferFollower.sayingWhoIsAwaited(name) {
             await self.awaited()
         } _: {
             try await self.client.sendResource(
-                to: .peer(recipient), name: name, kind: self.source.kind, size: size, content: bytes, digest: self.digest)
+                to: .peer(recipient), name: name, kind: self.source.kind, size: size, content: bytes, digest: self.digest,
+                attributes: attributes)
         }
         guard let resource = answer.value.resources.first else {
             throw ControlError.malformed("the daemon's answer names no resource")
@@ -156,12 +157,12 @@ struct FileUpload: Sendable {
         return [row.peerName]
     }
 
-    /// The size and bytes, whose reading draws the progress line: the daemon takes them as its peer does.
-    private func content() throws -> (size: Int64, bytes: AsyncStreamOfBytes) {
+    /// The size, the attributes of a file, and the bytes, whose reading draws the progress line: the daemon takes them as its peer does.
+    private func content() throws -> (size: Int64, bytes: AsyncStreamOfBytes, attributes: ControlAPI.FileAttributes?) {
         let shown = Mutex<ContinuousClock.Instant?>(nil)
         let size = Mutex<UInt64>(0)
         let start = ContinuousClock.now
-        let (total, bytes) = try self.source.content { read in
+        let (total, bytes, attributes) = try self.source.content { read in
             let now = ContinuousClock.now
             let isDue = shown.withLock { last in
                 guard last.map({ now - $0 > .milliseconds(100) }) ?? true else { return false }
@@ -175,6 +176,6 @@ struct FileUpload: Sendable {
         }
         size.withLock { $0 = total }
         guard let length = Int64(exactly: total) else { throw CommandFailure(.data, "\(self.source.path.escapedForDisplay) is too large") }
-        return (length, bytes)
+        return (length, bytes, attributes.map(ControlAPI.FileAttributes.init))
     }
 }

@@ -90,17 +90,18 @@ struct LocalSource: Sendable {
         return stat(socketPath, &status) == 0 && status.st_uid == geteuid()
     }
 
-    /// The size in bytes, and the content from its beginning, a directory's as its tree; `read` is told how many bytes were read so far.
-    func content(read progress: @escaping @Sendable (UInt64) -> Void) throws(CommandFailure) -> (size: UInt64, bytes: AsyncStreamOfBytes) {
+    /// What is sent: the size in bytes, the content from its beginning, a directory's as its tree, and a file's attributes, where it has any.
+    typealias Content = (size: UInt64, bytes: AsyncStreamOfBytes, attributes: FileAttributes?)
+
+    /// The content; `read` is told how many bytes were read so far.
+    func content(read progress: @escaping @Sendable (UInt64) -> Void) throws(CommandFailure) -> Content {
         switch self.kind {
         case .file: try self.fileContent(read: progress)
         case .directory: try self.treeContent(read: progress)
         }
     }
 
-    private func treeContent(
-        read progress: @escaping @Sendable (UInt64) -> Void
-    ) throws(CommandFailure) -> (size: UInt64, bytes: AsyncStreamOfBytes) {
+    private func treeContent(read progress: @escaping @Sendable (UInt64) -> Void) throws(CommandFailure) -> Content {
         let tree = try SourceTree(self.path)
         let position = Position()
         return (
@@ -111,13 +112,11 @@ struct LocalSource: Sendable {
                 position.offset.withLock { $0 += UInt64(bytes.count) }
                 progress(offset + UInt64(bytes.count))
                 return ByteBuffer(bytes: bytes)
-            }
+            }, nil
         )
     }
 
-    private func fileContent(
-        read progress: @escaping @Sendable (UInt64) -> Void
-    ) throws(CommandFailure) -> (size: UInt64, bytes: AsyncStreamOfBytes) {
+    private func fileContent(read progress: @escaping @Sendable (UInt64) -> Void) throws(CommandFailure) -> Content {
         if let content = self.madeUp {
             let position = Position()
             return (
@@ -129,15 +128,15 @@ struct LocalSource: Sendable {
                     position.offset.withLock { $0 += UInt64(piece.count) }
                     progress(UInt64(offset + piece.count))
                     return ByteBuffer(bytes: piece)
-                }
+                }, nil
             )
         }
         let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else { throw CommandFailure(.noInput, FileError("open", self.path).description) }
         let file = OpenFile(descriptor: descriptor, subject: self.path)
-        let opened: FileStatus
+        let (opened, attributes): (FileStatus, FileAttributes)
         do throws(FileError) {
-            opened = try file.status()
+            (opened, attributes) = (try file.status(), try file.attributes())
         } catch {
             throw CommandFailure(.noInput, error.description)
         }
@@ -165,7 +164,7 @@ struct LocalSource: Sendable {
                 position.offset.withLock { $0 += UInt64(wanted) }
                 progress(offset + UInt64(wanted))
                 return buffer
-            }
+            }, attributes
         )
     }
 

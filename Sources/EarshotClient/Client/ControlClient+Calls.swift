@@ -148,12 +148,17 @@ extension ControlClient {
     public func sendResource(
         to recipient: ControlAPI.ResourceRecipient, name: String, kind: ControlAPI.Resource.Kind = .file, size: Int64,
         content: AsyncStreamOfBytes,
-        digest: ControlAPI.Resource.Digest? = nil, queue: Bool = false
+        digest: ControlAPI.Resource.Digest? = nil, queue: Bool = false, attributes: ControlAPI.FileAttributes? = nil
     ) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
         var query = [recipient.query, ("name", name), ("size", "\(size)")]
         if kind != .file { query.append(("kind", kind.rawValue)) }
         if let digest { query.append(("digest", digest.rawValue)) }
         if queue { query.append(("queue", "true")) }
+        if let attributes {
+            query.append(("modified", "\(attributes.modified)"))
+            if attributes.isExecutable { query.append(("executable", "true")) }
+            if attributes.hasHoles { query.append(("holes", "true")) }
+        }
         let path = ControlPath.path(["resources"], query: query)
         return try await self.call(.POST, path, body: .stream(content, length: size), as: ControlAPI.ResourceList.self).whole()
     }

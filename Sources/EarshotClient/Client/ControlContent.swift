@@ -8,11 +8,18 @@ import NIOHTTP1
 public struct ControlContent: AsyncSequence, Sendable {
     /// Bytes, as the daemon announced it.
     public let length: UInt64?
+    /// A file's attributes; `nil` for a directory, and from an earlier release.
+    public let attributes: ControlAPI.FileAttributes?
     private let response: HTTPClientResponse
     private let client: ControlClient
 
     init(response: HTTPClientResponse, client: ControlClient) {
         self.length = response.headers.first(name: "Content-Length").flatMap { UInt64($0) }
+        self.attributes = response.headers.first(name: "Earshot-Modified").flatMap { Int64($0) }.map { modified in
+            ControlAPI.FileAttributes(
+                modified: modified, isExecutable: response.headers.first(name: "Earshot-Executable") == "true",
+                hasHoles: response.headers.first(name: "Earshot-Holes") == "true")
+        }
         self.response = response
         self.client = client
     }

@@ -146,16 +146,23 @@ struct ResourcesRoutes: Sendable {
             guard length == nil || length == size else {
                 throw APIProblem(.invalidParameter, "'size' in the query and the Content-Length differ; send one of them")
             }
+            let attributes = try ControlAPI.FileAttributes(query)?.onDisk
+            guard attributes == nil || kind == .file else {
+                throw APIProblem(.invalidParameter, "'modified' in the query is of a file; a directory's tree has the times of its entries")
+            }
             let resources = try await ClientPresence.required(on: context.channel) {
                 let node = self.api.node
                 switch recipients {
                 case .group(let group):
                     return try await node.sendResource(
-                        toGroup: group, name: name, kind: kind, size: size, digest: digest, queue: queue, body: request.body)
+                        toGroup: group, name: name, kind: kind, size: size, digest: digest, attributes: attributes, queue: queue,
+                        body: request.body)
                 case .peers(let peers):
                     return queue
-                        ? try await node.queueResource(to: peers, name: name, kind: kind, size: size, digest: digest, body: request.body)
-                        : try await node.sendResource(to: peers, name: name, kind: kind, size: size, digest: digest, body: request.body)
+                        ? try await node.queueResource(
+                            to: peers, name: name, kind: kind, size: size, digest: digest, attributes: attributes, body: request.body)
+                        : try await node.sendResource(
+                            to: peers, name: name, kind: kind, size: size, digest: digest, attributes: attributes, body: request.body)
                 }
             }
             // What is kept first is not with its receivers yet.
@@ -178,6 +185,7 @@ struct ResourcesRoutes: Sendable {
         var headers: HTTPFields = [.acceptRanges: "bytes"]
         headers[.contentType] = content.kind == .directory ? ControlAPI.treeMediaType : "application/octet-stream"
         headers[.eTag] = tag
+        for (name, value) in try await content.attributes().map(ControlAPI.FileAttributes.init)?.fields ?? [] { headers[name] = value }
         let bytes: Range<UInt64>
         switch range {
         case .whole: bytes = 0..<content.size
