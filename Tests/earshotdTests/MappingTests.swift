@@ -92,6 +92,24 @@ import Testing
         #expect(APIDocument.shared.faults(try ControlJSON.encode(left), as: "Event") == [])
     }
 
+    /// Receipts that are written without the encoder equal the encoder's.
+    @Test func receipts() throws {
+        func peer(_ byte: UInt8) throws -> PeerID { try #require(PeerID(bytes: [UInt8](repeating: byte, count: 32))) }
+        var writer = MessageReceiptWriter()
+        let failed = EarshotError.Code.inboxFull
+        for errors in [[nil], [nil, nil], [nil, failed]] {
+            let recipients = try errors.enumerated().map { index, error in
+                Message.Recipient(
+                    peerID: try peer(UInt8(index)), status: error == nil ? .delivered : .failed, error: error,
+                    errorMessage: error.map { _ in "full" })
+            }
+            let sent = SentMessage(id: .random(), recipients: recipients)
+            let receipt = ControlAPI.MessageReceipt(
+                messageID: sent.id.description, recipients: recipients.map(ControlAPI.Recipient.init))
+            #expect(try writer.write(sent) == ByteBuffer(bytes: try ControlJSON.encode(receipt)))
+        }
+    }
+
     @Test func eventsCarryTheirPayload() throws {
         let event = NodeEvent(sequence: 7, time: self.time, kind: .messageReceived(self.message(.incoming)))
         let lines = try EventFormat.lines.buffer(ControlAPI.Event(event, epoch: "e"))

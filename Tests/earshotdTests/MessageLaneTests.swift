@@ -86,7 +86,7 @@ import Testing
             let end = self.channel.eventLoop.makePromise(of: MovedConnections.Socket?.self)
             self.end = end.futureResult
             let handler = MessageLaneHandler(
-                answers: SingleMessageAnswers(requests: RequestCounts(), logger: Logger(label: "test")), unread: ByteBuffer(string: unread),
+                answers: MessageLaneAnswers(requests: RequestCounts(), logger: Logger(label: "test")), unread: ByteBuffer(string: unread),
                 idleTime: .seconds(60), end: end
             ) { [pending] _, then in pending.all.withLock { $0.append(then) } }
             try self.channel.pipeline.syncOperations.addHandler(handler)
@@ -248,6 +248,66 @@ import Testing
             try happen(channel)
             #expect(hearer.heard == (read.isEmpty ? [name] : [read, name]))
             #expect(try decision.futureResult.wait() == nil)
+        }
+    }
+
+    // MARK: On a real socket
+
+    /// The lane serves the first message, and the routes serve all that follows the first other request.
+    @Test func oneConnectionTakesAllKinds() async throws {
+        try await APIServer.with { server in
+            try await APIConnection.with(server.path) { conversation in
+                let json = ["Content-Type: application/json"]
+                for _ in 0..<2 {
+                    try await conversation.ask("POST", "/v1/messages", json, body: Array(Self.text.utf8))
+                    #expect(try await conversation.answer().code == "unknown-peer")
+                    try await conversation.ask("POST", "/v1/messages", json, body: Array("{".utf8))
+                    #expect(try await conversation.answer().code == "invalid-parameter")
+                    try await conversation.ask("GET", "/v1/status")
+                    #expect(try await conversation.answer().status == 200)
+                }
+                try await conversation.ask("POST", "/v1/messages", json, body: Array(Self.text.utf8))
+                conversation.finish()
+                #expect(try await conversation.answer().code == "unknown-peer", "a half-closed client still gets its answer")
+            }
+        }
+    }
+
+    /// All requests arrive before the first answer, on a connection that begins on the lane and on one that the routes serve.
+    @Test(arguments: [true, false]) func answersKeepTheOrderOfTheirRequests(beginsOnTheLane: Bool) async throws {
+        try await APIServer.with { server in
+            try await APIConnection.with(server.path) { conversation in
+                let other = "GET /v1/resources HTTP/1.1\r\nHost: localhost\r\n\r\n"
+                if !beginsOnTheLane {
+                    try await conversation.say(other)
+                    #expect(try await conversation.answer().status == 200)
+                }
+                let (message, wrong) = (Self.request(), Self.request(body: "{"))
+                let count = 200
+                try await conversation.say(String(repeating: message + wrong + other + message, count: count))
+                for _ in 0..<count {
+                    for status in [404, 400, 200, 404] { try #require(try await conversation.answer().status == status) }
+                }
+            }
+        }
+    }
+
+    /// A message whose rest never comes is refused in the same words on either side.
+    @Test(arguments: [true, false]) func aMessageThatBreaksOff(beginsOnTheLane: Bool) async throws {
+        try await APIServer.with { server in
+            for length in [20, Self.request().utf8.count - 1] {
+                try await APIConnection.with(server.path) { conversation in
+                    if !beginsOnTheLane {
+                        try await conversation.ask("GET", "/v1/status")
+                        #expect(try await conversation.answer().status == 200)
+                    }
+                    try await conversation.say(String(decoding: Self.request().utf8.prefix(length), as: UTF8.self))
+                    conversation.finish()
+                    let answer = try await conversation.answer()
+                    #expect(answer.status == 400 && answer.code == "invalid-parameter" && answer.fields["connection"] == "close")
+                    #expect(try await conversation.hasEnded())
+                }
+            }
         }
     }
 

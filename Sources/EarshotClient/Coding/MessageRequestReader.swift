@@ -1,16 +1,16 @@
 package import EarshotCoding
 package import NIOCore
 
-/// Reads the lines of `POST /v1/messages` with NDJSON: plain ones quickly, all others by the decoder.
+/// Reads bodies of `POST /v1/messages`, and its lines with NDJSON. Plain JSON is read without a decoder, which takes all other JSON.
 package struct MessageRequestReader: Sendable {
-    /// The recipients of the last plain line: mostly those of the next one.
+    /// The recipients of the last plain request, which the next one mostly repeats.
     private var recipients: [[UInt8]] = []
     private var to = ControlAPI.MessageRequest.Recipients.all
 
-    /// A reader of lines in their order.
+    /// Creates a reader for requests in their order.
     package init() {}
 
-    /// One line.
+    /// Returns the request in a body or a line.
     package mutating func read(_ line: ByteBuffer) throws(JSONProblem) -> ControlAPI.MessageRequest {
         let plain = line.withUnsafeReadableBytes { bytes in
             var json = PlainJSON(bytes)
@@ -20,7 +20,7 @@ package struct MessageRequestReader: Sendable {
         return try ControlJSON.decode(ControlAPI.MessageRequest.self, from: line.readableBytesView)
     }
 
-    /// The fields that a line may have, each once.
+    /// The fields that a request may have, each once.
     private struct Fields {
         var to: ControlAPI.MessageRequest.Recipients?
         var group: String?
@@ -30,7 +30,7 @@ package struct MessageRequestReader: Sendable {
         var messageID: String?
         var queue: Bool?
 
-        /// `nil` where both are given: what is wrong with that is the decoder's to say.
+        /// `nil` if both `to` and `group` are given, or neither; the decoder reports the fault.
         var recipients: ControlAPI.MessageRequest.Recipients? {
             switch (self.to, self.group) {
             case (let to?, nil): to

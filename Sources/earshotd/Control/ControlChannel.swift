@@ -66,7 +66,7 @@ struct ControlChannel: ServerChildChannel {
         let allocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 8192, maximum: 256 * 1024)
         return channel.setOption(.recvAllocator, value: allocator).flatMap {
             HTTP1Channel(responder: { _, _, _ in }, configuration: self.configuration).setup(channel: channel, logger: logger)
-        }.flatMapThrowing { [node, policy, requests] http in
+        }.flatMapThrowing { [policy] http in
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(
                 LastRequestHandler(), position: .after(pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)))
@@ -76,9 +76,6 @@ struct ControlChannel: ServerChildChannel {
             guard let caller, policy.admits(caller) else {
                 return Value(http: http, caller: caller, start: channel.eventLoop.makeSucceededFuture(nil))
             }
-            try pipeline.addHandler(
-                SingleMessageHandler(requests: requests, logger: logger) { node.submit($0, then: $1) },
-                position: .after(pipeline.handler(type: IdleConnectionHandler.self)))
             return Value(http: http, caller: caller, start: try begin(pipeline))
         }
     }
@@ -109,7 +106,7 @@ struct ControlChannel: ServerChildChannel {
             channel.eventLoop.makeCompletedFuture {
                 let end = channel.eventLoop.makePromise(of: MovedConnections.Socket?.self)
                 let handler = MessageLaneHandler(
-                    answers: SingleMessageAnswers(requests: requests, logger: logger), unread: socket.unread, idleTime: Self.idleTimeout,
+                    answers: MessageLaneAnswers(requests: requests, logger: logger), unread: socket.unread, idleTime: Self.idleTimeout,
                     end: end
                 ) { node.submit($0, then: $1) }
                 try channel.pipeline.syncOperations.addHandler(handler)

@@ -2,25 +2,27 @@ internal import Earshot
 internal import HTTPTypes
 internal import NIOCore
 
-/// A connection on the node's own event loop, on which small messages are sent one after the other: from the socket to the core and back
-/// no thread wakes another.
+/// The message lane: a connection on the node's own event loop, on which a client sends one small message after the other. No thread wakes
+/// another on the way from the socket to the core and back.
 ///
-/// It takes a request that ``PlainMessageRequest`` recognises where nothing follows it yet, and gives the connection away with the first
-/// other one: what a route does, or many messages at once, could hold the node up.
+/// The lane takes a request that ``PlainMessageRequest`` recognises, if no byte follows the request yet. With the first other request the
+/// connection moves to the routes for good, because a route, or many messages at once, could hold the node up.
 final class MessageLaneHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Says on the event loop, which is the node's, what became of a message.
-    private let submit: SingleMessageHandler.Submit
+    /// Hands a message to the node, which reports the outcome on its event loop.
+    typealias Submit = @Sendable (MessageDraft, _ then: @escaping @Sendable (MessageBatch.Outcome) -> Void) -> Void
+
+    private let submit: Submit
     private let idleTime: TimeAmount
-    /// The socket, where it is given away; `nil` at the connection's end.
+    /// Succeeds with the socket if the connection moves to the routes, and with `nil` if the connection ends.
     private let end: EventLoopPromise<MovedConnections.Socket?>
-    private var answers: SingleMessageAnswers
+    private var answers: MessageLaneAnswers
     private var bytes: ByteBuffer
     private var isAnswering = false
-    /// The client says nothing more.
+    /// Whether the client has closed its sending half.
     private var isInputClosed = false
     private var isStopping = false
     private var isLeaving = false
@@ -29,8 +31,8 @@ final class MessageLaneHandler: ChannelDuplexHandler {
     private var idleTimer: Scheduled<Void>?
 
     init(
-        answers: SingleMessageAnswers, unread: ByteBuffer, idleTime: TimeAmount, end: EventLoopPromise<MovedConnections.Socket?>,
-        submit: @escaping SingleMessageHandler.Submit
+        answers: MessageLaneAnswers, unread: ByteBuffer, idleTime: TimeAmount, end: EventLoopPromise<MovedConnections.Socket?>,
+        submit: @escaping Submit
     ) {
         self.answers = answers
         self.bytes = unread
@@ -49,7 +51,7 @@ final class MessageLaneHandler: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // Nothing is sent any more for a client that has gone.
+        // Requests of a client that has gone are dropped.
         self.isLeaving = true
         self.idleTimer?.cancel()
         self.end.succeed(nil)
@@ -71,7 +73,7 @@ final class MessageLaneHandler: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    /// One timer for all requests: it looks when the last answer was.
+    /// Starts the idle timer. One timer serves all requests: when the timer fires, it compares the time with that of the last answer.
     private func watchIdleness(context: ChannelHandlerContext) {
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         self.idleTimer = context.eventLoop.scheduleTask(deadline: self.lastAnswer + self.idleTime) {
@@ -79,9 +81,9 @@ final class MessageLaneHandler: ChannelDuplexHandler {
             let now = context.eventLoop.now
             if this.isAnswering { this.lastAnswer = now }
             guard this.lastAnswer + this.idleTime <= now else { return this.watchIdleness(context: context) }
-            // The client reads none of its answers.
+            // The client does not read its answers.
             guard !this.isLeaving else { return context.close(promise: nil) }
-            // A route waits for the rest of a body for as long as it takes.
+            // A route waits for the rest of a body without a time limit.
             this.leave(withSocket: this.bytes.readableBytes > 0, context: context)
             guard context.channel.isActive else { return }
             this.lastAnswer = now
@@ -98,7 +100,7 @@ final class MessageLaneHandler: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) { self.goOn(context: context) }
 
-    /// A client that sends on is not read from while there is something of it that has to wait.
+    /// Defers the read while bytes of a later request are held, so that a client that keeps sending is held back.
     func read(context: ChannelHandlerContext) {
         guard !self.isLeaving, !self.isAnswering || self.bytes.readableBytes == 0 else {
             self.wantsRead = true
@@ -120,7 +122,7 @@ final class MessageLaneHandler: ChannelDuplexHandler {
             }
         case .message(let head, let body) where self.bytes.readableBytes < head + body && !self.isInputClosed: break
         case .incomplete where !self.isInputClosed: break
-        // What it means that the rest will not come is for the parser to say.
+        // The HTTP parser reports a request that is cut off.
         case .message, .incomplete, .other: return self.leave(withSocket: true, context: context)
         }
         self.readIfWanted(context: context)
@@ -132,7 +134,7 @@ final class MessageLaneHandler: ChannelDuplexHandler {
         self.read(context: context)
     }
 
-    /// Has the node send what is asked for; `false` where a route is to say what is wrong with it.
+    /// Hands a message to the node. Returns `false` if the body describes no message; a route reports the fault.
     private func take(head: Int, body: Int, context: ChannelHandlerContext) -> Bool {
         guard let text = self.bytes.getSlice(at: self.bytes.readerIndex + head, length: body), let draft = try? self.answers.draft(text)
         else { return false }
@@ -151,9 +153,9 @@ final class MessageLaneHandler: ChannelDuplexHandler {
         self.isAnswering = false
         self.lastAnswer = context.eventLoop.now
         guard context.channel.isActive else { return }
-        context.writeAndFlush(self.wrapOutboundOut(self.answers.text(outcome, status: status)), promise: nil)
+        context.writeAndFlush(self.wrapOutboundOut(self.answers.bytes(outcome, status: status)), promise: nil)
         guard self.bytes.readableBytes > 0 || self.isInputClosed || self.isStopping else { return }
-        // Not at once: the node is still at work on this one.
+        // The node is still inside its call to this handler, and must not be handed the next message yet.
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         context.eventLoop.execute {
             let (this, context) = loopBound.value
@@ -161,7 +163,7 @@ final class MessageLaneHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Ends the channel once the kernel has all answers; its socket goes on elsewhere or not.
+    /// Closes the channel once the kernel has taken all answers, and hands its socket over to the routes or not.
     private func leave(withSocket: Bool, context: ChannelHandlerContext) {
         self.isLeaving = true
         let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -173,7 +175,7 @@ final class MessageLaneHandler: ChannelDuplexHandler {
             }
             context.close(promise: nil)
         }
-        // Is written when everything before it was.
+        // An empty write completes after all earlier writes.
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
     }
 }

@@ -1,23 +1,23 @@
 internal import NIOCore
 
-/// Recognises a request that sends one small message, in bytes as they come from the socket, where it is as plain as programs write it.
+/// Recognises a request that sends one small message, in the plain form that most HTTP clients write, in bytes from the socket.
 ///
-/// What it does not recognise may be in order all the same: that is for the HTTP parser to say, and nothing is refused here.
+/// An unrecognised request may still be valid. Nothing is refused here: the HTTP parser and the routes decide.
 enum PlainMessageRequest {
-    /// The longest head that is looked at, in bytes.
+    /// The longest head that is recognised, in bytes.
     static let headLimit = 2048
-    /// The largest body, in bytes: what is read and decoded in well below a millisecond.
+    /// The largest body, in bytes: a body of this size is decoded in well below a millisecond.
     static let bodyLimit = 16 * 1024
 
     enum Finding: Equatable {
-        /// Nothing yet that speaks against it.
+        /// The bytes may become a message's request.
         case incomplete
         case other
-        /// A message's head, and how many bytes of body follow it, of which some may be still to come.
+        /// A message's request: the bytes of its head, and of its body, which may not have arrived yet.
         case message(head: Int, body: Int)
     }
 
-    /// What the bytes begin with.
+    /// Returns the kind of request that the bytes begin with.
     static func find(in bytes: UnsafeRawBufferPointer) -> Finding {
         guard bytes.count >= Self.start.count else { return Self.start.starts(with: bytes) ? .incomplete : .other }
         guard bytes.starts(with: Self.start) else { return .other }
@@ -38,13 +38,13 @@ enum PlainMessageRequest {
 
     private static let start = Array("POST /v1/messages HTTP/1.1\r\n".utf8)
 
-    /// What has been seen of a head.
+    /// The fields of a head, read so far.
     private struct Fields {
         var hasHost = false
         var isJSON = false
         var length: Int?
 
-        /// Whether a line is a field with which the request is still a plain one.
+        /// Reads a line. Returns `false` if the line is not a field of a plain request.
         mutating func take(_ line: Slice<UnsafeRawBufferPointer>) -> Bool {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { return false }
             let name = line[..<colon]
@@ -67,12 +67,12 @@ enum PlainMessageRequest {
             return !Self.special.contains { Self.isName(name, $0) }
         }
 
-        /// Fields with which a route, or the parser, has to do.
+        /// Fields that the HTTP parser or a route acts on.
         private static let special: [StaticString] = [
             "connection", "transfer-encoding", "expect", "origin", "upgrade", "te", "trailer", "content-encoding", "proxy-connection",
         ]
 
-        /// A length that is small enough.
+        /// Returns a length, or `nil` if the value is not a number or exceeds the limit.
         private static func number(_ value: Slice<UnsafeRawBufferPointer>) -> Int? {
             guard (1...5).contains(value.count), value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
                 return nil
@@ -83,7 +83,7 @@ enum PlainMessageRequest {
 
         private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 
-        /// Letters, digits and the hyphen: all names that are in use.
+        /// Letters, digits and the hyphen, which suffice for all field names in use.
         private static func isOfName(_ byte: UInt8) -> Bool {
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
@@ -93,11 +93,11 @@ enum PlainMessageRequest {
             }
         }
 
-        /// Whether a name is that one, given in lower case.
+        /// Whether a name equals `other`, which is in lower case, regardless of case.
         private static func isName(_ name: Slice<UnsafeRawBufferPointer>, _ other: StaticString) -> Bool {
             guard name.count == other.utf8CodeUnitCount else { return false }
             let other = UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount)
-            // A hyphen has the bit already; of what a name may hold nothing but a letter gains it.
+            // A hyphen and a digit have this bit set already; only a capital letter changes.
             return zip(name, other).allSatisfy { $0 | 0x20 == $1 }
         }
     }

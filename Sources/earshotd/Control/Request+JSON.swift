@@ -10,9 +10,20 @@ extension Request {
     /// The largest JSON body, in bytes: a message of 1 MiB of text, each of its bytes escaped (`\u0001`), with its other fields.
     static let jsonLimit = 6 * 1024 * 1024 + 64 * 1024
 
-    /// The body as JSON of the given form.
-    /// - Throws: 415 for another content type, 413 for a body that is too large, 400 that names the field that is wrong.
+    /// Decodes the body.
+    /// - Throws: What `jsonBody` throws, and 400 with the name of the field that is wrong.
     func json<Value: Decodable>(_ type: Value.Type) async throws -> Value {
+        let body = try await self.jsonBody()
+        do throws(JSONProblem) {
+            return try ControlJSON.decode(type, from: body.readableBytesView)
+        } catch {
+            throw APIProblem(.invalidParameter, error.description)
+        }
+    }
+
+    /// Reads the whole body, whose content type has to be JSON.
+    /// - Throws: 415 for another content type, 413 for a body that is too large.
+    func jsonBody() async throws -> ByteBuffer {
         guard RequestRules.isJSON(self.headers[.contentType]) else {
             throw APIProblem(
                 .invalidParameter, "the body must be JSON; send it with Content-Type: application/json", status: .unsupportedMediaType,
@@ -21,22 +32,17 @@ extension Request {
         if let length = self.headers[.contentLength].flatMap({ Int($0) }), length > Self.jsonLimit {
             throw NIOTooManyBytesError(maxBytes: Self.jsonLimit)
         }
-        let body = try await self.body.collect(upTo: Self.jsonLimit)
-        do throws(JSONProblem) {
-            return try ControlJSON.decode(type, from: body.readableBytesView)
-        } catch {
-            throw APIProblem(.invalidParameter, error.description)
-        }
+        return try await self.body.collect(upTo: Self.jsonLimit)
     }
 }
 
 extension Response {
-    /// A model as JSON.
+    /// An answer whose body is a model as JSON.
     static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
         let bytes = try ControlJSON.encode(value)
         return Response(status: status, headers: [.contentType: "application/json"], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
     }
 
-    /// Nothing to say but that it is done.
+    /// An answer without a body.
     static var noContent: Response { Response(status: .noContent) }
 }

@@ -5,11 +5,11 @@ internal import HTTPTypes
 internal import NIOCore
 
 extension MessageDraft {
-    /// What waits in the outbox is accepted, and no more is known yet (RFC 9110 section 15.3.3).
+    /// The status of a successful answer: 202 for a message in the outbox, whose outcome is not known yet (RFC 9110 section 15.3.3).
     var successStatus: HTTPResponse.Status { self.queue ? .accepted : .ok }
 
-    /// What a caller wants to send.
-    /// - Throws: `invalid-parameter` for what no node would be asked.
+    /// Creates the draft that a request describes.
+    /// - Throws: `invalid-parameter` if a field has a value that no node accepts.
     init(_ request: ControlAPI.MessageRequest) throws(APIProblem) {
         let recipients: Message.Recipients
         switch request.to {
@@ -40,5 +40,18 @@ extension MessageDraft {
         self.init(
             to: recipients, contentType: request.contentType, body: ByteBuffer(bytes: request.body), mode: mode, id: id,
             queue: request.queue ?? false, timeout: timeout)
+    }
+}
+
+extension MessageRequestReader {
+    /// Returns the message that a body describes, for the message lane and for the route: both refuse a body in the same words.
+    mutating func draft(_ body: ByteBuffer) throws(APIProblem) -> MessageDraft {
+        let request: ControlAPI.MessageRequest
+        do {
+            request = try self.read(body)
+        } catch {
+            throw APIProblem(.invalidParameter, error.description)
+        }
+        return try MessageDraft(request)
     }
 }

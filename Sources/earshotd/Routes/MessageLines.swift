@@ -90,7 +90,7 @@ struct MessageLines: Sendable {
                 number += 1
                 guard line.readableBytes > 0 else { continue }
                 do throws(APIProblem) {
-                    let draft = try self.draft(line, &requests)
+                    let draft = try requests.draft(line)
                     handed.lines.append((number, .sent(drafts.count)))
                     handed.cost += draft.cost
                     drafts.append(draft)
@@ -111,15 +111,5 @@ struct MessageLines: Sendable {
         hand.yield(handed)
         guard canGoOn, handed.lines.count == Self.linesAtOnce else { return canGoOn }
         return try await self.hand(&buffer, isLast: isLast, &requests, &number, window, hand)
-    }
-
-    private func draft(_ line: ByteBuffer, _ requests: inout MessageRequestReader) throws(APIProblem) -> MessageDraft {
-        let request: ControlAPI.MessageRequest
-        do {
-            request = try requests.read(line)
-        } catch {
-            throw APIProblem(.invalidParameter, error.description)
-        }
-        return try MessageDraft(request)
     }
 }

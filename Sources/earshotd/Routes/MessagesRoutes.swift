@@ -48,7 +48,8 @@ struct MessagesRoutes: Sendable {
 
     private func send(_ request: Request, _ context: APIContext) async throws -> Response {
         if RequestRules.mediaType(request.headers[.contentType]) == MessageLines.mediaType { return Self.sendLines(request, self.api.node) }
-        let draft = try MessageDraft(try await request.json(ControlAPI.MessageRequest.self))
+        var reader = MessageRequestReader()
+        let draft = try reader.draft(try await request.jsonBody())
         guard let outcome = await self.api.node.submit([draft]).outcomes().first else {
             throw APIProblem(.unavailable, "the daemon is stopping; try again once it runs")
         }
