@@ -1,20 +1,18 @@
 import Earshot
 import EarshotWire
 import Foundation
-import HTTPTypes
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
-import NIOHTTPTypes
 import Testing
 
 @testable import earshotd
 
-/// How a client's connection ends, and that it does not while an answer is on its way.
+/// The end of a client's connection, which waits for answers that are being written.
 @Suite(.timeLimit(.minutes(1))) struct ConnectionEndTests {
     // MARK: On a real socket
 
-    /// A refused call leaves nothing on the connection: a client that says nothing more gets what it has asked for all the same.
+    /// A refused call leaves no handler behind: a client that closes its sending half still gets all its answers.
     @Test func refusedCallsLeaveNothingBehind() async throws {
         try await APIServer.with { server in
             try await APIConnection.with(server.path) { call in
@@ -32,7 +30,7 @@ import Testing
         }
     }
 
-    /// A caller that hangs up while it waits for an invitation's answer leaves no request behind; the invitation goes on.
+    /// If a caller hangs up while it waits for an invitation's answer, its request ends and the invitation stays pending.
     @Test func hangingUpEndsTheWaitForAnInvitation() async throws {
         let peer = try #require(PeerID(bytes: Array(repeating: 7, count: 32)))
         // Nothing listens there.
@@ -54,7 +52,7 @@ import Testing
         }
     }
 
-    /// As curl asks with `--http2`: it is answered in HTTP/1.1, and asks again on another connection.
+    /// A request for another protocol, as `curl --http2` sends it, is answered in HTTP/1.1 and is the connection's last.
     @Test func anotherProtocolIsNotSpoken() async throws {
         try await APIServer.with { server in
             for fields in [["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"], ["connection: upgrade", "upgrade: websocket"]] {
@@ -102,7 +100,7 @@ import Testing
         }
     }
 
-    /// What follows a request that is the connection's last is not looked at, and not answered.
+    /// Bytes behind the connection's last request are ignored.
     @Test(arguments: ["GET /v1/peers HTTP/1.1\r\nHost: localhost\r\n\r\n", "garbage\r\n\r\n"])
     func nothingIsSaidBehindTheLastAnswer(_ more: String) async throws {
         try await APIServer.with { server in
@@ -116,7 +114,7 @@ import Testing
 
     // MARK: Handlers
 
-    /// Stands for a socket that takes nothing until it is told to.
+    /// A socket that takes no bytes until `takeAll`.
     private final class FullSocket: ChannelOutboundHandler {
         typealias OutboundIn = NIOAny
         var waiting: [EventLoopPromise<Void>?] = []
@@ -141,6 +139,8 @@ import Testing
         }
     }
 
+    private static var handler: ControlConnectionHandler { ControlConnectionHandler(requests: RequestCounts(), idleTime: .seconds(60)) }
+
     private func channel(_ handlers: [any ChannelHandler]) throws -> EmbeddedChannel {
         let channel = EmbeddedChannel()
         try channel.pipeline.syncOperations.addHandlers(handlers)
@@ -148,7 +148,7 @@ import Testing
         return channel
     }
 
-    /// Its client has ended its own half before, so that NIO would end all of it at once.
+    /// Without the handler, NIO would close a half-closed connection at once and drop the answer.
     @Test func whatIsBeingWrittenGoesOutFirst() throws {
         let socket = FullSocket()
         let channel = try self.channel([socket, OrderlyCloseHandler()])
@@ -163,7 +163,7 @@ import Testing
         #expect(socket.closed == [.output, .all] && !channel.isActive)
     }
 
-    /// Whose answer broke off, and who does not read what there is of it.
+    /// A client whose answer broke off, and that does not read the rest, is disconnected after a while.
     @Test func whatIsAbandonedIsNotWaitedForWithoutAnEnd() throws {
         let channel = try self.channel([FullSocket(), OrderlyCloseHandler()])
         channel.write(ByteBuffer(string: "answer"), promise: nil)
@@ -172,7 +172,7 @@ import Testing
         self.expectEnd(of: channel, after: OrderlyCloseHandler.abandonedTime)
     }
 
-    /// A client that does not read keeps the server from nothing.
+    /// A client that does not read delays a stop for a limited time.
     @Test func aServerThatStopsWaitsSoLong() throws {
         for isBefore in [true, false] {
             let socket = FullSocket()
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// What is cut off while it serves, such as a stalled reader, ends at once.
+    /// A connection that the daemon cuts off, such as a stalled reader's, ends at once.
     @Test func aConnectionThatIsCutOffEndsAtOnce() throws {
         let socket = FullSocket()
         let channel = try self.channel([socket, OrderlyCloseHandler()])
@@ -194,7 +194,7 @@ import Testing
         #expect(!channel.isActive)
     }
 
-    /// It ends after so long, and not a moment before.
+    /// Expects the end of a channel after a time, and not a nanosecond earlier.
     private func expectEnd(of channel: EmbeddedChannel, after time: TimeAmount) {
         channel.embeddedEventLoop.advanceTime(by: time - .nanoseconds(1))
         #expect(channel.isActive)
@@ -202,31 +202,32 @@ import Testing
         #expect(!channel.isActive)
     }
 
-    /// Also where nothing was ever asked, or the head of a request has no end.
+    /// The idle timer starts with the connection, and an incomplete head does not stop it.
     @Test func whoNeverAsksIsIdle() throws {
-        self.expectEnd(of: try self.channel([IdleConnectionHandler(time: .seconds(60))]), after: .seconds(60))
+        self.expectEnd(of: try self.channel([Self.handler]), after: .seconds(60))
     }
 
-    /// The answer is not over while its client takes its time to read it.
+    /// The idle timer starts once the socket has taken the answer.
     @Test func aSlowReaderIsNotIdle() throws {
         let socket = FullSocket()
-        let channel = try self.channel([socket, IdleConnectionHandler(time: .seconds(60))])
-        try channel.writeInbound(HTTPRequestPart.head(HTTPRequest(method: .get, scheme: nil, authority: "localhost", path: "/v1/status")))
-        channel.write(HTTPResponsePart.head(HTTPResponse(status: .ok)), promise: nil)
-        channel.write(HTTPResponsePart.end(nil), promise: nil)
+        let channel = try self.channel([socket, Self.handler])
+        try channel.writeInbound(HTTPServerRequestPart.head(HTTPRequestHead(version: .http1_1, method: .GET, uri: "/v1/status")))
+        channel.write(HTTPServerResponsePart.head(HTTPResponseHead(version: .http1_1, status: .ok)), promise: nil)
+        channel.write(HTTPServerResponsePart.end(nil), promise: nil)
         channel.embeddedEventLoop.advanceTime(by: .hours(1))
         #expect(channel.isActive)
         socket.takeAll()
         self.expectEnd(of: channel, after: .seconds(60))
     }
 
-    /// What the parser would keep for another protocol, without a bound, stays in the socket; the request itself is read to its end.
+    /// Bytes behind a request for another protocol stay in the socket. The request itself is read to its end.
     @Test func nothingIsReadBehindAnUpgrade() throws {
         let socket = FullSocket()
-        let channel = try self.channel([socket, LastRequestHandler()])
+        let channel = try self.channel([socket, Self.handler])
         var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/v1/events")
         try channel.writeInbound(HTTPServerRequestPart.head(head))
         try channel.writeInbound(HTTPServerRequestPart.end(nil))
+        channel.write(HTTPServerResponsePart.end(nil), promise: nil)
         let before = socket.reads
         channel.read()
         #expect(socket.reads == before + 1)

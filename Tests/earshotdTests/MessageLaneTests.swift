@@ -10,7 +10,7 @@ import Testing
 @testable import EarshotCore
 @testable import earshotd
 
-/// Connections on which small messages are sent one after the other.
+/// The message lane: connections on which small messages are sent one after the other.
 @Suite(.timeLimit(.minutes(1))) struct MessageLaneTests {
     private static let text = #"{"to":["nobody"],"body":"x"}"#
 
@@ -76,7 +76,7 @@ import Testing
         let all = Mutex<[@Sendable (MessageBatch.Outcome) -> Void]>([])
     }
 
-    /// A channel with a node that answers when it is told to.
+    /// A channel whose node answers with `settle`.
     private final class Bench {
         let pending = Pending()
         let channel = EmbeddedChannel()
@@ -124,7 +124,7 @@ import Testing
         #expect(bench.channel.isActive)
     }
 
-    /// The answer to the one before is out first.
+    /// The connection moves after the answer to the message before.
     @Test(arguments: [Self.request("GET /v1/status HTTP/1.1", body: ""), Self.request() + Self.request(), Self.request(body: "{")])
     func givesTheConnectionAway(other: String) throws {
         let bench = try Bench(unread: MessageLaneTests.request())
@@ -133,7 +133,7 @@ import Testing
         bench.settle()
         #expect(try bench.answer() == "HTTP/1.1 404 Not Found")
         #expect(bench.waiting == 0 && !bench.channel.isActive)
-        // There is no socket below this one.
+        // An embedded channel has no socket.
         #expect(try bench.end.wait() == nil)
     }
 
@@ -146,7 +146,7 @@ import Testing
         #expect(!bench.channel.isActive)
     }
 
-    /// A client that asks on and on does not keep the daemon from stopping, and nothing is sent in the name of one that has gone.
+    /// When the daemon stops, the message being answered is the last. Messages of a client that has gone are dropped.
     @Test func theMessageBeingAnsweredIsTheLast() throws {
         let bench = try Bench(unread: MessageLaneTests.request())
         try bench.say(Self.request())
@@ -161,7 +161,7 @@ import Testing
         #expect(gone.waiting == 0)
     }
 
-    /// One that waits for its answer is not idle.
+    /// A connection that waits for an answer is not idle.
     @Test func idleConnectionsEnd() throws {
         let bench = try Bench(unread: MessageLaneTests.request())
         let loop = bench.channel.embeddedEventLoop
@@ -175,7 +175,7 @@ import Testing
         #expect(!bench.channel.isActive)
     }
 
-    /// A client that sends and reads nothing: it holds its place no longer than an idle one.
+    /// A client that does not read its answers is disconnected as an idle client is.
     @Test func whoReadsNothingIsGivenUp() throws {
         let bench = try Bench()
         let socket = FullSocket()
@@ -186,7 +186,7 @@ import Testing
         #expect(bench.channel.isActive)
         bench.channel.embeddedEventLoop.advanceTime(by: .seconds(61))
         #expect(!bench.channel.isActive)
-        // Nor does it hold up a stop.
+        // Such a client does not delay a stop.
         let other = try Bench()
         try other.channel.pipeline.syncOperations.addHandler(FullSocket(), position: .first)
         try other.say(Self.request("GET /v1/status HTTP/1.1", body: ""))
@@ -228,7 +228,7 @@ import Testing
         func channelInactive(context: ChannelHandlerContext) { self.heard.append("inactive") }
     }
 
-    /// What happens before it is known where a connection belongs reaches those who serve it where it is, behind what has been read.
+    /// An event before the decision makes the connection stay, and reaches the routes behind the bytes that were read.
     @Test(arguments: ["", "POST /v1/mess"]) func aConnectionStays(read: String) throws {
         let happenings: [(name: String, (EmbeddedChannel) throws -> Void)] = [
             ("event", { $0.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }),

@@ -7,25 +7,27 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOHTTPTypes
 internal import NIOPosix
-internal import Synchronization
 
-/// One connection to the control socket: who is there is asked once, then every request is answered on its behalf.
+/// A client's connection to the control socket. The kernel is asked for the caller once; every request is answered on the caller's behalf.
 struct ControlChannel: ServerChildChannel {
     struct Value: ServerChildChannelValue {
         let http: HTTP1Channel.Value
-        /// `nil` where it went before the kernel could be asked who it was.
+        /// `nil` if the client left before the kernel was asked.
         let caller: Caller?
-        /// What its first bytes decide: its socket, where it goes on as a ``MessageLaneHandler``'s.
+        /// The socket of a connection that moves to the message lane, which its first bytes decide.
         let start: EventLoopFuture<MovedConnections.Socket?>
 
         var channel: any Channel { self.http.channel }
     }
 
-    /// What a request's head may take: far above curl's or any library's, far below what would hurt.
+    /// Limits of a request's head: far above the needs of curl and of any library, far below a burden.
     private static let headLimits = HTTP1Channel.Configuration.DecoderConfiguration(
         maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 16 * 1024, maxHeaderFieldCount: 100)
-    /// How long an idle connection is kept: clients that poll reconnect at once on a local socket.
-    private static let idleTimeout: TimeAmount = .seconds(60)
+    /// The time after which an idle connection is closed: a client that polls reconnects at once to a local socket.
+    private static let idleTime: TimeAmount = .seconds(60)
+
+    /// The time for which the rest of a refused request's body is read.
+    private static let unwantedBodyTime: TimeAmount = .seconds(1)
 
     private let configuration: HTTP1Channel.Configuration
     private let responder: RouterResponder<APIContext>
@@ -42,11 +44,7 @@ struct ControlChannel: ServerChildChannel {
         self.responder = responder
         self.policy = policy
         self.requests = requests
-        self.configuration = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [
-                HeadAnswerHandler(), ParserErrorHandler(requests: requests), IdleConnectionHandler(time: Self.idleTimeout),
-            ],
-            httpDecoderConfiguration: Self.headLimits)
+        self.configuration = HTTP1Channel.Configuration(httpDecoderConfiguration: Self.headLimits)
     }
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
@@ -57,22 +55,23 @@ struct ControlChannel: ServerChildChannel {
         }
     }
 
-    /// The pipeline of a connection whose requests are HTTP's, with what an admitted caller's has before all that.
+    /// Builds the pipeline of a connection that the routes serve. If the caller is admitted, `begin` adds to its front.
     private func setup(
         _ channel: any Channel, _ logger: Logger,
         _ begin: @escaping @Sendable (ChannelPipeline.SynchronousOperations) throws -> EventLoopFuture<MovedConnections.Socket?>
     ) -> EventLoopFuture<Value> {
-        // Uploads come in larger pieces than the default's; small requests never make a buffer grow.
+        // Uploads arrive in larger pieces than the default size. Small requests do not make the buffer grow.
         let allocator = AdaptiveRecvByteBufferAllocator(minimum: 2048, initial: 8192, maximum: 256 * 1024)
         return channel.setOption(.recvAllocator, value: allocator).flatMap {
             HTTP1Channel(responder: { _, _, _ in }, configuration: self.configuration).setup(channel: channel, logger: logger)
-        }.flatMapThrowing { [policy] http in
+        }.flatMapThrowing { [policy, requests] http in
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(
-                LastRequestHandler(), position: .after(pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)))
+                ControlConnectionHandler(requests: requests, idleTime: Self.idleTime),
+                position: .after(pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)))
             try pipeline.addHandler(OrderlyCloseHandler(), position: .first)
             let caller = try? Caller.of(channel)
-            // A caller that is refused hears so from the routes' side.
+            // Requests of other callers are refused by `respond`.
             guard let caller, policy.admits(caller) else {
                 return Value(http: http, caller: caller, start: channel.eventLoop.makeSucceededFuture(nil))
             }
@@ -82,7 +81,7 @@ struct ControlChannel: ServerChildChannel {
 
     func handle(value: Value, logger: Logger) async {
         guard let socket = await Self.ending(value.channel, with: value.start) else { return await self.serve(value, logger) }
-        // The channel is closed already; its value has to be used all the same.
+        // The channel is closed already, but an async channel has to be executed before it is released.
         try? await value.http.executeThenClose { _, _ in }
         defer { self.moved.leave() }
         do {
@@ -100,13 +99,13 @@ struct ControlChannel: ServerChildChannel {
         }
     }
 
-    /// Answers messages on the node's event loop; the socket, where the connection is to go on elsewhere.
+    /// Serves the message lane. Returns the socket if the connection moves to the routes.
     private func serveMessages(_ socket: MovedConnections.Socket, _ logger: Logger) async throws -> MovedConnections.Socket? {
         let (channel, end) = try await socket.channel(on: self.node.eventLoop) { [node, requests] channel in
             channel.eventLoop.makeCompletedFuture {
                 let end = channel.eventLoop.makePromise(of: MovedConnections.Socket?.self)
                 let handler = MessageLaneHandler(
-                    answers: MessageLaneAnswers(requests: requests, logger: logger), unread: socket.unread, idleTime: Self.idleTimeout,
+                    answers: MessageLaneAnswers(requests: requests, logger: logger), unread: socket.unread, idleTime: Self.idleTime,
                     end: end
                 ) { node.submit($0, then: $1) }
                 try channel.pipeline.syncOperations.addHandler(handler)
@@ -117,7 +116,7 @@ struct ControlChannel: ServerChildChannel {
         return await Self.ending(channel, with: end)
     }
 
-    /// Waits for what becomes of a connection, which a cancelled task ends.
+    /// Awaits the end of a connection's stay on a channel. A cancelled task closes the channel.
     private static func ending(
         _ channel: any Channel, with end: EventLoopFuture<MovedConnections.Socket?>
     ) async -> MovedConnections.Socket? {
@@ -128,7 +127,7 @@ struct ControlChannel: ServerChildChannel {
         }
     }
 
-    /// Answers HTTP requests to the connection's end.
+    /// Answers requests until the connection ends.
     private func serve(_ value: Value, _ logger: Logger) async {
         guard let caller = value.caller else {
             try? await value.channel.close()
@@ -138,22 +137,17 @@ struct ControlChannel: ServerChildChannel {
         if !isAdmitted {
             logger.warning("a caller was refused", metadata: ["uid": "\(caller.userID)"])
         }
-        let lastAnswer = LastAnswer()
         let channel = HTTP1Channel(
             responder: { request, writer, channel in
-                // It comes behind the last one: its client has been told to ask again elsewhere.
-                guard !lastAnswer.isWritten else { return }
                 let context = APIContext(source: .init(channel: channel, caller: caller, isHead: request.method == .head, logger: logger))
-                let isLast = try await self.respond(to: request, context, isAdmitted: isAdmitted, writer)
-                if isLast { lastAnswer.written() }
+                try await self.respond(to: request, context, isAdmitted: isAdmitted, writer)
             }, configuration: self.configuration)
         await channel.handle(value: value.http, logger: logger)
     }
 
-    /// Answers; whether the connection ends with that.
     @concurrent private func respond(
         to request: Request, _ context: APIContext, isAdmitted: Bool, _ writer: consuming ResponseWriter
-    ) async throws -> Bool {
+    ) async throws {
         let response: Response
         do {
             guard isAdmitted else {
@@ -171,10 +165,9 @@ struct ControlChannel: ServerChildChannel {
         }
         self.requests.count(response.status.code)
         try await writer.write(response: response.head, body: request.method == .head ? .init() : response.body)
-        return false
     }
 
-    /// HEAD is answered as GET is, less the body (RFC 9110 section 9.3.2).
+    /// Returns the request for the router, which answers a HEAD as a GET; the body is left out later (RFC 9110 section 9.3.2).
     private static func routed(_ request: Request) -> Request {
         guard request.method == .head else { return request }
         var head = request.head
@@ -193,27 +186,17 @@ struct ControlChannel: ServerChildChannel {
 
     @concurrent private func write(
         _ problem: APIProblem, _ request: Request, _ context: APIContext, _ writer: consuming ResponseWriter
-    ) async throws -> Bool {
+    ) async throws {
         var problem = problem
         let hasBody = request.headers[.transferEncoding] != nil || (request.headers[.contentLength] ?? "0") != "0"
-        // Without a body there is nothing to be rid of, and the connection may serve on.
+        // Without a body, no unread bytes remain and the connection can be used again.
         problem.closesConnection = problem.closesConnection && hasBody
         let (head, body) = ProblemResponse.make(problem)
         self.requests.count(head.status.code)
         try await writer.write(response: head, body: request.method == .head ? .init() : .init(byteBuffer: body))
-        guard problem.closesConnection else { return false }
-        // The rest of a body that is not wanted is read for a moment, so that the client sees the answer and not a reset.
+        guard problem.closesConnection else { return }
+        // The rest of the refused body is read for a moment, so that the client sees the answer and not a reset.
         let channel = context.channel
-        channel.eventLoop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
-        return true
+        channel.eventLoop.scheduleTask(in: Self.unwantedBodyTime) { channel.close(promise: nil) }
     }
-}
-
-/// Whether a connection's last answer is written: no request behind it is served (RFC 9112 section 9.6).
-private final class LastAnswer: Sendable {
-    private let state = Mutex(false)
-
-    var isWritten: Bool { self.state.withLock { $0 } }
-
-    func written() { self.state.withLock { $0 = true } }
 }

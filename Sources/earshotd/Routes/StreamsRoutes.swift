@@ -8,16 +8,16 @@ internal import NIOCore
 
 /// `/v1/streams`: a request's body here becomes a response's body there.
 struct StreamsRoutes: Sendable {
-    /// The header of a content that says which stream it is.
+    /// The header of a stream's content that names the stream.
     static let streamID: HTTPField.Name = {
         guard let name = HTTPField.Name("Earshot-Stream") else { preconditionFailure("Earshot-Stream is a token") }
         return name
     }()
-    /// The longest that one may wait for the next stream by the API's clock, in seconds; without a number it waits for good.
+    /// The longest wait for the next stream that a caller may ask for, in seconds. Without a number the wait has no limit.
     static let timeoutLimit: UInt64 = 366 * 86_400
 
-    /// How long a client may take to end the connection behind the end of a stream: for as long it may still say that it could not keep
-    /// what has come. One that reads on, or forgets to, has taken the stream.
+    /// The time in which a client may close the connection after the end of a stream. Until then, the client can still report by a reset that
+    /// it could not keep the content. A client that leaves the connection open has taken the stream.
     static let endTime: TimeAmount = .seconds(5)
 
     let api: ControlAPIServices
@@ -42,7 +42,7 @@ struct StreamsRoutes: Sendable {
             Route(.get, "/v1/streams/next/content") { request, context in
                 let query = try Query(request)
                 let seconds = try query.number("timeout_seconds", 0...Self.timeoutLimit)
-                // What a HEAD has taken would never be read.
+                // A HEAD would take a stream that nobody reads.
                 guard !context.isHead else { throw Self.noHead }
                 let (name, peer) = (try query.text("name"), try query.text("from"))
                 return try await self.content(context) {
@@ -61,7 +61,7 @@ struct StreamsRoutes: Sendable {
         APIProblem(.unsupported, "a stream can be taken only once, and so has no HEAD", status: .methodNotAllowed, fields: [.allow: "GET"])
     }
 
-    /// The body is the stream; the answer comes when the far reader has taken everything, or why it will not.
+    /// The request's body is the stream. The answer is written when the far reader has taken everything, or says why it will not.
     private func open(_ request: Request, _ context: APIContext) async throws -> Response {
         do {
             let query = try Query(request)
@@ -76,14 +76,14 @@ struct StreamsRoutes: Sendable {
             }
             return try .json(ControlAPI.Stream(stream))
         } catch {
-            // Some of the body may be unread, and have no end.
+            // The unread rest of the body may never end.
             var problem = APIProblem(error)
             problem.closesConnection = true
             throw problem
         }
     }
 
-    /// The answer begins when a stream has been accepted, and its body is that stream. Where the body breaks off the stream did.
+    /// The answer begins when a stream has been accepted, and its body is the stream. If the stream breaks off, so does the body.
     private func content(
         _ context: APIContext, _ accept: @escaping @Sendable () async throws -> StreamContent
     ) async throws -> Response {
@@ -94,18 +94,18 @@ struct StreamsRoutes: Sendable {
         do {
             content = try await ClientPresence.required(on: channel, accept)
         } catch {
-            // The connection serves on, and whoever says nothing more on it still gets its answers.
+            // The connection can be used again, and a client that closes its sending half still gets its answers.
             try? await channel.pipeline.removeHandler(end)
             throw error
         }
         let taken: EventLoopFuture<Void>
         do {
-            taken = try await AnswerEndHandler.add(to: channel)
+            taken = try await ControlConnectionHandler.answerSent(on: channel)
         } catch {
             content.abandon()
             throw error
         }
-        // However the connection ends before, also where the body is never asked for.
+        // The connection may end earlier, even before the body is asked for.
         taken.whenFailure { _ in content.abandon() }
         let body = ResponseBody { writer in
             do {
@@ -121,10 +121,10 @@ struct StreamsRoutes: Sendable {
                 }
                 try await writer.finish(nil)
                 try await taken.get()
-                // What the kernel has the client may still refuse, and then it says so before it ends the connection.
+                // The client may still refuse bytes that the kernel holds, and resets the connection then.
                 try await end.clientEnds(channel, within: Self.endTime)
                 try await content.finish()
-                // As the answer's head has said: a client that reads to the connection's end is not to wait for one that is idle.
+                // As the answer's head announced: a client that reads to the connection's end must not wait until the connection is idle.
                 channel.close(promise: nil)
             } catch {
                 content.abandon()
