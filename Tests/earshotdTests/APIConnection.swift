@@ -87,8 +87,11 @@ enum APIConnection {
             self.seen = seen
         }
 
-        /// Bytes as they are.
+        /// Sends a text as it is.
         func say(_ text: String) async throws { try await self.outbound.write(ByteBuffer(string: text)) }
+
+        /// Sends bytes as they are.
+        func say(_ bytes: [UInt8]) async throws { try await self.outbound.write(ByteBuffer(bytes: bytes)) }
 
         /// Nothing more will be said.
         func finish() { self.outbound.finish() }

@@ -6,16 +6,16 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
 
-/// `POST /v1/messages` with NDJSON: a message a line, as many as the caller likes, and what became of each, in the same order.
+/// `POST /v1/messages` with NDJSON: any number of messages, one a line, and the outcome of each in the same order.
 ///
-/// The request is read while the answer is written. What has been read and not been answered is bounded: a client that does not read the
-/// answers is not read from either. What arrives together is handed to the node together.
+/// The request is read while the answer is written. The lines that have been read and not answered are limited: if a client does not read the
+/// answers, the daemon does not read from the client. Lines that arrive together are handed to the node together.
 struct MessageLines: Sendable {
-    /// The longest line, in bytes: what the body of a single message may have.
+    /// The longest line, in bytes: the limit of a single message's body.
     static let lineLimit = Request.jsonLimit
-    /// As many as the node takes without letting anything else in between.
+    /// Lines in one batch, which the node handles in one turn.
     static let linesAtOnce = 256
-    /// Messages that are read and not answered, in bytes, each with what it costs the node: twice what may be on its way to one peer.
+    /// Messages that have been read and not answered, in bytes with their overhead: twice the limit of messages in flight to one peer.
     static let windowBytes = 8 * 1024 * 1024
     /// The media type of the request and of the answer.
     static let mediaType = "application/x-ndjson"
@@ -24,14 +24,14 @@ struct MessageLines: Sendable {
     /// Whether only lines that failed are answered (RFC 7240 section 4.2, `return=minimal`).
     let isMinimal: Bool
 
-    /// One line on its way.
+    /// A line without an answer.
     private enum Line {
         case refused(APIProblem)
-        /// The place in the batch.
+        /// The index in the batch.
         case sent(Int)
     }
 
-    /// Lines that were read together.
+    /// Lines that were read together, and their batch.
     private struct Handed: Sendable {
         var lines: [(number: UInt64, line: Line)] = []
         var batch: MessageBatch?
@@ -43,7 +43,7 @@ struct MessageLines: Sendable {
         let (handed, hand) = AsyncStream.makeStream(of: Handed.self)
         let window = SendingWindow(limit: Self.windowBytes)
         async let reading: Void = self.read(body, window, hand)
-        // The reading task is not to wait for room for good when nothing is answered any more.
+        // Once nothing is answered any more, the reading task must not wait for room forever.
         defer { window.close() }
         var results = MessageLineWriter(isMinimal: self.isMinimal)
         for await lines in handed {
@@ -76,7 +76,7 @@ struct MessageLines: Sendable {
         _ = try await self.hand(&buffer, isLast: true, &requests, &number, window, hand)
     }
 
-    /// Hands over the whole lines that are there; `false` where the request cannot be read any further.
+    /// Hands over the complete lines in the buffer. Returns `false` if the request cannot be read any further.
     private func hand(
         _ buffer: inout LineBuffer, isLast: Bool, _ requests: inout MessageRequestReader, _ number: inout UInt64, _ window: SendingWindow,
         _ hand: AsyncStream<Handed>.Continuation
@@ -100,7 +100,7 @@ struct MessageLines: Sendable {
                 }
             }
         } catch {
-            // Where the next one begins is not known before its end, which may never come.
+            // The next line begins after the end of this one, which may never come.
             let problem = APIProblem(.tooLarge, "a line has at most \(Self.lineLimit) bytes; it and what follows it was not read")
             handed.lines.append((number + 1, .refused(problem)))
             canGoOn = false

@@ -59,7 +59,7 @@ struct MessagesRoutes: Sendable {
             status: draft.successStatus, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: receipt))
     }
 
-    /// What a caller would rather have (RFC 7240).
+    /// The caller's preferences (RFC 7240).
     private static let prefer: HTTPField.Name = {
         guard let name = HTTPField.Name("Prefer") else { preconditionFailure("Prefer is a token") }
         return name
