@@ -1,44 +1,44 @@
 public import EarshotWire
 
-/// Peers that are one conversation.
+/// A set of peers that share one conversation.
 public struct Group: Sendable, Hashable, Codable, Identifiable {
-    /// Whether this machine is in it already.
+    /// Whether this machine is already in the group.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
-        /// An invitation to it was accepted here, and the inviter has not answered yet.
+        /// A user here accepted an invitation to the group, and the inviter has not answered yet.
         case joining
         case joined
     }
 
-    /// What this machine may do in it.
+    /// This machine's rights in the group.
     public enum Role: String, Sendable, Hashable, Codable, CaseIterable {
-        /// It alone renames the group, dissolves it, and takes members out.
+        /// The only member that may rename the group, dissolve it and remove members.
         case creator
         case member
     }
 
-    /// One of those that are in it, this machine too.
+    /// A member of the group. This machine is a member too.
     public struct Member: Sendable, Hashable, Codable {
-        /// Whether it can be talked to now.
+        /// Whether the member can be reached now.
         public enum State: String, Sendable, Hashable, Codable, CaseIterable {
             case notConnected = "not_connected"
             case connecting, connected
-            /// A person here has blocked it: nothing is sent to it, nor heard from it.
+            /// A user here blocked the member: the daemon sends nothing to it and ignores what it sends.
             case blocked
-            /// There is no room for it: the group has as many members as it can have.
+            /// The group already has as many members as it can have.
             case full
         }
 
-        /// Who it is.
+        /// The member's id.
         public let peerID: PeerID
-        /// Its display name, the last that was proven here, or that it has joined by: a label.
+        /// The member's display name: the last name that was proven here, or the name that it joined with. A label.
         public let name: String
-        /// Whether it can be talked to now; this machine itself is always connected.
+        /// Whether the member can be reached now. This machine itself is always connected.
         public let state: State
-        /// Why it cannot be reached.
+        /// The reason why the member cannot be reached.
         public let error: Peer.Failure?
-        /// When it joined, by its own clock.
+        /// The time at which the member joined, by its own clock.
         package let joined: WallTime
-        /// Who let it in.
+        /// The peer that let the member in.
         public let invitedBy: PeerID
 
         private enum CodingKeys: String, CodingKey {
@@ -49,25 +49,25 @@ public struct Group: Sendable, Hashable, Codable, Identifiable {
         }
     }
 
-    /// The same on every member's machine.
+    /// The group's id, the same on every member's machine.
     public let id: GroupID
-    /// What its creator calls it.
+    /// The name that the creator gave the group.
     public let name: String
-    /// Who made it.
+    /// The peer that made the group.
     public let creator: PeerID
-    /// Whether its creator alone lets others in.
+    /// Whether only the creator may let others in.
     public let isClosed: Bool
-    /// Whether its members may talk without TLS, where their preferences are so.
+    /// Whether members may talk without TLS, if their preferences agree.
     public let isUnprotected: Bool
-    /// Whether this machine is in it already.
+    /// Whether this machine is already in the group.
     public let state: State
-    /// What this machine may do in it.
+    /// This machine's rights in the group.
     public let role: Role
-    /// In the order in which they joined.
+    /// The members, in the order in which they joined.
     public let members: [Member]
-    /// How many members its creator can still take out, 0 to 256; `nil` in what an earlier version has encoded.
+    /// The number of members that the creator can still remove, 0 to 256; `nil` in values that an earlier version encoded.
     public let removalsLeft: Int?
-    /// When it was made, by its creator's clock.
+    /// The time at which the group was made, by its creator's clock.
     package let created: WallTime
 
     private enum CodingKeys: String, CodingKey {
@@ -75,15 +75,15 @@ public struct Group: Sendable, Hashable, Codable, Identifiable {
         case created = "createdAt"
     }
 
-    /// What tells it from others for a person.
+    /// The id and name of the group, for display.
     public var label: GroupLabel { GroupLabel(id: self.id, name: self.name) }
 }
 
-/// A group, and what it was called at the time.
+/// A group's id, with the group's name at the time.
 public struct GroupLabel: Sendable, Hashable, Codable {
-    /// Which group.
+    /// The group's id.
     public let id: GroupID
-    /// Its name: a label.
+    /// The group's name: a label.
     public let name: String
 
     package init(id: GroupID, name: String) {
@@ -92,15 +92,15 @@ public struct GroupLabel: Sendable, Hashable, Codable {
     }
 }
 
-/// A group as an invitation to it says.
+/// A group as described by an invitation to it.
 public struct InvitedGroup: Sendable, Hashable, Codable {
-    /// Which group.
+    /// The group's id.
     public let id: GroupID
-    /// Its name: a label.
+    /// The group's name: a label.
     public let name: String
-    /// Who made it.
+    /// The peer that made the group.
     public let creator: PeerID
-    /// How many are in it, this machine not counted where it is invited.
+    /// The number of members. If this machine is the invitee, it is not counted.
     public let members: Int
 
     package init(id: GroupID, name: String, creator: PeerID, members: Int) {
@@ -111,17 +111,17 @@ public struct InvitedGroup: Sendable, Hashable, Codable {
     }
 }
 
-/// Why this machine is not in a group any more.
+/// The reason why this machine is no longer in a group.
 public enum GroupEnd: String, Sendable, Hashable, Codable, CaseIterable {
     case left, removed, dissolved
 }
 
-/// A group as it is kept.
+/// A group as stored on disk.
 package struct StoredGroup: Sendable, Hashable {
     package let charter: GroupCharter
-    /// The records that are held, in any order.
+    /// The records of the group, in any order.
     package var records: [GroupRecord]
-    /// Whether it is kept only for others to hear that it is dissolved.
+    /// Whether the group is dissolved, and is kept only to tell other members so.
     package var isOver: Bool
 
     package init(charter: GroupCharter, records: [GroupRecord], isOver: Bool) {
@@ -133,26 +133,27 @@ package struct StoredGroup: Sendable, Hashable {
     package var id: GroupID { self.charter.id }
 }
 
-/// What persons and programs ask of groups. A group is named by its id, 8 or more of its first characters, or its name.
+/// A request about groups from a user or a program. The request names a group by its id, by 8 or more of the id's first characters, or by
+/// the group's name.
 package enum GroupRequest: Sendable, Hashable {
-    /// Answers the group.
+    /// Answered with the group.
     case create(name: String, isClosed: Bool, isUnprotected: Bool)
-    /// Answers the group.
+    /// Answered with the group.
     case rename(String, to: String)
     case leave(String)
     case dissolve(String)
-    /// Take a member out; `withInvited` also all that came in through it. Answers the group.
+    /// Removes a member; with `withInvited`, also all members that came in through that member. Answered with the group.
     case remove(String, peer: String, withInvited: Bool)
-    /// Answers the invitations, one a peer, in their order: members' are accepted.
+    /// Answered with the invitations, one per peer, in the order of `peers`. Invitations of peers that are already members are accepted.
     case invite(String, peers: [String], context: [UInt8], timeout: Duration?)
 }
 
-/// Names something that is to be signed, or checked, for as long as that is under way: a counter.
+/// The id of a pending signature or check: a counter.
 package struct SignatureID: Sendable, Hashable {
     package let number: UInt64
 }
 
-/// The key that this machine proves itself by.
+/// The key with which this machine proves its identity.
 package struct OwnKey: Sendable, Hashable {
     /// SubjectPublicKeyInfo, DER.
     package let publicKey: [UInt8]

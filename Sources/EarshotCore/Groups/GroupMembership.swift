@@ -1,34 +1,36 @@
 package import EarshotWire
 package import OrderedCollections
 
-/// Who is in a group, by its records alone.
+/// The members of a group, computed from its records alone.
 ///
-/// Seats form a tree: each hangs on that of its voucher, and those that the creator has signed stand at the top. Where there are more seats
-/// than may be kept, or more peers than may be members, places are given **in turns** among the branches of every seat (``turns(of:)``).
-/// A member that vouches for many keys so takes places from those alone that came in the same way, and never from another branch that has
-/// not had its share. The result does not depend on the order in which the records came.
+/// Seats form a tree. Each seat hangs on its voucher's seat, and seats that the creator signed stand at the top. If there are more seats
+/// than may be kept, or more peers than may be members, places are given **in turns** among the branches of every seat (``turns(of:)``). A
+/// member that vouches for many keys therefore takes places only from peers that came in the same way, and never from another branch that
+/// has not had its share. The result does not depend on the order in which the records came.
 package struct GroupMembership: Sendable, Hashable {
-    /// One peer that has a seat.
+    /// A peer that has a seat.
     package struct Member: Sendable, Hashable {
         package let peer: PeerID
-        /// Its seat.
+        /// The peer's seat.
         package let seat: GroupRecordHash
     }
 
-    /// At most `EarshotLimits.groupMembers`: the creator, those whom it has signed for, the others in turns.
+    /// The members, at most `EarshotLimits.groupMembers`: first the creator, then the peers that the creator signed for, then the others in
+    /// turns.
     package private(set) var members: [Member] = []
-    /// Those for whom there is no room.
+    /// The candidates for whom there is no room.
     package private(set) var full: [Member] = []
-    /// The seats that count, one of each peer and number, each behind its voucher's.
+    /// The counting seats, one for each peer and number, each after its voucher's seat.
     package private(set) var inOrder: OrderedSet<GroupRecordHash> = []
-    /// Those of them on which a member rests, or one without room. With the evidence, at most `EarshotLimits.groupRecords`.
+    /// The counting seats on which a member rests, or a candidate without room. Together with ``evidence``, at most
+    /// `EarshotLimits.groupRecords`.
     package private(set) var needed: OrderedSet<GroupRecordHash> = []
-    /// Seats that are kept only for the leaves that void them, and the seats on which those rest: a leave whose seat nobody held would be anyone's
-    /// to make up.
+    /// The seats that are kept only for the leaves that void them, and the seats on which those rest. Without the seat, anyone could forge
+    /// a leave for it.
     package private(set) var evidence: OrderedSet<GroupRecordHash> = []
     /// The peers of which a seat is kept.
     private(set) var seated: Set<PeerID> = []
-    /// Of each peer and number, the seat that counts.
+    /// The counting seat of each peer and number.
     private var places: OrderedDictionary<Place, Seat> = [:]
 
     struct Place: Hashable, Sendable {
@@ -38,14 +40,14 @@ package struct GroupMembership: Sendable, Hashable {
 
     private struct Seat: Hashable, Sendable {
         let hash: GroupRecordHash
-        /// The index of its voucher's; `nil` for one that the creator has signed.
+        /// The index of the voucher's seat; `nil` for a seat that the creator signed.
         let voucher: Int?
     }
 
-    /// Of no group.
+    /// Creates an empty membership, of no group.
     init() {}
 
-    /// Of a group with these records, as it would be if a member let in these peers, too.
+    /// Creates the membership of a group with these records, as if the given inviter also let in these newcomers.
     init(of records: GroupRecords, and newcomers: [PeerID] = [], letInBy inviter: PeerID? = nil) {
         self.count(records)
         if let inviter { self.add(newcomers, letInBy: inviter, records) }
@@ -71,15 +73,15 @@ package struct GroupMembership: Sendable, Hashable {
     /// Whether a seat is kept.
     func keeps(_ seat: GroupRecordHash) -> Bool { self.needed.contains(seat) || self.evidence.contains(seat) }
 
-    /// The seat of that peer and number that counts.
+    /// Returns the counting seat of a peer and number.
     func countingSeat(_ peer: PeerID, _ number: UInt32, of records: GroupRecords) -> GroupSeat? {
         self.places[Place(peer: peer, number: number)].flatMap { records.seats[$0.hash] }
     }
 
     // MARK: Counting
 
-    /// From the creator's word on, level by level from voucher to vouched: a circle of vouchers is never reached. Of several seats of one peer and
-    /// number that with the fewest vouchers above it counts, then the lower hash.
+    /// Counts seats level by level, from the seats that the creator signed down to the vouched ones. A circle of vouchers is never reached.
+    /// If a peer has several seats with one number, the seat with the fewest vouchers above it counts, then the seat with the lower hash.
     private mutating func count(_ records: GroupRecords) {
         var level: [(hash: GroupRecordHash, place: Place, voucher: Int?)] = []
         var vouched: OrderedDictionary<Place, [(hash: GroupRecordHash, place: Place)]> = [:]
@@ -107,7 +109,7 @@ package struct GroupMembership: Sendable, Hashable {
         }
     }
 
-    /// Seats that are not there yet.
+    /// Adds the seats that the newcomers would have.
     private mutating func add(_ newcomers: [PeerID], letInBy inviter: PeerID, _ records: GroupRecords) {
         let own = self.highest { $0.peer == inviter }.first
         for (number, peer) in newcomers.enumerated() {
@@ -117,12 +119,12 @@ package struct GroupMembership: Sendable, Hashable {
         }
     }
 
-    /// The highest seat of each peer that has not left it.
+    /// Returns the highest seat of each peer that has not left that seat.
     private func candidates(_ records: GroupRecords) -> Set<Int> {
         self.highest { $0.number > records.leaves[$0.peer]?.number ?? 0 }
     }
 
-    /// The highest seat of each peer up to the one that it has left.
+    /// Returns the highest seat of each peer up to the seat that the peer has left.
     private func leftSeats(_ records: GroupRecords) -> Set<Int> {
         guard !records.leaves.isEmpty else { return [] }
         return self.highest { $0.number <= records.leaves[$0.peer]?.number ?? 0 }
@@ -136,10 +138,10 @@ package struct GroupMembership: Sendable, Hashable {
         return Set(found.values)
     }
 
-    // MARK: Who has a place
+    // MARK: Seats to keep
 
-    /// The seats that are kept, in turns. What is needed by a candidate is a branch of its voucher's; what is there for leaves alone, all of it
-    /// together, is one more.
+    /// Returns the seats that are kept, in turns. Each seat that a candidate needs is a branch of its voucher's seat. All seats that only
+    /// leaves need form one more branch together.
     private func kept(candidates: Set<Int>, leavers: Set<Int>, creator: PeerID) -> ArraySlice<Int> {
         let count = self.places.count
         let (live, left) = (self.withVouchers(candidates), self.withVouchers(leavers))
@@ -154,7 +156,7 @@ package struct GroupMembership: Sendable, Hashable {
             let voucher = self.places.values[index].voucher ?? count
             if live[index] { branches[voucher].live.append(index) } else if left[index] { branches[voucher].left.append(index) }
         }
-        // Vouchers come first in the table: from its end on, those that a seat has vouched for are done before it.
+        // Vouchers come first in the table. Going backwards handles the seats that a seat vouched for before that seat.
         var orders = [[Int]](repeating: [], count: count)
         func branched(_ index: Int) -> [Int] {
             let (own, rest) = branches[index]
@@ -164,7 +166,7 @@ package struct GroupMembership: Sendable, Hashable {
         return branched(count).prefix(EarshotLimits.groupRecords)
     }
 
-    /// The first of each, then the second of each, and so on.
+    /// Returns the first element of each branch, then the second of each, and so on.
     private static func turns(of branches: [[Int]]) -> [Int] {
         var open = branches.filter { !$0.isEmpty }
         guard open.count > 1 else { return open.first ?? [] }
@@ -178,7 +180,7 @@ package struct GroupMembership: Sendable, Hashable {
         return order
     }
 
-    /// Which seats these are, and those on which they rest.
+    /// Marks these seats and the seats on which they rest.
     private func withVouchers(_ ends: Set<Int>) -> [Bool] {
         var marked = [Bool](repeating: false, count: self.places.count)
         for end in marked.indices where ends.contains(end) {
@@ -191,15 +193,15 @@ package struct GroupMembership: Sendable, Hashable {
         return marked
     }
 
-    // MARK: What a seat rests on
+    // MARK: Chains of vouchers
 
-    /// A seat, behind those that it rests on, from the creator's word on.
+    /// Returns the chain of vouchers of a seat, from the seat that the creator signed down to the seat itself.
     func path(to seat: GroupRecordHash) -> [GroupRecordHash] {
         guard let index = self.inOrder.firstIndex(of: seat) else { return [] }
         return self.path(to: index).reversed()
     }
 
-    /// A seat, its voucher's, and so on up to the creator's word.
+    /// Returns a seat, its voucher's seat, and so on up to the seat that the creator signed.
     private func path(to seat: Int) -> [GroupRecordHash] {
         var path: [GroupRecordHash] = []
         var next: Int? = seat

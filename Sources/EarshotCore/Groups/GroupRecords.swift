@@ -1,58 +1,60 @@
 package import EarshotWire
 package import OrderedCollections
 
-/// The signed records that a group is made of, and who its members are by them (the DocC article "Groups" of EarshotWire).
+/// The signed records of a group, and the members that follow from them (the DocC article "Groups" of EarshotWire).
 ///
-/// Records are merged in any order and never undone, but for seats and leaves beyond those that there is room for. Which ones these are does not
-/// depend on the order either, so that all who hold the same records have the same members, and hold the same ones as soon as any path has
-/// carried them. Each is checked before it is merged: ``checks(for:)`` says by which keys.
+/// Records are merged in any order and never undone, except for seats and leaves that exceed the limits. The choice of these does not
+/// depend on the order either. All machines with the same records therefore have the same members, and they come to hold the same records
+/// as soon as any path has carried them. Each record is checked before it is merged: ``checks(for:)`` names the keys to check it with.
 package struct GroupRecords: Sendable, Hashable {
-    /// A seat that is held, with what tells it apart and whether it counts.
+    /// A seat that is held, with the hash that identifies it.
     package struct Seat: Sendable, Hashable {
         package let hash: GroupRecordHash
         package let record: GroupSeat
     }
 
-    /// By what a record is to be checked, or why it is not taken.
+    /// The checks that a record needs, or the reason why it is refused.
     package enum Checks: Sendable, Hashable {
-        /// All of these signatures have to be valid.
+        /// Every signature in the list has to be valid.
         case verify([ProofCheck])
         case refuse(Refusal)
     }
 
-    /// Why a record is not taken.
+    /// The reason why a record is refused.
     package enum Refusal: Sendable, Hashable {
-        /// It is held, or something that goes before it.
+        /// This side already holds the record, or one that takes precedence over it.
         case known
-        /// A seat that does not count: void by these records, which who has shown it does not know.
+        /// A seat that does not count. These records void it, and its sender does not know them.
         case void(by: [GroupRecord])
-        /// A seat whose voucher's is not there, or does not count: whoever shows it shows that one first.
+        /// A seat whose voucher's seat is missing here, or does not count. The sender must show the voucher's seat first.
         case unvouched
-        /// Another group's, or one that nobody may make, such as a removal of the creator.
+        /// A record of another group, or one that nobody may make, such as a removal of the creator.
         case invalid
-        /// A leave or a removal: `EarshotLimits.groupRecords` of its kind are held, which go before it.
+        /// A leave or a removal, while `EarshotLimits.groupRecords` of its kind are held that take precedence over it.
         case full
     }
 
     package let charter: GroupCharter
     package private(set) var terms: GroupTerms
-    /// By hash; those that are not kept are forgotten once an exchange is over (``forget()``).
+    /// The seats by hash. ``forget()`` drops the seats that are not kept, at the end of an exchange.
     package private(set) var seats: OrderedDictionary<GroupRecordHash, GroupSeat> = [:]
     package private(set) var leaves: OrderedDictionary<PeerID, GroupLeave> = [:]
     package private(set) var removals: OrderedDictionary<PeerID, GroupRemoval> = [:]
-    /// What follows from them.
+    /// The members and kept seats that follow from the records.
     package private(set) var membership = GroupMembership()
-    /// The hashes of everything that is held, in their order: the same records give the same ones.
+    /// The hashes of all held records, sorted: the same records give the same list.
     package private(set) var hashes: [GroupRecordHash] = []
-    /// What tells all that is held from what another holds; not the evidence for leaves, which an older version forgets.
+    /// A digest of the held records, which two sides compare. The evidence for leaves is not part of it, because an older version drops
+    /// that.
     package private(set) var digest: GroupRecordHash
-    /// The hashes of what is not kept by its hash: peers ask for all of them, and may often.
+    /// The hashes of the records that are not stored by hash, cached because peers ask for all hashes, and often.
     private var termsHash: GroupRecordHash
     private var leaveHashes: OrderedDictionary<PeerID, GroupRecordHash> = [:]
     private var removalHashes: OrderedDictionary<PeerID, GroupRecordHash> = [:]
-    /// Which leave has the last claim to its place, where there are as many as may be: of the peers of which no seat is kept, the highest id;
-    /// else of all. The same records give the same one, so that all who hold more than there is room for keep the same. Anyone can make up a
-    /// leave; a seat that is kept has taken a voucher's turn.
+    /// The leave with the weakest claim to its place, if there are as many leaves as allowed. Among the peers of which no seat is kept,
+    /// that is the leave of the peer with the highest id; if there is no such peer, the highest id of all. The same records give the same
+    /// leave, so that all machines with too many leaves keep the same ones. Anyone can forge a leave of an unknown key, but a kept seat has
+    /// used a voucher's turn.
     private var lastLeave: LeavePlace?
 
     private struct LeavePlace: Sendable, Hashable {
@@ -66,7 +68,7 @@ package struct GroupRecords: Sendable, Hashable {
 
     package var id: GroupID { self.charter.id }
 
-    /// A group of which only its charter and its terms are known, which were checked.
+    /// Creates a group from its charter and terms alone. Both were checked already.
     package init(_ charter: GroupCharter, _ terms: GroupTerms) {
         self.charter = charter
         self.terms = terms
@@ -75,8 +77,8 @@ package struct GroupRecords: Sendable, Hashable {
         self.digest = .digest(of: self.hashes)
     }
 
-    /// What was kept of a group: it was checked before it was kept, and may come in any order.
-    /// `nil` without terms.
+    /// Creates a group from its stored records, in any order. They were checked before they were stored.
+    /// Returns `nil` if there are no terms.
     package init?(_ kept: StoredGroup) {
         guard case .terms(let terms)? = kept.records.first(where: { $0.kind == .terms }) else { return nil }
         self.init(kept.charter, terms)
@@ -94,7 +96,7 @@ package struct GroupRecords: Sendable, Hashable {
 
     // MARK: Checking
 
-    /// What has to be valid of a record for it to be merged.
+    /// Returns the signatures that have to be valid before a record is merged, or the reason to refuse it.
     package func checks(for record: GroupRecord) -> Checks {
         if let refusal = self.refusal(of: record) { return .refuse(refusal) }
         do throws(WireError) {
@@ -127,7 +129,7 @@ package struct GroupRecords: Sendable, Hashable {
         ProofCheck(scheme: self.charter.creatorScheme, publicKey: self.charter.creatorKey, input: input, signature: signature)
     }
 
-    /// Why a record is not taken whatever its signatures, if so.
+    /// Returns the reason to refuse a record regardless of its signatures, or `nil`.
     package func refusal(of record: GroupRecord) -> Refusal? {
         switch record {
         case .charter(let charter): return charter.id == self.id ? .known : .invalid
@@ -144,7 +146,7 @@ package struct GroupRecords: Sendable, Hashable {
         }
     }
 
-    /// Once seats or leaves have changed.
+    /// Updates ``lastLeave`` after seats or leaves have changed.
     private mutating func findLastLeave() {
         guard self.leaves.count >= EarshotLimits.groupRecords else { return self.lastLeave = nil }
         self.lastLeave = self.leaves.keys.map(self.place(ofLeaveOf:)).max(by: LeavePlace.goesBefore)
@@ -152,14 +154,15 @@ package struct GroupRecords: Sendable, Hashable {
 
     private func place(ofLeaveOf peer: PeerID) -> LeavePlace { LeavePlace(hasSeat: self.membership.seated.contains(peer), peer: peer) }
 
-    /// Whether a leave has a place, of a peer of which none is held: a member's has one whatever members say of keys that nobody knows.
+    /// Whether there is room for the leave of a peer of which no leave is held. A member's leave always has room, however many leaves
+    /// of unknown keys other members send.
     private func hasRoom(forLeaveOf peer: PeerID) -> Bool {
         guard let last = self.lastLeave else { return true }
         return LeavePlace.goesBefore(self.place(ofLeaveOf: peer), last)
     }
 
     private func refusal(of seat: GroupSeat) -> Refusal? {
-        // The creator vouches for itself alone, and nobody else does.
+        // The creator vouches for itself alone, and nobody else vouches for the creator.
         guard seat.peer != self.charter.creator || seat.warrant.role == .creator else { return .invalid }
         if let removal = self.removals[seat.peer], seat.warrant.role == .voucher || seat.number <= removal.number {
             return .void(by: [.removal(removal)])
@@ -171,11 +174,11 @@ package struct GroupRecords: Sendable, Hashable {
                 return self.removals[seat.voucher].map { .void(by: [.removal($0)]) } ?? .unvouched
             }
         }
-        // One that is held and does not count any more is void all the same, and who shows it hears why.
+        // A held seat that no longer counts was refused above as void, so that its sender hears why.
         return self.seats[seat.hash(in: self.id)] == nil ? nil : .known
     }
 
-    /// Of terms the highest number counts, then the lower hash; that a group is dissolved goes before any that say otherwise.
+    /// Whether terms take precedence over others: dissolved ones first, then the highest number, then the lower hash.
     private static func goesBefore(_ one: GroupTerms, _ other: GroupTerms, in group: GroupID) -> Bool {
         if one.isDissolved != other.isDissolved { return one.isDissolved }
         if one.number != other.number { return one.number > other.number }
@@ -184,7 +187,7 @@ package struct GroupRecords: Sendable, Hashable {
 
     // MARK: Merging
 
-    /// Takes a record in that was checked; returns why not, where something has changed since then.
+    /// Merges a record that was checked. Returns the reason for a refusal if the records have changed since the check.
     @discardableResult
     package mutating func merge(_ record: GroupRecord) -> Refusal? {
         if let refusal = self.refusal(of: record) { return refusal }
@@ -226,7 +229,8 @@ package struct GroupRecords: Sendable, Hashable {
         self.removalHashes[removal.peer] = GroupRecord.removal(removal).hash(in: self.id)
     }
 
-    /// What follows from the records, once they have changed. Forgetting what is not needed changes nothing of it.
+    /// Recomputes the membership and the hashes after the records have changed. Dropping seats that are not kept does not change the
+    /// result.
     private mutating func recount() {
         self.membership = GroupMembership(of: self)
         let others = [self.termsHash] + self.leaveHashes.values + self.removalHashes.values
@@ -235,9 +239,9 @@ package struct GroupRecords: Sendable, Hashable {
         self.findLastLeave()
     }
 
-    /// Forgets the seats that are not kept: those that do not count, those that are behind another of their peer or have been left, and those
-    /// for which there is no room; but not one on which a seat rests that is kept. For the end of an exchange: within it, a seat may be there
-    /// for one that follows.
+    /// Drops the seats that are not kept: seats that do not count, seats that a later seat of their peer replaces, seats that were left,
+    /// and seats for which there is no room. A seat on which a kept seat rests stays. Call this at the end of an exchange: during the
+    /// exchange, a seat may be needed for a seat that follows.
     package mutating func forget() {
         let membership = self.membership
         guard membership.needed.count + membership.evidence.count < self.seats.count else { return }
@@ -245,19 +249,20 @@ package struct GroupRecords: Sendable, Hashable {
         self.findLastLeave()
     }
 
-    /// Whether a record that was merged goes on to others: not a seat for which there is no room.
+    /// Whether a merged record is passed on to others. A seat for which there is no room is not.
     func goesOn(_ record: GroupRecord) -> Bool {
         guard case .seat(let seat) = record, self.seats.count > EarshotLimits.groupRecords else { return true }
         return self.membership.keeps(seat.hash(in: self.id))
     }
 
-    /// How many of these peers would be members if a member let them in now.
+    /// Returns how many of these peers would be members if this inviter let them in now.
     func room(for peers: [PeerID], letInBy inviter: PeerID) -> Int {
         let after = GroupMembership(of: self, and: peers, letInBy: inviter)
         return peers.count(where: after.contains)
     }
 
-    /// The seats of members that would be none any more with a removal, but for whom it removes: that came in through that one.
+    /// Returns the seats of the members that would lose their membership through a removal, except the removed peer itself. These members
+    /// came in through that peer.
     func seatsFalling(with removal: GroupRemoval) -> [GroupSeat] {
         var after = self
         after.merge(.removal(removal))
@@ -269,28 +274,28 @@ package struct GroupRecords: Sendable, Hashable {
 
     // MARK: Comparing
 
-    /// Everything that is held but the charter.
+    /// All held records except the charter.
     package var all: [GroupRecord] { self.lacking(in: []) }
 
-    /// A member's seat, behind those that it rests on: what shows another side that it is a member.
+    /// Returns a member's seat after the seats on which it rests. These records prove to another side that the peer is a member.
     package func path(to peer: PeerID) -> [GroupRecord] {
         guard let member = self.membership.members.first(where: { $0.peer == peer }) else { return [] }
         return self.membership.path(to: member.seat).compactMap { self.seats[$0].map { .seat($0) } }
     }
 
-    /// The seat by which a peer is a member.
+    /// Returns the seat by which a peer is a member.
     package func seat(of peer: PeerID) -> GroupSeat? {
         self.membership.members.first { $0.peer == peer }.flatMap { self.seats[$0.seat] }
     }
 
-    /// Why a peer is no member that was one: its removal, or its own leave.
+    /// Returns the record that ended a peer's membership: its removal, or its own leave.
     func end(of peer: PeerID) -> GroupRecord? { self.removals[peer].map { .removal($0) } ?? self.leaves[peer].map { .leave($0) } }
 
-    /// The highest number of a seat of a peer's that is held.
+    /// Returns the highest number among a peer's held seats.
     func highestSeat(of peer: PeerID) -> UInt32? { self.seats.values.lazy.filter { $0.peer == peer }.map(\.number).max() }
 
-    /// The records that another does not hold, of which these are the hashes: each seat behind those that it rests on, and what takes away
-    /// first.
+    /// Returns the records that another side lacks, given the hashes that it holds. Removals and leaves come first, and each seat follows
+    /// the seats on which it rests.
     package func lacking(in others: Set<GroupRecordHash>) -> [GroupRecord] {
         var records: [GroupRecord] =
             [.terms(self.terms)] + self.removals.values.map { .removal($0) } + self.leaves.values.map { .leave($0) }
@@ -298,7 +303,7 @@ package struct GroupRecords: Sendable, Hashable {
         return others.isEmpty ? records : records.filter { !others.contains($0.hash(in: self.id)) }
     }
 
-    /// The seat number that a peer is to take next: above all that are known of it; `nil` where there is none left.
+    /// Returns the next seat number for a peer, above all its known numbers; `nil` if there is none left.
     package func nextNumber(of peer: PeerID) -> UInt32? {
         let highest = max(self.highestSeat(of: peer) ?? 0, self.leaves[peer]?.number ?? 0, self.removals[peer]?.number ?? 0)
         return highest < EarshotLimits.groupSeatNumber ? highest + 1 : nil
@@ -306,7 +311,7 @@ package struct GroupRecords: Sendable, Hashable {
 }
 
 extension WireID where Kind == GroupRecordHashKind {
-    /// The order of the bytes.
+    /// Compares the bytes in order.
     package static func < (lhs: Self, rhs: Self) -> Bool { (lhs.high, lhs.low) < (rhs.high, rhs.low) }
 }
 

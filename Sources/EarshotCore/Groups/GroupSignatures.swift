@@ -1,35 +1,35 @@
 import EarshotWire
 import OrderedCollections
 
-/// What happens once something is signed.
+/// A pending signature, with the data for the step that follows it.
 enum GroupSigning: Sendable {
-    /// A group's terms and its creator's own seat, which is signed twice.
+    /// A group's terms, and its creator's own seat, which the creator signs twice.
     case create(GroupCharter, GroupTerms, GroupSeat, CallID)
-    /// Its creator's word: a new name, or its end.
+    /// New terms by the creator: a new name, or the group's end.
     case terms(GroupTerms, of: GroupID, CallID)
-    /// This machine leaves by a person's wish.
+    /// A leave of this machine, requested by a user.
     case leave(GroupLeave, of: GroupID, CallID)
-    /// A peer has shown this machine's own seat in a group that is not held: it hears that it is left.
+    /// A leave for a peer that showed this machine's own seat in a group that this machine does not hold.
     case leaveUnheld(GroupLeave, of: GroupID, LinkID)
-    /// Seats that are countersigned, and a removal behind them.
+    /// A removal, and the seats that the creator countersigns before it.
     case removal(GroupRemoval, seats: [GroupSeat], of: GroupID, CallID)
-    /// The seat that is taken by accepting an invitation.
+    /// The seat that this machine takes by accepting an invitation.
     case application(GroupSeat, to: GroupID, InvitationID, CallID?)
-    /// A peer's seat, by its inviter.
+    /// A peer's seat, countersigned by its inviter.
     case warrant(GroupSeat, InvitationID)
 }
 
-/// What happens once something is checked.
+/// A pending check of signatures, with the data for the step that follows it.
 enum GroupChecking: Sendable {
     case records([GroupRecordInput], from: PeerID, LinkID)
     case invitation(GroupInvite, from: PeerID, LinkID, HoldID?)
-    /// The seat of a peer that has accepted an invitation.
+    /// The seat of a peer that accepted an invitation.
     case application(GroupSeat, InvitationID)
-    /// A seat of this machine's own, in a group that it does not hold.
+    /// This machine's own seat in a group that it does not hold.
     case ownSeat(GroupSeat, of: GroupID, LinkID)
 }
 
-/// What is being signed, and checked.
+/// The pending signatures and checks.
 struct GroupSignatures: Sendable {
     private var signings: OrderedDictionary<SignatureID, GroupSigning> = [:]
     private var checkings: OrderedDictionary<SignatureID, GroupChecking> = [:]
@@ -57,7 +57,7 @@ struct GroupSignatures: Sendable {
         self.signings.values.contains { if case .application(_, to: group, _, _) = $0 { true } else { false } }
     }
 
-    /// An invitation of a peer's that is being checked is taken back: what was held for it.
+    /// Drops the check of an invitation that its peer has withdrawn. Returns the hold for the invitation.
     mutating func withdraw(_ id: InvitationID, of peer: PeerID) -> HoldID?? {
         for (signature, checking) in self.checkings {
             guard case .invitation(let invite, from: peer, _, let hold) = checking, invite.id == id else { continue }
@@ -67,7 +67,7 @@ struct GroupSignatures: Sendable {
         return nil
     }
 
-    /// Nothing is signed any more: the calls that wait.
+    /// Drops all pending signatures. Returns the calls that wait for them.
     mutating func dismiss() -> [CallID] {
         defer { self.signings = [:] }
         return self.signings.values.compactMap { signing in

@@ -1,55 +1,56 @@
 import EarshotWire
 import OrderedCollections
 
-/// A group that this machine is in, or is joining, or that it keeps for others to hear that it is over.
+/// A group that this machine is in or is joining, or a dissolved group that it keeps to tell other members so.
 struct HeldGroup: Sendable {
     enum Stage: Sendable {
-        /// By an invitation that was accepted here; its inviter has not let this machine in yet.
+        /// A user here accepted the invitation, and its inviter has not let this machine in yet.
         case joining(InvitationID)
         case joined
-        /// Dissolved.
+        /// The creator dissolved the group.
         case over
     }
 
     var records: GroupRecords
     var stage: Stage
-    /// The seat that this machine has taken while it is joining.
+    /// The seat that this machine has taken, while it is joining.
     var ownSeat: GroupSeat?
-    /// Calls that have accepted the invitation, and wait to be let in.
+    /// The calls that accepted the invitation and wait for this machine to be let in.
     var joiners: [CallID] = []
-    /// What is on disk of it.
+    /// The records on disk.
     fileprivate(set) var kept: OrderedDictionary<GroupRecordHash, GroupRecord> = [:]
-    /// Whether it is on disk at all.
+    /// Whether the group is on disk at all.
     fileprivate(set) var isKept = false
-    /// As it was last published.
+    /// The group as it was last published.
     var published: Group?
 
     var id: GroupID { self.records.id }
     var isJoined: Bool { if case .joined = self.stage { true } else { false } }
     var isOver: Bool { if case .over = self.stage { true } else { false } }
 
-    /// The invitation that it is being joined by.
+    /// The invitation by which this machine is joining the group.
     var invitation: InvitationID? { if case .joining(let id) = self.stage { id } else { nil } }
 
-    /// While it is being joined, whether this machine was let in: by the seat that it has taken, or a later one. An older one it may have left.
+    /// Whether this machine, while joining, was let in by the seat that it has taken or by a later one. An older seat does not count,
+    /// because this machine may have left it.
     var isLetIn: Bool {
         guard let own = self.ownSeat, let seat = self.records.seat(of: own.peer) else { return false }
         return seat.number >= own.number
     }
 
-    /// As it is to be on disk.
+    /// Returns the group in the form in which it is stored.
     func stored(_ records: [GroupRecord]) -> StoredGroup {
         StoredGroup(charter: self.records.charter, records: records, isOver: self.isOver)
     }
 
-    /// What brings the disk to what memory has, and what will be there then.
+    /// Returns the operations that bring the disk up to date with memory, and the records on disk after them.
     func changes() -> (operations: [StoreOperation], kept: OrderedDictionary<GroupRecordHash, GroupRecord>) {
         let all = self.records.all
         let wanted = OrderedDictionary(all.map { ($0.hash(in: self.id), $0) }) { first, _ in first }
         let new = all.filter { self.kept[$0.hash(in: self.id)] == nil }
         var operations: [StoreOperation] = []
         if !self.isKept {
-            // What is left there of an earlier time in it, which could not be removed, is none of this one's.
+            // Rows of an earlier membership that could not be removed do not belong to this one.
             operations += [.removeGroup(self.id), .putGroup(self.stored(new))]
         } else if self.isOver {
             operations.append(.putGroup(self.stored(new)))
@@ -61,19 +62,19 @@ struct HeldGroup: Sendable {
     }
 }
 
-/// The groups of this machine, in the order in which they were made, or joined.
+/// The groups of this machine, in the order in which they were made or joined.
 struct GroupTable: Sendable {
     private var groups: OrderedDictionary<GroupID, HeldGroup> = [:]
-    /// Groups that are gone here, and not from the disk yet.
+    /// The groups that memory no longer holds and the disk still does.
     private(set) var gone: OrderedSet<GroupID> = []
-    /// What is being signed, and checked.
+    /// The pending signatures and checks.
     var signatures = GroupSignatures()
-    /// Groups of which a change of its members' states is about to be published.
+    /// The groups for which a change of their members' states is about to be published.
     var news: OrderedSet<GroupID> = []
 
     var isEmpty: Bool { self.groups.isEmpty }
     var all: [HeldGroup] { Array(self.groups.values) }
-    /// Those that count for the limit on groups.
+    /// The number of groups that count for the limit.
     var count: Int { self.groups.values.count { !$0.isOver } }
 
     subscript(id: GroupID) -> HeldGroup? { self.groups[id] }
@@ -82,14 +83,14 @@ struct GroupTable: Sendable {
 
     mutating func add(_ group: HeldGroup) { self.groups[group.id] = group }
 
-    /// Changes one where it stands; `nil` where it is not there.
+    /// Changes a group in place. Returns `nil` if the group is not held.
     @discardableResult
     mutating func update<Result>(_ id: GroupID, _ change: (inout HeldGroup) -> Result) -> Result? {
         guard let index = self.groups.index(forKey: id) else { return nil }
         return change(&self.groups.values[index])
     }
 
-    /// It is gone from memory; from the disk once that is written.
+    /// Removes a group from memory. The disk follows once the removal is written.
     @discardableResult
     mutating func remove(_ id: GroupID) -> HeldGroup? {
         guard let group = self.groups.removeValue(forKey: id) else { return nil }
@@ -104,8 +105,8 @@ struct GroupTable: Sendable {
         self.groups[group.id] = group
     }
 
-    /// What was to be written is, of a group that was being joined by an invitation, or was joined already. Where that has gone meanwhile, it
-    /// is still to be removed: one that is being joined anew has nothing on disk.
+    /// Notes that the records of a group were written, if the group is still being joined by that invitation, or is joined. Otherwise the
+    /// group stays in ``gone``: a group that is being joined again has nothing on disk.
     mutating func wasKept(
         _ id: GroupID, _ kept: OrderedDictionary<GroupRecordHash, GroupRecord>, joinedBy invitation: InvitationID? = nil
     ) {
@@ -117,12 +118,12 @@ struct GroupTable: Sendable {
         self.gone.remove(id)
     }
 
-    /// It is on disk, and not held.
+    /// Notes that a group is on disk and not held.
     mutating func isGone(_ id: GroupID) { self.gone.append(id) }
 
     mutating func wasRemoved(_ id: GroupID) { self.gone.remove(id) }
 
-    /// The oldest of those that are kept only for others, where there are too many.
+    /// The oldest of the dissolved groups, if there are too many of them.
     var surplus: GroupID? {
         let over = self.groups.values.filter(\.isOver)
         return over.count > EarshotLimits.groups ? over.first?.id : nil

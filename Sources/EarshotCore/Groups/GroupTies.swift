@@ -2,54 +2,56 @@ import DequeModule
 import EarshotWire
 import OrderedCollections
 
-/// What this machine and a peer have to do with each other in groups.
+/// The state that this machine keeps about one peer in the groups that both are in.
 struct GroupTies: Sendable {
-    /// Groups in which both are members, by what this side holds.
+    /// The groups in which both are members, by the records that this side holds.
     private(set) var shared: OrderedSet<GroupID> = []
 
-    // Of the connection that stands
+    // State of the present connection
 
-    /// The groups that this side has named, each with the digest that it said last.
+    /// The groups that this side has named, each with the digest that it sent last.
     private(set) var named: OrderedDictionary<GroupID, GroupRecordHash> = [:]
-    /// Those that the peer has named, with its digests.
+    /// The groups that the peer has named, each with the peer's digest.
     private(set) var heard: OrderedDictionary<GroupID, GroupRecordHash> = [:]
-    /// Groups in which this side's seat was shown to the peer.
+    /// The groups in which this side has shown its seat to the peer.
     private var shown: Set<GroupID> = []
-    /// Groups of which the peer was shown that it is no member.
+    /// The groups in which this side has shown the peer that the peer is no longer a member.
     private var shownEnds: Set<GroupID> = []
-    /// Groups of which the peer was asked for what is lacking, and has not answered.
+    /// The groups for which the peer was asked for missing records and has not answered.
     private var asked: Set<GroupID> = []
-    /// By which digests, this side's and the peer's, it was last asked. Under the same ones its answer would be the same: what it holds beyond this
-    /// side is not taken here.
+    /// The two digests, this side's and the peer's, at the last question about each group. With the same digests the answer would be the
+    /// same: this side refuses whatever else the peer holds.
     private var questioned: [GroupID: [GroupRecordHash]] = [:]
-    /// Groups of which the peer is to be asked once it may be asked again.
+    /// The groups about which the peer is to be asked as soon as the rate limit allows it.
     private var unasked: OrderedSet<GroupID> = []
-    /// When the peer was asked, of each group: not as often as it has to answer, so that no question is in vain.
+    /// The rate limit on questions to the peer, per group: lower than the rate at which the peer has to answer, so that each gets an answer.
     private var questions = Self.questions
-    /// Groups that the peer has named and that this side does not hold: it is asked once for what it has.
+    /// The groups that the peer has named and that this side does not hold. The peer is asked once for its records.
     private var strange: Set<GroupID> = []
-    /// The seat of this side's, by its number, of which the peer heard last that it is left.
+    /// For each group, the number of this side's latest seat of which the peer heard that it is left.
     private var left: [GroupID: UInt32] = [:]
-    /// How often it has heard that, in all groups.
+    /// The number of such leaves sent to the peer, in all groups.
     private var leaves = 0
-    /// When indexes of the peer were answered, of each group.
+    /// The rate limit on answers to the peer's indexes, per group.
     private var answers = Self.answers
-    /// Records that wait to be checked.
+    /// The records that wait to be checked.
     var records: Deque<GroupRecordInput> = []
-    /// Whether some of its are being checked.
+    /// Whether some of the peer's records are being checked.
     var isChecking = false
-    /// What it has named behind records that are not dealt with: what it holds is what it has shown.
+    /// Names received while earlier records are still unchecked. They are compared after those records are merged.
     private var late: OrderedDictionary<GroupID, GroupName> = [:]
-    /// Groups in which it has sent a reliable message, and those in which one was refused, held here whoever is a member: where it is out and in
-    /// again by what this side holds, it may never have known, and the order of its messages goes on.
+    /// The groups in which the peer has sent a reliable message, and the groups in which one was refused. Both are kept regardless of
+    /// membership: if the records here show the peer out and in again, the peer may never have noticed, and continues its order of
+    /// messages.
     private var sentMessages: Set<GroupID> = []
     private var refusing: Set<GroupID> = []
-    /// Groups that the two were in together on this connection, and are not any more: what is still on its way there keeps its own order.
+    /// The groups that both were in on this connection, and no longer are. Messages still in flight there keep their order.
     private var former: Set<GroupID> = []
     private var rate = RateLimiter<Int>(
         burst: EarshotLimits.groupRecordsPerSecond, interval: .seconds(1) / EarshotLimits.groupRecordsPerSecond, capacity: 4)
 
-    /// Signatures of the peer's that were not valid. Kept across connections, so that a new one does not restore the allowance.
+    /// The rate limit on the peer's invalid signatures. The limit is kept across connections, so that reconnecting does not restore the
+    /// allowance.
     private var invalid = RateLimiter<Int>(
         burst: EarshotLimits.groupInvalidSignatures, interval: EarshotLimits.groupInvalidSignatureInterval, capacity: 4)
 
@@ -59,10 +61,10 @@ struct GroupTies: Sendable {
     private static let answers = RateLimiter<GroupID>(
         burst: EarshotLimits.groupExchanges, interval: .seconds(60) / EarshotLimits.groupExchanges, capacity: 2 * EarshotLimits.groups)
 
-    /// Whether something may be said in any group now.
+    /// Whether any group is attached now.
     var isAttached: Bool { self.shared.contains(where: self.isAttached) }
 
-    /// Whether both sides have named the group, and hold each other for members.
+    /// Whether both sides have named the group and consider each other members.
     func isAttached(_ group: GroupID) -> Bool {
         self.named[group] != nil && self.heard[group] != nil && self.shared.contains(group)
     }
@@ -78,14 +80,14 @@ struct GroupTies: Sendable {
         self.shown.remove(group)
     }
 
-    /// This machine is in the group no longer, or has given up joining it: what the peer has said of it was said to that seat, and where the peer
-    /// names it again it is heard as if for the first time.
+    /// Forgets what the peer said of a group that this machine has left, or stopped joining. The peer said it to the former seat. If the
+    /// peer names the group again, this side handles the name as the first one.
     mutating func forgetName(of group: GroupID) {
         self.heard[group] = nil
         self.strange.remove(group)
     }
 
-    /// A connection stands, or none does: what was said counts no more.
+    /// Clears the state of the connection, after a connection was established or lost.
     mutating func renew() {
         self.named = [:]
         self.heard = [:]
@@ -117,7 +119,7 @@ struct GroupTies: Sendable {
 
     mutating func name(_ group: GroupID, _ digest: GroupRecordHash) { self.named[group] = digest }
 
-    /// Whether records that came before are still to be dealt with.
+    /// Whether earlier records still have to be checked and merged.
     var isBehind: Bool { self.isChecking || !self.records.isEmpty }
 
     mutating func hearLater(_ name: GroupName) {
@@ -132,7 +134,7 @@ struct GroupTies: Sendable {
     mutating func hear(_ group: GroupID, _ digest: GroupRecordHash) {
         // A peer is in no more groups than it can name at once.
         guard self.heard[group] != nil || self.heard.count < WireLimits.groupsPerFrame else { return }
-        // This side was out, and the peer speaks to its new seat: what it says there has nothing to do with what was refused before.
+        // This side was out of the group, and the peer speaks to its new seat. Earlier refusals do not apply to these messages.
         if self.heard[group] == nil, self.former.remove(group) != nil {
             self.refusing.remove(group)
             self.sentMessages.remove(group)
@@ -141,17 +143,17 @@ struct GroupTies: Sendable {
         self.asked.remove(group)
     }
 
-    /// Whether this side's seat has not been shown yet.
+    /// Marks this side's seat as shown. Returns whether it was not shown before.
     mutating func show(_ group: GroupID) -> Bool { self.shown.insert(group).inserted }
-    /// Whether the peer has not been shown yet that it is no member.
+    /// Marks the end of the peer's membership as shown. Returns whether it was not shown before.
     mutating func showEnd(_ group: GroupID) -> Bool { self.shownEnds.insert(group).inserted }
 
-    /// What comes of a wish to ask the peer for what is lacking.
+    /// The result of an attempt to ask the peer for missing records.
     enum Question: Sendable {
         case asks
-        /// It was asked so often that it need not answer: it is to be asked after a while (``takeUnasked()``).
+        /// The rate limit is reached: the peer is asked after a pause (``takeUnasked()``).
         case asksLater
-        /// It is asked already, or will be.
+        /// The peer was asked already, or will be.
         case isAsking
         /// The peer has answered since, and neither side has changed.
         case isAnswered
@@ -179,8 +181,9 @@ struct GroupTies: Sendable {
         self.strange.count < WireLimits.groupsPerFrame && self.strange.insert(group).inserted
     }
 
-    /// Whether the peer hears that this machine has left a seat in a group that it does not hold: once a connection, and of an older seat not
-    /// any more. It may hold several, and shows those first on which others rest. It need not have named the group: it shows the seat before.
+    /// Whether to tell the peer that this machine has left a seat in a group that it does not hold. Each seat is reported once per
+    /// connection, and older seats are not reported after a newer one. The peer may hold several seats, and shows the seats first on which
+    /// others rest. The peer shows the seat before it names the group, so that the name is not required.
     mutating func mayLeave(_ group: GroupID, _ number: UInt32) -> Bool {
         guard number > self.left[group] ?? 0, self.leaves < EarshotLimits.groupRecords else { return false }
         self.left[group] = number
@@ -188,14 +191,14 @@ struct GroupTies: Sendable {
         return true
     }
 
-    /// Whether one more index of the peer is answered.
+    /// Whether this side answers another index of the peer. Counts the answer.
     mutating func mayAnswer(_ group: GroupID, at now: MonotonicInstant) -> Bool {
         guard self.answers.allows(group, at: now) else { return false }
         self.answers.note(group, at: now)
         return true
     }
 
-    /// How long the peer's next record has to wait before it is checked; `nil` if it is checked now.
+    /// Returns the pause before the peer's next record is checked; `nil` if the record is checked now.
     mutating func pauseBeforeCheck(at now: MonotonicInstant) -> Duration? {
         guard self.mayCheckMore(at: now) else { return EarshotLimits.groupInvalidSignatureInterval }
         guard self.rate.allows(0, at: now) else { return .seconds(1) / EarshotLimits.groupRecordsPerSecond }
@@ -203,13 +206,13 @@ struct GroupTies: Sendable {
         return nil
     }
 
-    /// Whether few enough of the peer's signatures were invalid lately for another one to be checked.
+    /// Whether few enough of the peer's recent signatures were invalid for another check.
     func mayCheckMore(at now: MonotonicInstant) -> Bool { self.invalid.allows(0, at: now) }
 
     mutating func signatureFailed(at now: MonotonicInstant) { self.invalid.note(0, at: now) }
 }
 
-/// A record that came, and what its peer is charged for it until it is dealt with.
+/// A received record, with the amount that its peer is charged for it until it is merged or dropped.
 struct GroupRecordInput: Sendable {
     let group: GroupID
     let record: GroupRecord

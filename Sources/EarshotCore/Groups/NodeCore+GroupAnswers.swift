@@ -1,7 +1,7 @@
 import EarshotWire
 import OrderedCollections
 
-/// Answers of peers that were invited to a group, and letting them in.
+/// Answers of peers that were invited to a group, and the steps that let them in.
 extension NodeCore {
     mutating func groupAnswerCame(_ answer: GroupInviteAnswer, from id: PeerID, on link: LinkID) {
         guard let entry = self.invitations[answer.id], entry.invitation.peerID == id, entry.invitation.direction == .outgoing,
@@ -33,8 +33,8 @@ extension NodeCore {
         }
     }
 
-    /// The peer has answered by a seat for which this machine has not vouched: it is in the group already, or is its creator and comes back. Its
-    /// records show that, and come with its answer.
+    /// Waits for the records of a peer that answered with a seat for which this machine has not vouched. The peer is already in the group,
+    /// or is its creator and rejoins. The records that prove this follow its answer.
     private mutating func awaitProof(_ id: InvitationID, of group: GroupID) {
         self.resolveInvitations(ofMembersOf: group)
         guard let entry = self.invitations[id], entry.invitation.state == .pending else { return }
@@ -42,7 +42,7 @@ extension NodeCore {
         self.set(.invitation(id), after: min(left, EarshotLimits.groupProofTime))
     }
 
-    /// The peer has been let in: it is given all records at once, so that it need not ask for them.
+    /// Sends all records to a peer that was let in, so that it need not ask for them.
     mutating func welcome(_ invitation: InvitationID, to group: GroupID) {
         guard let peer = self.invitations[invitation]?.invitation.peerID, let held = self.groups[group],
             held.records.membership.contains(peer), let current = self.records[peer]?.link.current, self.mayCarry(held, current.facts),
@@ -51,21 +51,22 @@ extension NodeCore {
         self.send(held.records.all, of: group, on: current.id)
     }
 
-    /// A seat that does not pass ends the invitation: the peer hears at once that nobody vouches for it.
+    /// Fails an invitation whose seat is not acceptable. The peer hears at once that nobody vouches for the seat.
     mutating func refuseSeat(_ id: InvitationID, _ words: String) {
         self.resolveInvitation(id, .failed, EarshotError(.protocolViolation, words), withdrawing: .withdrawn)
     }
 
-    /// A peer has answered an invitation that is over here, since it was found to be a member already.
+    /// Handles the answer to an invitation that ended here because its peer was found to be a member already.
     private mutating func lateGroupAnswerCame(_ answer: GroupInviteAnswer, to group: GroupID, from id: PeerID, on link: LinkID) {
-        // It was one by an older seat, which it may have left: it would wait for the invitation's whole time to be let in.
+        // The peer was a member by an older seat, which it may have left. Without the withdrawal, it would wait until the invitation
+        // expires.
         if case .accepted(let seat) = answer.decision, self.groups[group]?.records.seat(of: id)?.number ?? 0 < seat.number {
             self.send(.group(.inviteWithdraw(InviteWithdraw(id: answer.id, reason: .withdrawn))), on: link)
         }
         self.sendGroupInvitation(to: id)
     }
 
-    /// The seat that a peer has taken is its own.
+    /// Countersigns the seat of a peer, after the check has shown that the peer signed it.
     mutating func applicationChecked(_ seat: GroupSeat, _ id: InvitationID) {
         guard let entry = self.invitations[id], entry.invitation.state == .pending, let group = entry.invitation.group?.id,
             let held = self.groups[group], held.isJoined

@@ -1,34 +1,35 @@
 import EarshotWire
 import OrderedCollections
 
-/// A change of what is kept of a group.
+/// A change of a group's records on disk.
 enum GroupDecision: Sendable, Hashable {
     case create(StoredGroup, CallID)
-    /// Records of this machine's own making.
+    /// Adds records that this machine made.
     case add([GroupRecord], to: GroupID, GroupCaller)
     case leave(GroupLeave, of: GroupID, CallID)
-    /// This machine has been let in, by that invitation of those that it may have accepted.
+    /// Joins a group after this machine was let in, by the given invitation of those that it accepted.
     case join(GroupID, by: InvitationID)
-    /// Bring the disk to what memory has: what has come from others, or that a person has left what was being joined, and waits for that.
+    /// Brings the disk up to date with memory: with records that others sent, or after a user left a group that was being joined and waits
+    /// for the write.
     case keep(GroupID, CallID?)
 }
 
-/// Who hears that records of this machine's making are on disk.
+/// The caller or invitation that waits until this machine's records are on disk.
 enum GroupCaller: Sendable, Hashable {
-    /// `isAnsweredGroup`: hears how the group is then.
+    /// A user's call. If `isAnsweredGroup`, it is answered with the group's new state.
     case person(CallID, isAnsweredGroup: Bool)
-    /// A peer's seat, by an invitation of this machine's.
+    /// An invitation by this machine, whose peer's seat is written.
     case invitation(InvitationID)
 }
 
-/// What a decision about a group comes to.
+/// The result of a decision about a group.
 struct GroupOutcome: Sendable {
     let group: HeldGroup
-    /// What is on disk then.
+    /// The records on disk after the decision.
     let kept: OrderedDictionary<GroupRecordHash, GroupRecord>
 }
 
-/// Signatures that come back, and what is written of groups.
+/// Completed signatures, and the writing of groups.
 extension NodeCore {
     // MARK: Signed
 
@@ -58,7 +59,7 @@ extension NodeCore {
             self.decide(.group(.leave(leave, of: group, call)))
         case .leaveUnheld(var leave, let group, let link):
             leave.signature = last
-            // While that was signed the connection may have gone, or the peer have been blocked, which it must not notice.
+            // While this was being signed, the connection may have been lost. If the peer was blocked meanwhile, it must not notice.
             if self.linkPeers[link] != nil, !self.isMuted(link) { self.send(.group(.record(.leave(leave), of: group)), on: link) }
         case .removal(var removal, let seats, let group, let call):
             removal.signature = last
@@ -96,7 +97,7 @@ extension NodeCore {
 
     // MARK: Written
 
-    /// What a decision comes to now.
+    /// Computes the outcome of a decision from the present state.
     mutating func make(_ decision: GroupDecision) throws(EarshotError) -> (DecisionOutcome, [StoreOperation]) {
         switch decision {
         case .create(let stored, _):
@@ -112,14 +113,15 @@ extension NodeCore {
             return self.outcome(held)
         case .leave(let leave, let id, _):
             guard let held = self.groups[id], held.isJoined else { throw .unknownGroup(id.description) }
-            // Restored from a backup, it has heard of its later seat only now: others would take it for a member by that one.
+            // After a restore from a backup, this machine may have heard of its later seat only now. Others would consider it a member by
+            // that seat.
             guard held.records.highestSeat(of: self.id) ?? 0 <= leave.number else { throw Self.hasChanged }
             return (.group(GroupOutcome(group: held, kept: [:])), [.removeGroup(id)])
         case .join(let id, let invitation):
             guard var held = self.groups[id], held.invitation == invitation, held.isLetIn else {
                 throw EarshotError(.conflict, "the group is joined already")
             }
-            // Dissolved before this had its turn: a start is not to take it for one that goes on.
+            // If the group was dissolved before this decision had its turn, the next start must not treat it as active.
             held.stage = held.records.terms.isDissolved ? .over : .joined
             return self.outcome(held)
         case .keep(let id, _):
@@ -146,7 +148,7 @@ extension NodeCore {
         EarshotError(.conflict, "the group has changed meanwhile; look at it and try again")
     }
 
-    /// It is on disk, or is not to be: then nothing has changed.
+    /// Concludes a decision after the write succeeded or failed. If the write failed, nothing has changed.
     mutating func conclude(_ decision: GroupDecision, _ result: Result<DecisionOutcome, EarshotError>) {
         var outcome: GroupOutcome?
         if case .success(.group(let made)) = result { outcome = made }
@@ -168,7 +170,8 @@ extension NodeCore {
             self.passOn([.leave(leave)], of: id, but: nil)
             self.groups.remove(id)
             self.groups.wasRemoved(id)
-            // One has come to light while this was written: those that have heard of the group hear that it is left too.
+            // A later seat came to light during this write. Peers to which this machine named the group are told that this seat is left
+            // too.
             if let seat = held.records.seat(of: self.id), seat.number > leave.number {
                 self.leaveUnheld(seat, id, to: self.records.values.filter { $0.groups.named[id] != nil }.map(\.id))
             }
@@ -178,7 +181,7 @@ extension NodeCore {
             self.answer(call, .done)
         case .join(let id, let invitation):
             guard self.groups[id]?.invitation == invitation else {
-                // A person has given it up while the disk was busy, and may be joining it by another invitation.
+                // A user cancelled the joining during the write, and may be joining the group by another invitation.
                 guard error == nil else { return }
                 self.groups.isGone(id)
                 return self.keepGroup(id)
@@ -192,24 +195,24 @@ extension NodeCore {
         }
     }
 
-    /// A leave is on disk, of a group that was over or lost for this machine while that was written: its end is known, and it may be being
-    /// joined anew.
+    /// Concludes a leave that was written after the group had ended for this machine. The group's end was published already, and the group
+    /// may be joined again now.
     private mutating func leftMeanwhile(_ id: GroupID, _ call: CallID) {
         if self.groups[id]?.isOver == true { self.groups.remove(id) }
         self.groups.wasRemoved(id)
         self.answer(call, .done)
     }
 
-    /// Whether records are for an invitation that was withdrawn, or has failed, while they were being signed or written.
+    /// Whether records belong to an invitation that was withdrawn, or failed, while they were being signed or written.
     private func isInvitationOver(of caller: GroupCaller) -> Bool {
         guard case .invitation(let id) = caller else { return false }
         return self.invitations[id]?.invitation.state != .pending
     }
 
-    /// Records of this machine's making are on disk.
+    /// Merges this machine's records after they were written, and answers their caller.
     private mutating func added(_ new: [GroupRecord], to id: GroupID, _ caller: GroupCaller, _ error: EarshotError?) {
         if error == nil {
-            // Memory has not taken the seat, so that it goes from the disk too.
+            // Memory does not hold the seat, so this write removes it from the disk too.
             guard !self.isInvitationOver(of: caller) else { return self.keepGroup(id) }
             var merged: [GroupRecord] = []
             for record in new where self.groups.update(id, { $0.records.merge(record) == nil }) == true { merged.append(record) }
@@ -224,13 +227,13 @@ extension NodeCore {
         case .invitation(let invitation):
             self.invitations.setDeciding(invitation, false)
             if error == nil { self.resolveInvitations(ofMembersOf: id) }
-            // It may have left that seat already, as others have told: it is to be asked anew.
+            // The peer may have left that seat already, according to other members. The user has to invite it again.
             let words = "the peer has left the group by the seat that it was invited to; invite it again"
             self.resolveInvitation(invitation, .failed, error ?? EarshotError(.conflict, words), withdrawing: .withdrawn)
         }
     }
 
-    /// Has what memory holds of a group written.
+    /// Writes a group's state in memory to disk.
     mutating func keepGroup(_ id: GroupID) {
         let decision = Decision.group(.keep(id, nil))
         guard !self.decisions.contains(decision) else { return }

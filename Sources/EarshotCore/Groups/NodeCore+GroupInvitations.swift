@@ -1,12 +1,12 @@
 import EarshotWire
 import OrderedCollections
 
-/// Asking peers to join a group, and joining one.
+/// Inviting peers to a group, and joining a group.
 ///
-/// The invitee takes a seat and signs it; the inviter, if it still waits, signs the same seat and commits it. Nothing is signed for before
-/// that, so that an invitation that was withdrawn lets nobody in.
+/// The invitee takes a seat and signs it. If the inviter still waits, it signs the same seat and commits it. The inviter signs nothing
+/// before that, so that a withdrawn invitation lets nobody in.
 extension NodeCore {
-    // MARK: Asking
+    // MARK: Outgoing invitations
 
     mutating func invite(
         _ names: [String], to group: GroupID, context: [UInt8], timeout: Duration?, _ call: CallID
@@ -32,7 +32,7 @@ extension NodeCore {
             if let pending = self.invitations.pendingGroup(with: id, .outgoing), self.invitations[pending]?.invitation.group?.id != group {
                 throw EarshotError(.conflict, "\(record.name) is invited to another group already; wait for its answer, or withdraw that")
             }
-            // A member's word would not count.
+            // A seat that an ordinary member vouches for would not count.
             guard held.records.removals[id] == nil || held.records.charter.creator == self.id else {
                 throw EarshotError(
                     .forbidden, "\(record.name) was taken out of the group \(held.records.terms.name): only its creator lets it in again")
@@ -43,7 +43,8 @@ extension NodeCore {
             peers.append(id)
         }
         let new = Array(peers.filter { !held.records.membership.contains($0) })
-        // A member that has let in many takes no place from others, so that members are not simply counted.
+        // The computation considers branches: a member that has let in many peers takes no places from others. Counting members would be
+        // wrong.
         let room = new.isEmpty ? 0 : held.records.room(for: new, letInBy: self.id)
         guard new.count <= room else {
             throw EarshotError(.noSpace, "a group has at most \(EarshotLimits.groupMembers) members, and there is room for \(room) more")
@@ -70,7 +71,7 @@ extension NodeCore {
         self.records[peer]?.reach.forgetFailures()
         self.ensureConnection(peer, now: true)
         self.redialConfigured(peer, after: .zero)
-        // What came of it may be known already: the peer knows nothing of groups.
+        // Sending may already have failed the invitation, if the peer does not support groups.
         return self.invitations[invitation.id]?.invitation ?? invitation
     }
 
@@ -80,7 +81,7 @@ extension NodeCore {
             members: held.records.membership.members.count)
     }
 
-    /// Sends what is pending for a peer on its present connection, once a connection.
+    /// Sends the pending invitation of a peer on its present connection, once per connection.
     mutating func sendGroupInvitation(to id: PeerID) {
         guard let current = self.records[id]?.link.current, let pending = self.invitations.pendingGroup(with: id, .outgoing),
             let entry = self.invitations[pending], entry.sentOn != current.id, let group = entry.invitation.group,
@@ -107,14 +108,14 @@ extension NodeCore {
 
     static func words(noGroups name: String) -> String { "\(name) runs an older version, which has no groups" }
 
-    // MARK: Being asked
+    // MARK: Incoming invitations
 
     mutating func groupInvitationCame(_ invite: GroupInvite, from id: PeerID, on link: LinkID) {
         guard let current = self.records[id]?.link.current else { return }
         if let known = self.invitations[invite.id], !(known.hasLapsed && known.invitation.peerID == id) {
             return self.groupInvitationCameAgain(known, from: id, on: link)
         }
-        // What is not true of a group is declined, as what nobody wants is.
+        // An invitation with false statements about the group is declined, like one that the policy declines.
         guard !invite.terms.isDissolved, !invite.charter.isClosed || invite.charter.creator == id,
             current.facts.protection == .encrypted || invite.charter.isUnprotected, invite.seatNumber <= EarshotLimits.groupSeatNumber,
             let input = try? invite.terms.signedBytes(in: invite.charter.id)
@@ -128,7 +129,7 @@ extension NodeCore {
         self.emit(.check(self.groups.signatures.begin(.invitation(invite, from: id, link, hold)), [[check]]))
     }
 
-    /// Its creator has called it so.
+    /// Handles an invitation after the check has shown that the creator signed the group's name.
     mutating func groupInvitationChecked(_ invite: GroupInvite, from id: PeerID, on link: LinkID) {
         self.expireTrust(id)
         guard let record = self.records[id], self.invitations[invite.id]?.invitation.state != .pending else { return }
@@ -158,11 +159,11 @@ extension NodeCore {
         }
     }
 
-    /// An invitation to a group that this machine is in, or that is over.
+    /// Answers an invitation to a group that this machine is in, or that is over.
     private mutating func invitedToHeld(_ held: HeldGroup, _ invite: GroupInvite, by id: PeerID, on link: LinkID) {
         switch held.stage {
         case .over: self.answerGroup(invite.id, .declined, on: link)
-        // The other invitation's inviter has not answered yet: this one may be tried again.
+        // The inviter of the other invitation has not answered yet, and this inviter may try again.
         case .joining: self.answerGroup(invite.id, .busy, on: link)
         case .joined:
             guard let seat = held.records.seat(of: self.id) else { return self.answerGroup(invite.id, .declined, on: link) }
@@ -170,8 +171,9 @@ extension NodeCore {
         }
     }
 
-    /// An inviter does not know yet that this machine is a member: it is shown, and takes that for the answer. Where it is none itself as
-    /// this machine holds the group, neither names it to the other: it is shown that it is out, or on what the seat rests.
+    /// Answers an inviter that does not know yet that this machine is a member. The inviter is shown this machine's seat, and accepts it as
+    /// the answer. If the inviter is not a member by the records here, neither side names the group to the other. This side then shows it
+    /// the end of its membership, or the seats on which this machine's seat rests.
     private mutating func answerAsMember(_ invitation: InvitationID, _ seat: GroupSeat, in group: GroupID, to id: PeerID) {
         self.answerGroup(invitation, .accepted(seat), on: self.records[id]?.connection)
         guard let records = self.groups[group]?.records, !records.membership.contains(id) else { return }
@@ -179,7 +181,7 @@ extension NodeCore {
         if records.removals[id] == nil { self.showSeat(in: group, to: id) }
     }
 
-    /// The same invitation on a new connection: the inviter has not heard what became of it.
+    /// Handles an invitation that is repeated on a new connection: the inviter has not heard its outcome.
     private mutating func groupInvitationCameAgain(_ known: InvitationTable.Entry, from id: PeerID, on link: LinkID) {
         let invitation = known.invitation
         guard invitation.direction == .incoming, invitation.peerID == id, let group = invitation.group else { return }
@@ -206,7 +208,8 @@ extension NodeCore {
 
     // MARK: Joining
 
-    /// A person, or the settings, accept an invitation to a group. The call is answered once the inviter has let this machine in.
+    /// Accepts an invitation to a group, on behalf of a user or the settings. The call is answered when the inviter has let this machine
+    /// in.
     mutating func acceptGroup(_ id: InvitationID, _ call: CallID?) {
         guard let entry = self.invitations[id], let invite = entry.groupInvite, let key = self.key, let name = self.settings.name else {
             return self.acceptanceFailed(call, EarshotError(.unavailable, "this machine has no key to sign with"))
@@ -215,7 +218,7 @@ extension NodeCore {
         guard self.groups[invite.charter.id] == nil else {
             return self.acceptanceFailed(call, EarshotError(.conflict, "the group is being joined already, by another invitation"))
         }
-        // Nobody vouches for a group's creator, which has left it, but its own word.
+        // The creator of a group that left it needs no voucher: it countersigns its own seat.
         let isOwn = invite.charter.creator == self.id
         let seat = GroupSeat(
             publicKey: key.publicKey, scheme: key.scheme, name: name, number: invite.seatNumber,
@@ -233,7 +236,7 @@ extension NodeCore {
         if let call { self.answer(call, .failure(error)) }
     }
 
-    /// The seat is signed.
+    /// Sends the acceptance, after the seat was signed.
     mutating func applied(_ seat: GroupSeat, _ id: InvitationID, _ call: CallID?) {
         guard let entry = self.invitations[id], entry.invitation.state == .pending, let invite = entry.groupInvite,
             self.groups[invite.charter.id] == nil
@@ -241,7 +244,7 @@ extension NodeCore {
             self.invitations.setDeciding(id, false)
             return self.acceptanceFailed(call, EarshotError(.conflict, "the invitation was over meanwhile", remedy: .listInvitations))
         }
-        // Others were joined while this was signed.
+        // This machine may have joined other groups while this was signed.
         guard self.groups.count < EarshotLimits.groups else {
             self.invitations.setDeciding(id, false)
             return self.acceptanceFailed(call, .tooManyGroups)
@@ -257,7 +260,7 @@ extension NodeCore {
             self.send(.group(.record(.seat(seat), of: held.id)), on: link)
         }
         self.endSession(named: held.id)
-        // No person is awaited any more: its place is another stranger's, and its joining is nobody's to displace.
+        // No user has to decide any more. Another stranger can take the place, and no stranger can displace this joining.
         if self.invitations.pending(with: entry.invitation.peerID, .incoming) == nil {
             self.strangers.invitations.places.release(entry.invitation.peerID)
         }
@@ -266,7 +269,8 @@ extension NodeCore {
         self.ensureConnection(entry.invitation.peerID, now: true)
     }
 
-    /// A peer has called its session what it knew to be a group: what is said in the one would be taken for what is said in the other.
+    /// Ends a session whose peer gave it an id that it knew to be a group's. Messages of the session would be mistaken for messages of the
+    /// group.
     private mutating func endSession(named group: GroupID) {
         guard let peer = self.records.keys.first(where: { self.records[$0]?.sessionID == group.session }) else { return }
         self.log(Notice(.warning, "a peer has named a group as its session, which ends", ["peer": peer, "group": group]))
@@ -274,7 +278,7 @@ extension NodeCore {
         self.keepPeer(peer, andSession: true)
     }
 
-    /// It is on disk that this machine is in, or could not be put there.
+    /// Completes the joining after the write succeeded or failed.
     mutating func joined(_ id: GroupID, _ error: EarshotError?) {
         guard let held = self.groups[id], let invitation = held.invitation else { return }
         if let error { return self.stopJoining(id, invitation, .failed, error) }
@@ -286,7 +290,7 @@ extension NodeCore {
         self.invitations.setDeciding(invitation, false)
         let seat = held.records.seat(of: self.id)
         let decided = self.resolveInvitation(invitation, .accepted)
-        // Whoever else has invited it to the group is answered so as well.
+        // Other peers that have invited this machine to the group get the same answer.
         for other in self.invitations.pendingIDs(to: id) {
             guard let entry = self.invitations[other], entry.invitation.direction == .incoming else { continue }
             if let seat { self.answerAsMember(other, seat, in: id, to: entry.invitation.peerID) }
@@ -294,7 +298,7 @@ extension NodeCore {
         }
         self.tie(id)
         self.keepGroup(id)
-        // What has come while the disk was busy counts from now on: the group's end, or that of this machine's seat.
+        // Changes that came during the write take effect now: the group may be dissolved, or this machine's seat may be void.
         if held.records.terms.isDissolved || !held.records.membership.contains(self.id) {
             self.groupChanged(id, [.terms(held.records.terms)], from: nil)
         }
@@ -303,7 +307,7 @@ extension NodeCore {
         for call in held.joiners { self.answer(call, .invitation(decided)) }
     }
 
-    /// It comes to nothing: the inviter has gone, or has not answered in time, a person has thought better of it, or the disk is full.
+    /// Stops joining a group. Reasons are: the inviter has left or has not answered in time, a user cancelled, or the disk is full.
     mutating func stopJoining(_ id: GroupID, _ invitation: InvitationID, _ state: Invitation.State, _ error: EarshotError) {
         guard let held = self.groups.remove(id) else { return }
         let knowing = self.records.values.filter { $0.groups.heard[id] != nil }.map(\.id)
@@ -312,8 +316,8 @@ extension NodeCore {
         self.resolveInvitation(invitation, state, error)
         self.publish(.groupLeft(id, .left))
         for call in held.joiners { self.answer(call, .failure(error)) }
-        // The inviter, which has let it in already, takes it for a member, and so do those that have named the group: they would not say so
-        // again.
+        // The inviter may have let this machine in already, and considers it a member. So do the peers that have named the group, and they
+        // would not name it again.
         guard let seat = held.records.seat(of: self.id) else { return }
         let inviter = self.invitations[invitation]?.invitation.peerID
         self.leaveUnheld(seat, id, to: OrderedSet([inviter].compactMap(\.self) + knowing))
@@ -321,7 +325,7 @@ extension NodeCore {
 }
 
 extension Direction {
-    /// Whether a peer has an invitation pending in that direction, of either kind: it has one at most.
+    /// Whether a peer has a pending invitation of either kind in that direction. A peer has one at most.
     func isPending(with peer: PeerID, in table: InvitationTable) -> Bool {
         table.pending(with: peer, self) != nil || table.pendingGroup(with: peer, self) != nil
     }

@@ -2,13 +2,13 @@ import DequeModule
 import EarshotWire
 import OrderedCollections
 
-/// What follows from a group's records: members come and go, this machine among them.
+/// Consequences of changed records: peers, or this machine, become members or stop being members.
 extension NodeCore {
-    /// Records have been merged, in memory at least.
+    /// Handles records that were merged, at least in memory.
     mutating func groupChanged(_ id: GroupID, _ new: [GroupRecord], from source: PeerID?) {
         guard let held = self.groups[id], !new.isEmpty else { return }
         if let invitation = held.invitation { return self.joiningChanged(held, invitation) }
-        // Also to those that are members no longer, for them to hear why.
+        // Former members receive the records too, so that they hear why they were removed.
         self.passOn(new, of: id, but: source)
         self.keepGroup(id)
         self.set(.groupQuiet(id), after: EarshotLimits.groupQuiet)
@@ -21,25 +21,25 @@ extension NodeCore {
         self.publishGroup(id)
     }
 
-    /// Records have come of a group that is being joined.
+    /// Handles merged records of a group that is being joined.
     private mutating func joiningChanged(_ held: HeldGroup, _ invitation: InvitationID) {
         if held.isLetIn {
             let decision = Decision.group(.join(held.id, by: invitation))
             if !self.decisions.contains(decision) { self.decide(decision) }
         } else if let seat = held.ownSeat, let removal = held.records.removals[self.id], removal.number >= seat.number {
-            // Before it had heard that it was let in.
+            // The removal came before this machine heard that it was let in.
             let words = "this machine was taken out of the group \(held.records.terms.name) at once"
             self.stopJoining(held.id, invitation, .failed, EarshotError(.notMember, words))
         } else if let inviter = self.invitations[invitation]?.invitation, held.records.end(of: inviter.peerID) != nil,
             held.records.membership.members.isEmpty
         {
-            // Others who are still in it would know whether this machine was let in.
+            // Any remaining member would know whether this machine was let in.
             let words = "\(inviter.peerName) has left the group \(held.records.terms.name), and nobody is left in it"
             self.stopJoining(held.id, invitation, .failed, EarshotError(.notMember, words))
         }
     }
 
-    /// Members of a group from an earlier run are known, also before this machine begins to work: messages wait for them.
+    /// Loads the members of a group from an earlier run. Messages can wait for them before this machine connects.
     mutating func loadTies(_ records: GroupRecords) {
         let joined = WallTime(milliseconds: records.seat(of: self.id)?.joinedAtMilliseconds ?? records.charter.createdAtMilliseconds)
         for peer in records.membership.members.map(\.peer) where peer != self.id {
@@ -48,14 +48,14 @@ extension NodeCore {
         }
     }
 
-    /// A group is there from an earlier run; under another key of this machine's it is another's.
+    /// Resumes a group from an earlier run. If this machine has another key now, the group is not its own any more.
     mutating func resumeGroup(_ id: GroupID) {
         guard let membership = self.groups[id]?.records.membership else { return }
         guard membership.isCandidate(self.id) else { return self.groupIsLost(id) }
         self.tie(id)
     }
 
-    /// Its creator has dissolved it: kept for those that have not heard of it.
+    /// Marks a group as dissolved by its creator. The group is kept for members that have not heard of it.
     private mutating func groupIsOver(_ id: GroupID) {
         self.groups.update(id) { $0.stage = .over }
         self.untie(id, EarshotError(.notMember, "the group is dissolved"))
@@ -65,7 +65,7 @@ extension NodeCore {
         self.keepGroup(oldest)
     }
 
-    /// This machine is no member any more.
+    /// Drops a group of which this machine is no longer a member.
     private mutating func groupIsLost(_ id: GroupID) {
         guard let held = self.groups.remove(id) else { return }
         let hasLeft = held.records.leaves[self.id] != nil && held.records.removals[self.id] == nil
@@ -76,8 +76,8 @@ extension NodeCore {
         self.publish(.groupLeft(id, hasLeft ? .left : .removed))
     }
 
-    /// Keeps up which peers are in a group with this machine. Who is known for a member only now may not know of this machine's seat, and is
-    /// shown it: whoever has told this side may never tell the other.
+    /// Updates the list of peers that share a group with this machine. A peer that is new here may not know of this machine's seat, and is
+    /// shown it: the source of the news may never tell that peer.
     mutating func tie(_ id: GroupID) {
         guard let held = self.groups[id] else { return }
         let members = OrderedSet(held.records.membership.members.map(\.peer).filter { $0 != self.id })
@@ -92,7 +92,7 @@ extension NodeCore {
         for peer in gone { self.part(peer, from: id, .notMember(self.records[peer]?.name ?? peer.description)) }
     }
 
-    /// No peer is in the group with this machine any more.
+    /// Ends the ties of all peers in a group.
     mutating func untie(_ id: GroupID, _ error: EarshotError) {
         self.groups.news.remove(id)
         for invitation in self.invitations.pendingIDs(to: id) {
@@ -101,7 +101,8 @@ extension NodeCore {
         for peer in self.records.values.filter({ $0.groups.shared.contains(id) }).map(\.id) { self.part(peer, from: id, error) }
     }
 
-    /// This machine has let a group go: where it comes back, it shows its new seat to all that do not name the group to that one.
+    /// Forgets the names of a group that this machine no longer holds. If the group is joined again, this machine shows its new seat to
+    /// every peer that does not name the group to that seat.
     mutating func forgetNames(of id: GroupID) {
         for peer in self.records.keys { self.records[peer]?.groups.forgetName(of: id) }
     }
@@ -110,12 +111,12 @@ extension NodeCore {
         let conversation = Conversation(with: peer, in: id)
         self.endConversation(conversation, error)
         self.records[peer]?.groups.part(id)
-        // Its sender may never hear of that: where one was restored from a backup, its records have it out and in again.
+        // The sender may never hear of this. If a member was restored from a backup, its records show it out and in again.
         self.endTransfers(in: conversation, error, told: Refusal(code: .notConnected))
         self.publishPeer(peer)
     }
 
-    /// Invitations to those that are members now, whoever has let them in, are accepted.
+    /// Accepts the pending invitations of peers that are members now, whichever member let them in.
     mutating func resolveInvitations(ofMembersOf id: GroupID) {
         guard let held = self.groups[id] else { return }
         for invitation in self.invitations.pendingIDs(to: id) {
@@ -134,13 +135,13 @@ extension NodeCore {
         return facts.protection == .encrypted || held.records.charter.isUnprotected
     }
 
-    /// Whether nothing but a group wants a peer's connection.
+    /// Whether only groups need a peer's connection.
     func isWantedForGroupsAlone(_ record: PeerRecord) -> Bool {
         record.sessionID == nil && !self.isInviting(record.id) && record.comparing.state != .waiting
             && self.invitations.pendingGroup(with: record.id, .outgoing) == nil
     }
 
-    /// Whether a member is dialled: up to a number of connections, and then where something waits for it.
+    /// Whether to dial a member. Above a number of connections, only members with pending messages or transfers are dialled.
     func isWantedForGroups(_ record: PeerRecord) -> Bool {
         guard !record.groups.isEmpty else { return false }
         guard self.records.count > EarshotLimits.groupLinks else { return true }
@@ -150,18 +151,20 @@ extension NodeCore {
         return record.groups.shared.contains { self.traffic[Conversation(with: record.id, in: $0)]?.outbox.isEmpty == false }
     }
 
-    /// When a member is dialled that nothing else wants: all do so at once where a group is made, and one pair twice.
+    /// Returns a random delay before a member is dialled for groups alone. Without the delay, all members would dial at once after a group
+    /// is made, and each pair twice.
     mutating func groupDialDelay(_ id: PeerID) -> Duration {
         let random = Int64.random(in: 1...EarshotLimits.groupDialDelay.wholeMilliseconds, using: &self.random)
         return .milliseconds(random) + (self.id < id ? .zero : EarshotLimits.higherPeerDialDelay)
     }
 
-    /// Whether as many members are being dialled as may be at once.
+    /// Whether the limit on concurrent dials to members is reached.
     var isDiallingManyMembers: Bool {
         self.records.values.count { $0.reach.isBusy && !$0.groups.isEmpty && self.isWantedForGroupsAlone($0) } >= EarshotLimits.groupDials
     }
 
-    /// A peer's connection stands, or does no longer: nothing that was said of groups on another one counts.
+    /// Clears the ties of a peer whose connection was established or lost. Statements about groups on an earlier connection no longer
+    /// count.
     mutating func renewTies(with id: PeerID) {
         guard let ties = self.records[id]?.groups else { return }
         for input in ties.records { self.release(input.hold) }
@@ -171,7 +174,7 @@ extension NodeCore {
         for group in ties.shared { self.publishGroupSoon(group) }
     }
 
-    /// A person here has blocked the peer: nothing more is sent to it, but that what it has offered is refused.
+    /// Ends all group traffic with a peer that a user here has blocked. The peer receives only refusals of its offers.
     mutating func endGroupTalk(with id: PeerID) {
         guard let record = self.records[id] else { return }
         self.renewTies(with: id)

@@ -2,7 +2,7 @@ import DequeModule
 import EarshotWire
 import OrderedCollections
 
-/// How members come to hold the same records: what they say about groups on a connection.
+/// The exchange of records on a connection, by which members come to hold the same records.
 extension NodeCore {
     mutating func groupFrameCame(_ frame: GroupFrame, from id: PeerID, on link: LinkID) {
         switch frame {
@@ -17,8 +17,8 @@ extension NodeCore {
 
     // MARK: Names
 
-    /// A connection stands: names the groups that the peer is in too. Also where there are none, so that the peer, which may have joined one
-    /// meanwhile, shows this side that it is a member.
+    /// Names the shared groups on a new connection. The list is sent even if it is empty: the peer may have joined a group meanwhile, and
+    /// then shows this side its seat.
     mutating func nameGroups(to id: PeerID) {
         self.renewTies(with: id)
         guard let current = self.records[id]?.link.current, !self.groups.isEmpty, self.knowsGroups(current.facts) else { return }
@@ -34,7 +34,7 @@ extension NodeCore {
 
     func knowsGroups(_ facts: LinkFacts) -> Bool { facts.peer.extensions.contains { $0.type == HelloExtension.groups.type } }
 
-    /// Names one group, anew too.
+    /// Names one group to a peer, also if it was named before.
     mutating func nameGroup(_ group: GroupID, to id: PeerID) {
         guard let current = self.records[id]?.link.current, let held = self.groups[group], held.invitation == nil,
             held.records.membership.contains(id), self.mayCarry(held, current.facts)
@@ -44,7 +44,7 @@ extension NodeCore {
         self.records[id]?.groups.name(group, digest)
         self.send(.group(.names([GroupName(group: group, digest: digest)])), on: current.id)
         guard !wasAttached, self.records[id]?.groups.isAttached(group) == true else { return }
-        // The peer may have named it before it was a member here.
+        // The peer may have named the group before it was a member here.
         self.compareRecords(of: group, with: id)
         self.groupAttached(group, id)
     }
@@ -54,17 +54,18 @@ extension NodeCore {
             for name in names { self.records[id]?.groups.hearLater(name) }
             return
         }
-        // What it says last of a group is what it holds.
+        // Only the last digest of each group describes what the peer holds.
         let last = OrderedDictionary(names.map { ($0.group, $0) }, uniquingKeysWith: { $1 })
         for name in last.values { self.groupNamed(name, by: id, on: link) }
-        // What it does not name, though it is a member here: it does not know that this side is one.
+        // The peer does not name these groups although it is a member here: it does not know that this side is one.
         for group in self.records[id]?.groups.named.keys ?? [] where self.records[id]?.groups.heard[group] == nil {
             if self.showSeat(in: group, to: id) { self.nameGroup(group, to: id) }
         }
     }
 
-    /// Shows a peer that does not name a group, once on a connection, that this machine is a member of it: who has let it in may be one whom the
-    /// peer does not hear. Also of one that is over, which it hears only from those that it takes for members.
+    /// Shows a peer that does not name a group that this machine is a member of it, once per connection. The peer may have no connection to
+    /// the member that let this machine in. The seat is shown for a dissolved group too, because the peer hears of its end only from peers
+    /// that it considers members.
     @discardableResult
     mutating func showSeat(in group: GroupID, to id: PeerID) -> Bool {
         guard let held = self.groups[group], held.invitation == nil, let record = self.records[id], record.groups.heard[group] == nil,
@@ -77,14 +78,15 @@ extension NodeCore {
     private mutating func groupNamed(_ name: GroupName, by id: PeerID, on link: LinkID) {
         let group = name.group
         guard let held = self.groups[group] else {
-            // It may have let this machine in while that was giving up: it is told so once it shows that.
+            // The peer may have admitted this machine after it gave up joining. If the peer answers with this machine's seat, this machine
+            // sends it a leave.
             if self.records[id]?.groups.isStrange(group) == true { self.send(.group(.index(group, [])), on: link) }
             return
         }
         guard let facts = self.records[id]?.link.current?.facts, self.mayCarry(held, facts) else { return }
         let wasAttached = self.records[id]?.groups.isAttached(group) == true
         self.records[id]?.groups.hear(group, name.digest)
-        // Its inviter, or who has heard of that, takes this machine for a member.
+        // The peer considers this machine a member: it is the inviter, or has heard from the inviter.
         if let invitation = held.invitation { self.inviterIsThere(invitation) }
         guard held.invitation != nil || held.records.membership.contains(id) else { return self.showEnd(of: group, to: id) }
         if held.invitation == nil, self.records[id]?.groups.named[group] == nil { self.nameGroup(group, to: id) }
@@ -92,7 +94,7 @@ extension NodeCore {
         if !wasAttached, self.records[id]?.groups.isAttached(group) == true { self.groupAttached(group, id) }
     }
 
-    /// Asks a peer that holds other records than this side for those that are lacking here; later, where it was asked often.
+    /// Asks a peer for the records that are missing here, if its digest differs. If the peer was asked often, the question is delayed.
     private mutating func compareRecords(of group: GroupID, with id: PeerID) {
         guard let held = self.groups[group], let ties = self.records[id]?.groups, let said = ties.heard[group], said != held.records.digest,
             let link = self.records[id]?.connection
@@ -104,12 +106,12 @@ extension NodeCore {
         }
     }
 
-    /// Groups of which a peer could not be asked at once.
+    /// Asks a peer about the groups whose questions were delayed.
     mutating func askLater(_ id: PeerID) {
         for group in self.records[id]?.groups.takeUnasked() ?? [] { self.compareRecords(of: group, with: id) }
     }
 
-    /// Both sides hold each other for members: they talk from now on.
+    /// Resumes traffic in a group that is now attached.
     private mutating func groupAttached(_ group: GroupID, _ id: PeerID) {
         guard self.groups[group]?.isJoined == true else { return }
         self.flushOutbox(Conversation(with: id, in: group))
@@ -118,15 +120,15 @@ extension NodeCore {
         self.publishGroupSoon(group)
     }
 
-    /// A group in which a peer may say something on its connection, by what it names as the session.
+    /// Returns the attached group whose id a peer's frame gives as its session.
     func attachedGroup(_ session: SessionID, with id: PeerID) -> GroupID? {
         let group = GroupID(session: session)
         guard self.groups[group]?.isJoined == true, self.records[id]?.groups.isAttached(group) == true else { return nil }
         return group
     }
 
-    /// A peer has named a group, or has sent something in one, of which it is no member: who has been removed, or was restored from before it
-    /// left, and does not know it is given that record, once on a connection.
+    /// Shows a peer the record that ended its membership, once per connection. The peer has named the group, or has sent something in it.
+    /// It may not know that it was removed, or it may be restored from a backup that is older than its leave.
     mutating func showEnd(of group: GroupID, to id: PeerID) {
         guard let held = self.groups[group], !held.records.membership.contains(id), let current = self.records[id]?.link.current,
             let end = held.records.end(of: id), self.mayCarry(held, current.facts), self.records[id]?.groups.showEnd(group) == true
@@ -145,8 +147,8 @@ extension NodeCore {
         self.nameGroup(group, to: id)
     }
 
-    /// Gives records that are new here to all that may not have them. Also to a peer that has not named the group yet: what takes its seat
-    /// away it would not hear later, when it is no member here any more.
+    /// Sends new records to all peers that may lack them. A peer that has not named the group yet is included: if the records void its
+    /// seat, the peer is no longer a member here and would not hear of them later.
     mutating func passOn(_ records: [GroupRecord], of group: GroupID, but source: PeerID?) {
         for record in self.records.values where record.id != source && record.groups.named[group] != nil {
             if let link = record.connection { self.send(records, of: group, on: link) }
@@ -157,7 +159,8 @@ extension NodeCore {
         if !records.isEmpty { self.emit(.send(link, records.map { .group(.record($0, of: group)) })) }
     }
 
-    /// No record has come for a while: what is not needed is forgotten, and who was last told of other records hears how the group is now.
+    /// Handles a group without new records for a while. Drops seats that are not kept, and sends the new digest to peers that were last
+    /// told another one.
     mutating func groupIsQuiet(_ group: GroupID) {
         self.groups.update(group) { $0.records.forget() }
         guard let held = self.groups[group], held.invitation == nil else { return }
@@ -173,8 +176,9 @@ extension NodeCore {
 
     private mutating func groupRecordCame(_ record: GroupRecord, of group: GroupID, from id: PeerID, on link: LinkID) {
         guard let held = self.groups[group] else { return self.recordOfUnheldGroupCame(record, of: group, from: id, on: link) }
-        // Keys are made for nothing, and a leave of each is valid: who is not in the group takes nobody's place in its records. What says of a
-        // seat that is held that it was left takes none, and may come from who is in by what this side, restored from a backup, does not know.
+        // Anyone can make keys, and a leave of any key is valid. A peer outside the group therefore may not fill places with leaves. A
+        // leave of a held seat fills no place, and its sender may be a member by records that this side lacks after a restore from a
+        // backup.
         if case .leave(let leave) = record, held.invitation == nil, !held.records.membership.isCandidate(id),
             held.records.highestSeat(of: leave.peer) == nil
         {
@@ -188,7 +192,7 @@ extension NodeCore {
         self.checkRecords(of: id)
     }
 
-    /// Has the next of a peer's records checked: few at once, and so many a second.
+    /// Starts the check of a peer's next records: few at once, and a limited number per second.
     mutating func checkRecords(of id: PeerID) {
         guard let ties = self.records[id]?.groups, !ties.isChecking, let link = self.records[id]?.connection else { return }
         var batch: [GroupRecordInput] = []
@@ -200,7 +204,7 @@ extension NodeCore {
             }
             switch held.records.checks(for: input.record) {
             case .refuse(.unvouched) where batch.contains { $0.group == input.group && $0.record.kind == .seat }:
-                // Its voucher's seat may be one of those before it.
+                // The voucher's seat may be among the records before it.
                 return self.check(batch, checks, of: id, on: link)
             case .refuse(.void(let voiding)):
                 self.send(voiding, of: input.group, on: link)
@@ -240,7 +244,7 @@ extension NodeCore {
         case .records(let inputs, let peer, let link)?: self.recordsChecked(inputs, areValid, from: peer, on: link)
         case .invitation(let invite, let peer, let link, let hold)?:
             self.release(hold)
-            // Blocked while that was checked, which it must not notice.
+            // The peer was blocked during the check, and must not notice.
             guard !self.isMuted(link) else { return self.declineLater(invite.id, isToGroup: true, on: link) }
             guard self.records[peer]?.connection == link else { return }
             guard areValid.allSatisfy(\.self) else {
@@ -281,29 +285,29 @@ extension NodeCore {
         guard let held = self.groups[group]?.records else { return }
         let kept = records.filter(held.goesOn)
         if !kept.isEmpty || held.hashes != before { return self.groupChanged(group, kept.isEmpty ? records : kept, from: id) }
-        // Seats for which there is no room are forgotten again soon, and put nothing off.
+        // Seats for which there is no room are dropped soon, and do not postpone the deadline.
         if !self.deadlines.contains(.groupQuiet(group)) { self.set(.groupQuiet(group), after: EarshotLimits.groupQuiet) }
     }
 
-    /// A signature that a peer has sent is not valid. The record changes nothing and the connection stays: two versions that disagree about one
-    /// signature would never stay connected. The peer's next signatures are checked later instead.
+    /// Counts an invalid signature of a peer. The record changes nothing, and the connection stays: two versions that disagree about one
+    /// signature would otherwise never stay connected. Further signatures of the peer are checked later instead.
     private mutating func signatureFailed(of id: PeerID) { self.records[id]?.groups.signatureFailed(at: self.now.monotonic) }
 
-    // MARK: Groups that are not held
+    // MARK: Groups that this machine does not hold
 
-    /// Who shows this machine its own seat in a group that it does not hold hears that it has left: it was let in after it had given up, or
-    /// the other side was away when it left.
+    /// Tells a peer that this machine has left a group, if the peer shows this machine's own seat there. This machine was let in after it
+    /// had stopped joining, or the peer was away when this machine left.
     private mutating func recordOfUnheldGroupCame(_ record: GroupRecord, of group: GroupID, from id: PeerID, on link: LinkID) {
         guard case .seat(let seat) = record, seat.peer == self.id, !self.groups.signatures.isApplying(to: group),
             self.records[id]?.groups.mayCheckMore(at: self.now.monotonic) == true,
             self.records[id]?.groups.mayLeave(group, seat.number) == true, let input = try? seat.signedBytes(as: .peer, in: group)
         else { return }
-        // Otherwise it would sign whatever a peer makes up.
+        // Without this check, this machine would sign a leave for any seat that a peer makes up.
         let check = ProofCheck(scheme: seat.scheme, publicKey: seat.publicKey, input: input, signature: seat.signature)
         self.emit(.check(self.groups.signatures.begin(.ownSeat(seat, of: group, link)), [[check]]))
     }
 
-    /// Says that this machine is not in a group, by its own seat there.
+    /// Signs and sends a leave for this machine's own seat in a group that it does not hold.
     mutating func leaveUnheld(_ seat: GroupSeat, _ group: GroupID, _ link: LinkID) {
         guard self.groups[group] == nil else { return }
         let leave = GroupLeave(publicKey: seat.publicKey, scheme: seat.scheme, number: seat.number)
@@ -311,7 +315,7 @@ extension NodeCore {
         self.emit(.sign(self.groups.signatures.begin(.leaveUnheld(leave, of: group, link)), [input]))
     }
 
-    /// Says so to each of these that is connected.
+    /// Sends a leave for this machine's own seat to each of the peers that is connected.
     mutating func leaveUnheld(_ seat: GroupSeat, _ group: GroupID, to peers: some Sequence<PeerID>) {
         for peer in peers { if let link = self.records[peer]?.connection { self.leaveUnheld(seat, group, link) } }
     }

@@ -1,7 +1,7 @@
 package import EarshotWire
 import OrderedCollections
 
-/// Groups as persons and programs see them, and what these do to them.
+/// The groups as users and programs see them, and their requests to change them.
 extension NodeCore {
     mutating func take(_ request: GroupRequest, _ call: CallID) {
         do throws(EarshotError) {
@@ -28,9 +28,9 @@ extension NodeCore {
         }
     }
 
-    // MARK: What there is
+    // MARK: Lookup
 
-    /// Every group that this machine is in, or is joining, in the order in which they were made or joined.
+    /// The groups that this machine is in or is joining, in the order in which they were made or joined.
     package var groupList: [Group] { self.groups.all.filter { !$0.isOver }.map(self.snapshot) }
 
     /// - Throws: `unknown-group`, `ambiguous-group`.
@@ -40,7 +40,7 @@ extension NodeCore {
         return self.snapshot(group)
     }
 
-    /// The group that a person means: by its id, 8 or more of its first characters, or its name.
+    /// Returns the id of the group that a user names by its id, by 8 or more of the id's first characters, or by the group's name.
     /// - Throws: `unknown-group`, `ambiguous-group`.
     package func groupID(_ name: String) throws(EarshotError) -> GroupID {
         let held = self.groups.all.filter { !$0.isOver }
@@ -60,18 +60,18 @@ extension NodeCore {
         return first.id
     }
 
-    /// What a group is called; its id alone where it is not held.
+    /// Returns the label of a group. If the group is not held, the name is the id.
     package func label(of group: GroupID) -> GroupLabel {
         GroupLabel(id: group, name: self.groups[group]?.records.terms.name.description ?? group.description)
     }
 
-    /// The other members of a group that are not blocked here.
+    /// Returns the other members of a group that are not blocked here.
     func fellowMembers(of group: GroupID) -> [PeerID] {
         guard let held = self.groups[group], held.isJoined else { return [] }
         return held.records.membership.members.map(\.peer).filter { $0 != self.id && self.records[$0]?.trust != .blocked }
     }
 
-    /// Whether both this machine and a peer that is not blocked here are members of a group.
+    /// Whether this machine and a peer that is not blocked here are both members of a group.
     func isFellowMember(_ peer: PeerID, in group: GroupID) -> Bool {
         guard let record = self.records[peer], self.groups[group]?.isJoined == true else { return false }
         return record.trust != .blocked && record.groups.shared.contains(group)
@@ -85,7 +85,7 @@ extension NodeCore {
         }
     }
 
-    /// A group of which this machine is the creator.
+    /// Returns the id of a group of which this machine is the creator.
     private func ownGroup(_ name: String, to doWhat: String) throws(EarshotError) -> GroupID {
         let id = try self.groupID(name)
         guard let held = self.groups[id], held.records.charter.creator == self.id else {
@@ -95,7 +95,7 @@ extension NodeCore {
         return id
     }
 
-    /// The other member that a person means: by its id, 8 or more of its first characters, or its name in the group.
+    /// Returns the other member that a user names by its id, by 8 or more of the id's first characters, or by its name in the group.
     private func member(_ name: String, of group: GroupID) throws(EarshotError) -> PeerID {
         guard let held = self.groups[group] else { throw .unknownGroup(name) }
         let membership = held.records.membership
@@ -119,7 +119,7 @@ extension NodeCore {
         return group.records.seat(of: peer)?.name.description ?? peer.description
     }
 
-    // MARK: As others see it
+    // MARK: Snapshots
 
     func snapshot(_ held: HeldGroup) -> Group {
         let records = held.records
@@ -168,7 +168,7 @@ extension NodeCore {
         return record.failure
     }
 
-    /// Publishes how a group is, where a person would see a difference.
+    /// Publishes a group's state if the change is visible to a user.
     mutating func publishGroup(_ id: GroupID) {
         self.groups.news.remove(id)
         guard let held = self.groups[id], !held.isOver else { return }
@@ -178,7 +178,7 @@ extension NodeCore {
         self.publish(.groupChanged(group))
     }
 
-    /// The same a moment later, together with what else changes until then: members come and go in numbers.
+    /// Publishes a group's state after a short delay, together with other changes until then: members often come and go in numbers.
     mutating func publishGroupSoon(_ id: GroupID) {
         if self.groups.news.isEmpty { self.set(.groupNews, after: EarshotLimits.groupNewsDelay) }
         self.groups.news.append(id)
@@ -189,7 +189,7 @@ extension NodeCore {
         self.groups.news = []
     }
 
-    // MARK: Making one
+    // MARK: Creating a group
 
     private mutating func createGroup(_ name: String, isClosed: Bool, isUnprotected: Bool, _ call: CallID) throws(EarshotError) {
         let name = try self.displayName(name)
@@ -217,7 +217,7 @@ extension NodeCore {
         }
     }
 
-    // MARK: The creator's word
+    // MARK: Records that only the creator makes
 
     private mutating func say(_ name: DisplayName, isOver: Bool, of group: GroupID, _ call: CallID) throws(EarshotError) {
         guard let held = self.groups[group] else { return }
@@ -235,7 +235,7 @@ extension NodeCore {
         }
     }
 
-    /// Takes a member out. Those that came in through it stay, by the creator's own word, unless they are to go with it.
+    /// Removes a member. The members that came in through it stay, with seats that the creator countersigns, unless `withInvited` is set.
     private mutating func remove(_ peer: PeerID, from group: GroupID, withInvited: Bool, _ call: CallID) throws(EarshotError) {
         guard let held = self.groups[group], let number = held.records.highestSeat(of: peer) else { throw .notMember(peer) }
         let removal = GroupRemoval(peer: peer, number: number)
@@ -254,9 +254,10 @@ extension NodeCore {
     private mutating func leaveGroup(_ group: GroupID, _ call: CallID) throws(EarshotError) {
         guard let held = self.groups[group] else { return }
         if let invitation = held.invitation {
-            // Its inviter may let this machine in yet: it hears then that it has left.
+            // The inviter may still let this machine in, and then hears that this machine has left.
             self.stopJoining(group, invitation, .cancelled, EarshotError(.cancelled, "a person here has left the group"))
-            // Where that it is let in is being written, by this invitation or an earlier one, a start would find it there until this is.
+            // A write that records the admission, by this invitation or an earlier one, may be in flight. A restart before this write would
+            // load it.
             return self.decide(.group(.keep(group, call)))
         }
         guard let key = self.key, let number = held.records.highestSeat(of: self.id) else {
