@@ -1,28 +1,28 @@
-/// Where discovery stands, as `status` shows it.
+/// The state of discovery, as `status` shows it.
 public struct DiscoveryStatus: Sendable, Hashable, Codable {
     /// The mechanism in use.
     public enum Backend: String, Sendable, Hashable, Codable, CaseIterable {
         case avahi, embedded, none
     }
 
-    /// How it is doing.
+    /// The state of the mechanism.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case starting
         /// Advertising and browsing as asked.
         case running
-        /// Not working now; the error says why; it goes on trying.
+        /// Not working now, for the reason in `error`. The backend keeps trying.
         case unavailable
         case off
     }
 
     /// The mechanism in use.
     public let backend: Backend
-    /// How it is doing.
+    /// The state of the mechanism.
     public let state: State
-    /// One sentence, for `unavailable`.
+    /// The reason for `unavailable`, one sentence.
     public let error: String?
 
-    /// A status from its parts.
+    /// Creates a status from its parts.
     public init(backend: Backend, state: State, error: String? = nil) {
         self.backend = backend
         self.state = state
@@ -30,45 +30,45 @@ public struct DiscoveryStatus: Sendable, Hashable, Codable {
     }
 }
 
-/// One `key=value` of a TXT record (RFC 6763 section 6).
+/// A `key=value` pair of a TXT record (RFC 6763 section 6).
 public struct TXTPair: Sendable, Hashable {
-    /// Printable ASCII without `=`; its case does not count.
+    /// Printable ASCII without `=`, compared without regard to case.
     public let key: String
-    /// Opaque bytes, with the key and the `=` at most 255.
+    /// Opaque bytes. Key, `=` and value have at most 255 bytes together.
     public let value: [UInt8]
 
-    /// A pair from its parts.
+    /// Creates a pair from its parts.
     public init(key: String, value: [UInt8]) {
         self.key = key
         self.value = value
     }
 }
 
-/// One instance as seen on one interface and protocol; a peer may be seen as several. All of it is untrusted.
+/// A service instance as seen on one interface and protocol. The same peer may be seen as several instances. All fields are untrusted.
 public struct Sighting: Sendable, Hashable {
-    /// What a later sighting replaces and a loss takes away.
+    /// The identity of a sighting. A later sighting with the same key replaces it, and a loss with that key removes it.
     public struct Key: Sendable, Hashable {
         /// The DNS-SD instance (RFC 6763 section 4.1.1).
         public let instanceName: String
-        /// The kernel's number of the interface.
+        /// The kernel's index of the interface.
         public let interfaceIndex: Int32
-        /// True for a sighting over IPv6 multicast.
+        /// Whether the sighting came over IPv6 multicast.
         public let overIPv6: Bool
 
-        /// A key from its parts.
+        /// Creates a key from its parts.
         public init(instanceName: String, interfaceIndex: Int32, overIPv6: Bool) {
             self.instanceName = instanceName
             self.interfaceIndex = interfaceIndex
             self.overIPv6 = overIPv6
         }
 
-        /// Two are of one instance where DNS says so: its names are bytes, and the case of ASCII letters does not count (RFC 6762 section 16).
+        /// Compares instance names as DNS does: as bytes, without regard to the case of ASCII letters (RFC 6762 section 16).
         public static func == (one: Self, other: Self) -> Bool {
             one.interfaceIndex == other.interfaceIndex && one.overIPv6 == other.overIPv6
                 && one.instanceName.utf8.elementsEqual(other.instanceName.utf8) { Self.folded($0) == Self.folded($1) }
         }
 
-        /// By what the comparison goes by.
+        /// Hashes the values that `==` compares.
         public func hash(into hasher: inout Hasher) {
             hasher.combine(self.interfaceIndex)
             hasher.combine(self.overIPv6)
@@ -80,20 +80,20 @@ public struct Sighting: Sendable, Hashable {
         }
     }
 
-    /// What this sighting is of.
+    /// The identity of this sighting.
     public let key: Key
-    /// Such as `eth0`; the zone of a link-local address.
+    /// The name of the interface, such as `eth0`: the zone of a link-local address.
     public let interfaceName: String
-    /// Whether the record came in on the loopback interface: only then may a loopback address be dialled.
+    /// Whether the record came in on the loopback interface. Only then may a loopback address be dialled.
     public let isLoopback: Bool
-    /// Numeric, without zone, such as `10.77.0.2` or `fe80::1`.
+    /// The numeric addresses without zone, such as `10.77.0.2` or `fe80::1`.
     public let addresses: [String]
     /// The TCP port, 1 to 65535.
     public let port: UInt16
     /// The TXT record's pairs, in order.
     public let txt: [TXTPair]
 
-    /// A sighting from its parts.
+    /// Creates a sighting from its parts.
     public init(key: Key, interfaceName: String, isLoopback: Bool, addresses: [String], port: UInt16, txt: [TXTPair]) {
         self.key = key
         self.interfaceName = interfaceName
@@ -104,14 +104,14 @@ public struct Sighting: Sendable, Hashable {
     }
 }
 
-/// What a discovery backend reports.
+/// An event reported by a discovery backend.
 public enum DiscoveryEvent: Sendable, Hashable {
-    /// Seen, or seen with other addresses, port or TXT.
+    /// An instance was seen, or its addresses, port or TXT record changed.
     case found(DiscoveryStatus.Backend, Sighting)
     case lost(DiscoveryStatus.Backend, Sighting.Key)
-    /// The backend forgot everything (it restarted, or another took over): what is not seen again is gone.
+    /// The backend lost its state, because it restarted or another backend took over. Sightings that are not reported again are gone.
     case reset(DiscoveryStatus.Backend)
     case status(DiscoveryStatus)
-    /// The advertisement is out under this instance name.
+    /// This machine is advertised under this instance name.
     case advertised(instanceName: String)
 }

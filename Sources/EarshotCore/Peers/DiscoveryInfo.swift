@@ -1,12 +1,12 @@
 package import EarshotWire
 
-/// The advertisement's TXT record: our own pairs, then the user's, within the limits (RFC 6763 section 6).
+/// The advertisement's TXT record: Earshot's own pairs, then the user's pairs, within the limits (RFC 6763 section 6).
 package enum DiscoveryInfo {
-    /// Keys of ours, which a user may not set.
+    /// Earshot's own keys, which a user may not set.
     package static let ownKeys: Set<String> = ["v", "id", "name"]
 
     /// Checks a user's pairs.
-    /// - Throws: `invalid-parameter` with the rule that was broken.
+    /// - Throws: `invalid-parameter`, naming the violated rule.
     package static func validate(_ pairs: [String: String]) throws(EarshotError) {
         var seen: Set<String> = []
         var total = 0
@@ -33,14 +33,14 @@ package enum DiscoveryInfo {
         }
     }
 
-    /// The whole record.
+    /// Returns the pairs of the whole record.
     package static func record(id: PeerID, name: DisplayName, pairs: [String: String]) -> [TXTPair] {
         let own = [("v", "1"), ("id", id.description), ("name", name.description)]
         let others = pairs.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }  // order does not show: sorted at once
         return (own + others).map { TXTPair(key: $0.0, value: Array($0.1.utf8)) }
     }
 
-    /// What a peer says of itself, as far as it can be used; `nil` where it is no peer of this protocol.
+    /// Returns the usable parts of a peer's advertisement; `nil` if the record is not an Earshot advertisement.
     package static func read(_ record: [TXTPair], instanceName: String) -> (id: PeerID, name: String, pairs: [String: String])? {
         var own: [String: String] = [:]
         var pairs: [String: String] = [:]

@@ -1,6 +1,6 @@
-/// What decides on an invitation that no person has looked at yet.
+/// The policy for invitations that no user has seen yet.
 public enum InvitationPolicy: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Keep it pending for a person.
+    /// Keep the invitation pending until a user decides.
     case ask
     case accept
     case reject

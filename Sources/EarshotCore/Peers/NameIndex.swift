@@ -1,21 +1,21 @@
 import EarshotWire
 import OrderedCollections
 
-/// Which peers that are kept go by a name, in lower case, and which stranger came last under one of these names.
+/// An index of the stored peers by lower-case name, and of the latest stranger under each of these names.
 struct NameIndex: Sendable {
     private var known: [String: OrderedSet<PeerID>] = [:]
     private var strangers: [PeerID: PeerID] = [:]
 
-    /// Names and strangers in it.
+    /// The number of entries.
     var count: Int { self.known.count + self.strangers.count }
 
-    /// The oldest first.
+    /// Returns the stored peers with a name, the oldest first.
     func bearers(of name: String) -> OrderedSet<PeerID> { self.known[name.lowercased()] ?? [] }
 
-    /// Which stranger goes by the name of a peer that is kept.
+    /// Returns the stranger that has the same name as a stored peer.
     func stranger(besides peer: PeerID) -> PeerID? { self.strangers[peer] }
 
-    /// `false` where it is there already.
+    /// Adds a stored peer under its name. Returns `false` if it is there already.
     mutating func add(_ peer: PeerID, named name: String) -> Bool {
         self.known[name.lowercased(), default: []].append(peer).inserted
     }

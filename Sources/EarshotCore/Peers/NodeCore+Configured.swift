@@ -1,12 +1,12 @@
 import EarshotWire
 import OrderedCollections
 
-/// Peers of the settings: reached without discovery, beside it, for as long as the settings name them.
+/// Peers that the settings name. They are dialled without discovery, and in addition to it, as long as the settings name them.
 ///
-/// One that is named with its id has its row from the start; one without has none until a peer has answered there with a proven key.
-/// Several that lead to one key are one row.
+/// A peer that is named with its id has a row from the start. A peer that is named without its id gets a row when it has answered there
+/// with a proven key. Several addresses of one key share one row.
 extension NodeCore {
-    /// Brings what is dialled in line with the settings.
+    /// Starts and stops dialling according to the settings.
     mutating func useConfiguredPeers(_ wanted: [ConfiguredPeer]) {
         for peer in self.configuredDials.keys where !wanted.contains(peer) { self.removeConfigured(peer) }
         for peer in wanted { self.addConfigured(peer) }
@@ -19,24 +19,24 @@ extension NodeCore {
         self.dialConfigured(peer)
     }
 
-    /// A connection that nothing else needs goes when it is idle.
+    /// Stops dialling a peer. A connection that nothing else needs is closed when it is idle.
     private mutating func removeConfigured(_ peer: ConfiguredPeer) {
         guard let dial = self.configuredDials.removeValue(forKey: peer) else { return }
         self.deadlines.cancel(.redialConfigured(peer))
         if let id = dial.peer ?? peer.id { self.forget(peer, of: id) }
     }
 
-    /// Which peer is behind an address of the settings, as far as that is known.
+    /// Returns the peer at an address of the settings, if known.
     private func peer(behind peer: ConfiguredPeer) -> PeerID? { self.configuredDials[peer]?.peer ?? peer.id }
 
-    /// Dials at once, unless that is under way or there is nothing to be gained.
+    /// Dials at once, unless a dial is under way, or the peer is connected or blocked.
     mutating func dialConfigured(_ peer: ConfiguredPeer) {
         guard !self.isStopping, let dial = self.configuredDials[peer], !dial.reach.isBusy else { return }
         if let record = self.peer(behind: peer).flatMap({ self.records[$0] }) {
             guard record.connection == nil, record.trust != .blocked else {
                 return self.set(.redialConfigured(peer), after: EarshotLimits.configuredCheck)
             }
-            // To where discovery has seen it.
+            // The peer is being dialled at an address where discovery has seen it.
             guard !record.reach.isBusy else { return self.set(.redialConfigured(peer), after: EarshotLimits.redialDelays[1]) }
         }
         self.deadlines.cancel(.redialConfigured(peer))
@@ -66,9 +66,9 @@ extension NodeCore {
         let before = dial.reach.lastError
         self.configuredDials[peer]?.reach.dialFailed(explained)
         if let id { self.beginComparison(id) }
-        // Many behind one address have few places between them at a host that all of them wait for.
+        // Many peers behind one address share few connection places at a host. The pause therefore differs for each machine.
         if let pause = self.configuredDials[peer]?.reach.pause(of: self.id) { self.set(.redialConfigured(peer), after: pause) }
-        // Once, until something else is the matter.
+        // The error is logged once, until it changes.
         if before?.message != explained.message {
             self.log(
                 Notice(
@@ -82,7 +82,7 @@ extension NodeCore {
         if !record.presence.sightings.isEmpty { self.ensureConnection(id) }
     }
 
-    /// A connection that this side has dialled is proven: the configured peers that it was for are this peer's.
+    /// Assigns the configured peers to the peer that proved its key on a connection dialled for them.
     mutating func noteConfigured(_ id: PeerID, _ facts: LinkFacts) {
         guard facts.isInitiator, let address = facts.dialledAddress else { return }
         for (peer, dial) in self.configuredDials where dial.reach.isBusy && dial.addresses.contains(address) {
@@ -90,7 +90,7 @@ extension NodeCore {
         }
     }
 
-    /// This peer answers where the settings say.
+    /// Records which peer answers at a configured address.
     private mutating func configuredAnswered(_ peer: ConfiguredPeer, _ id: PeerID) {
         guard self.configuredDials[peer] != nil else { return }
         // Another key answers there now.
@@ -98,7 +98,7 @@ extension NodeCore {
         self.note(peer, of: id)
     }
 
-    /// The peer's connection is gone: its addresses in the settings are dialled anew, first by the lower id.
+    /// Schedules new dials to a peer's configured addresses after its connection was lost. The side with the lower id dials first.
     mutating func redialConfigured(_ id: PeerID, after pause: Duration) {
         for peer in self.records[id]?.reach.configured ?? [] {
             if pause > .zero { self.set(.redialConfigured(peer), after: pause) } else { self.dialConfigured(peer) }
@@ -115,7 +115,7 @@ extension NodeCore {
         self.records[id]?.reach.remove(peer)
         if let record = self.records[id], record.reach.configured.isEmpty, record.connection == nil { self.records[id]?.reach.note(nil) }
         self.publishPeer(id)
-        // A dial there may have held these back, and what comes of it is not heard any more.
+        // A dial to this address may have delayed these two, and its result is ignored from now on.
         self.ensureConnection(id)
         self.beginComparison(id)
     }

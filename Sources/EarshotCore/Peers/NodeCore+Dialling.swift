@@ -1,9 +1,9 @@
 import EarshotWire
 import OrderedCollections
 
-/// Reaching peers: those that are wanted and not connected are dialled, with pauses that their failures have earned.
+/// Connecting to peers: wanted peers without a connection are dialled, with a pause that grows with their failures.
 extension NodeCore {
-    /// Whether this peer should be connected now: a person has decided so.
+    /// Whether this peer should be connected now, as a result of a user's decisions.
     func isWanted(_ record: PeerRecord) -> Bool {
         guard record.trust != .blocked else { return false }
         return !self.isWantedForGroupsAlone(record) || self.isWantedForGroups(record)
@@ -17,7 +17,7 @@ extension NodeCore {
         }
     }
 
-    /// Dials a peer that is wanted and not connected, at once or after the pause that its failures have earned.
+    /// Dials a peer that is wanted and not connected, at once or after the pause that follows failures.
     mutating func ensureConnection(_ id: PeerID, now: Bool = false) {
         guard !self.isStopping, let record = self.records[id], self.isWanted(record), record.connection == nil, !self.isDialling(record)
         else { return }
@@ -26,11 +26,11 @@ extension NodeCore {
             return
         }
         guard !now, record.reach.attempts > 0 else { return self.dial(id) }
-        // What is asked for again and again, message by message, is not put off each time.
+        // Each message may ask for the connection. A request must not postpone a dial that is already scheduled.
         if !self.deadlines.contains(.redial(id)) { self.scheduleDial(id, after: record.reach.pause) }
     }
 
-    /// Has a peer dialled then, and not before.
+    /// Schedules a dial for the given time, and none before.
     mutating func scheduleDial(_ id: PeerID, after pause: Duration) { self.set(.redial(id), after: pause) }
 
     mutating func cancelDial(_ id: PeerID) { self.deadlines.cancel(.redial(id)) }
@@ -39,14 +39,14 @@ extension NodeCore {
         if let record = self.records[id], self.isWantedForGroupsAlone(record), self.isDiallingManyMembers {
             return self.scheduleDial(id, after: self.groupDialDelay(id))
         }
-        // To where the settings have it: it is dialled where it is seen once that is over.
+        // The peer is being dialled at its configured address. It is dialled where discovery sees it when that dial is over.
         if let record = self.records[id], record.connection == nil, !record.reach.isBusy, self.isDialling(record) {
             return self.scheduleDial(id, after: EarshotLimits.redialDelays[1])
         }
         self.ensureConnection(id, now: true)
     }
 
-    /// Whether a connection to it is being made from here: it may supersede the one that stands.
+    /// Whether this side is dialling the peer. The resulting connection may supersede the present one.
     func isDialling(_ record: PeerRecord) -> Bool {
         record.reach.isBusy || record.reach.configured.contains { self.configuredDials[$0]?.reach.isBusy == true }
     }
@@ -55,7 +55,7 @@ extension NodeCore {
         self.cancelDial(id)
         guard let record = self.records[id] else { return }
         let seen = record.presence.sightedAddresses
-        // One that is only configured is dialled by that schedule of its own, which asks for its addresses anew.
+        // A peer that is only configured is dialled by the configured schedule, which resolves its addresses again.
         guard !seen.isEmpty || record.reach.configured.isEmpty else { return }
         guard !seen.isEmpty || record.reach.lastGoodAddress != nil else {
             self.records[id]?.reach.foundNowhere()
@@ -85,7 +85,7 @@ extension NodeCore {
         guard let error else {
             self.records[id]?.reach.dialSucceeded()
             self.beginComparison(id)
-            // The connection's end can come before the word that the dial has succeeded, and then finds the peer being dialled still.
+            // The connection may have been lost before this report. The peer still counted as being dialled then, and no dial was scheduled.
             if !self.deadlines.contains(.redial(id)) { self.ensureConnection(id) }
             return self.publishPeer(id)
         }
@@ -93,10 +93,10 @@ extension NodeCore {
         let isNews = record.reach.lastError?.code != explained.code
         self.records[id]?.reach.dialFailed(explained)
         self.beginComparison(id)
-        // Where the peer is not seen any more, its last address may be any machine's by now.
+        // If the peer is no longer seen, its last address may belong to any machine by now.
         if explained.isFinalForDial, !record.presence.sightings.isEmpty {
             self.log(Notice(isNews ? .warning : .debug, "cannot agree with a peer", ["peer": id, "error": explained]))
-            // Where the peer's own connection stands meanwhile, what waits goes over that.
+            // If the peer has connected meanwhile, pending traffic uses that connection.
             if record.connection == nil { self.disagreed(with: id, explained) }
         } else {
             self.log(Notice(.debug, "cannot reach a peer", ["peer": id, "error": explained]))
@@ -105,8 +105,8 @@ extension NodeCore {
         self.publishPeer(id)
     }
 
-    /// The part of a dial's failure that concerns the peer itself. Anyone can advertise an address for a peer, and the address of a machine that is off is soon
-    /// another's: an answer of another machine there says no more than that the peer was not reached.
+    /// Returns the part of a dial's failure that concerns the peer itself. Anyone can advertise an address for a peer, and the address of a
+    /// machine that is off is soon reused. If another machine answers, the peer was only not reached.
     private func withoutOthers(_ error: EarshotError) -> EarshotError {
         if error.underlying as? WireError == .ownKey {
             return EarshotError(.unavailable, "this machine itself has its last address", underlying: error)
@@ -116,9 +116,10 @@ extension NodeCore {
         return EarshotError(.unavailable, "another machine, \(name), answers at \(other.address)", underlying: error)
     }
 
-    /// The two sides do not agree on a connection, and dialling again would end the same way: what waits for one is told why.
+    /// Handles an incompatibility with a peer that another dial would not resolve. Everything that waits for a connection fails with the
+    /// reason.
     mutating func disagreed(with id: PeerID, _ error: EarshotError) {
-        // One that the peer has accepted has its end when that is on disk: its session stands.
+        // If the peer has accepted an invitation, its session is valid, and the invitation is resolved when the session is on disk.
         let accepted = self.invitations.pending(with: id, .outgoing).flatMap { self.invitations[$0]?.isDeciding == true ? $0 : nil }
         for pending in self.invitations.allPending(with: id, .outgoing) where pending != accepted {
             self.resolveInvitation(pending, .failed, error)
@@ -129,7 +130,7 @@ extension NodeCore {
 }
 
 extension EarshotError {
-    /// Whether dialling again would end the same way.
+    /// Whether dialling again would fail in the same way.
     package var isFinalForDial: Bool {
         switch self.code {
         case .identityMismatch, .encryptionMismatch, .versionUnsupported, .serviceMismatch, .downgradeDetected, .unsupported: true
@@ -137,7 +138,7 @@ extension EarshotError {
         }
     }
 
-    /// The error of a dial in words for a person who has to do something about it: which setting, or which command.
+    /// Returns the error of a dial in words for the user who has to fix it: which setting to change, or which command to run.
     func explained(name: String, ours: EncryptionPreference) -> EarshotError {
         let words: String
         var remedy: Remedy?

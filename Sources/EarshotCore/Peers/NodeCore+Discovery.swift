@@ -1,7 +1,7 @@
 import EarshotWire
 import OrderedCollections
 
-/// Discovery's news become rows: one a peer, over all interfaces, protocols and backends.
+/// Discovery's events turned into rows: one row per peer, over all interfaces, protocols and backends.
 extension NodeCore {
     mutating func discoveryReported(_ event: DiscoveryInput) {
         switch event {
@@ -39,7 +39,7 @@ extension NodeCore {
         self.sightedPeers[key] = info.id
         self.publishPeer(info.id)
         self.spread(.withinReach, of: info.id)
-        // Members of a group that come all at once do not dial each other all at once.
+        // Members of a group that appear at the same time must not all dial each other at once.
         guard let record = self.records[info.id], self.isWantedForGroupsAlone(record) else {
             return self.ensureConnection(info.id, now: true)
         }
@@ -47,8 +47,8 @@ extension NodeCore {
         self.ensureConnection(info.id)
     }
 
-    /// Tells an administrator that another machine has this node's identity. A sighting at one of this machine's own addresses is its own
-    /// advertisement, sent back by a repeater or another responder.
+    /// Warns the administrator that another machine has this node's identity. A sighting at one of this machine's own addresses is its own
+    /// advertisement, which a repeater or another responder sent back.
     private mutating func sightedOwnIdentity(_ seen: SeenAddresses, _ key: SightingKey, name: String) {
         guard !seen.isThisMachine, !seen.addresses.isEmpty else { return self.identityCopies.lose(key) }
         guard self.identityCopies.note(seen, key) else { return }
@@ -59,10 +59,10 @@ extension NodeCore {
                 ["name": name, "addresses": addresses]))
     }
 
-    /// Whether one more peer that nothing here has to do with may be listed; those that are dealt with are listed in any case.
+    /// Whether there is room to list another peer that is known from discovery alone. Other peers are always listed.
     private mutating func hasRoomForDiscovered() -> Bool {
         let isFull = self.discoveredOnly.count >= EarshotLimits.discoveredPeers
-        // Once, until there is room again: a forger of thousands shall not fill the log too.
+        // The warning is logged once until there is room again: an attacker who advertises thousands of peers must not fill the log too.
         if isFull, !self.isDiscoveryFull {
             self.log(Notice(.warning, "too many peers are advertised; more are not listed", ["limit": EarshotLimits.discoveredPeers]))
         }
@@ -80,7 +80,7 @@ extension NodeCore {
         if isElsewhere { self.ensureConnection(id) }
     }
 
-    /// A peer that is not seen any more stays listed for a while.
+    /// Starts the grace period, in which a lost peer stays listed.
     mutating func beginGrace(_ id: PeerID) {
         guard self.records[id]?.presence.isInGrace == false else { return }
         self.records[id]?.presence.beginGrace()
@@ -95,23 +95,23 @@ extension NodeCore {
 
     // MARK: Rows
 
-    /// A peer's row, where it has none yet.
+    /// Creates a peer's row if there is none.
     mutating func makeRecord(_ id: PeerID) {
         if self.records[id] == nil { self.records[id] = PeerRecord(id: id, at: self.now.wall) }
     }
 
-    /// A peer as others see it.
+    /// Returns a peer in its public form.
     func snapshot(_ record: PeerRecord) -> Peer {
         record.peer(isInviting: self.isInviting(record.id), nameConflict: self.namesake(of: record))
     }
 
-    /// Publishes what has become of a peer since it was last published, and forgets one that is gone and that was never dealt with.
+    /// Publishes a peer's changes since it was last published. Drops the row of a peer that is gone and has no state worth keeping.
     mutating func publishPeer(_ id: PeerID) {
         guard let record = self.records[id] else { return }
-        // One that has asked may be answered, though it is away meanwhile; and one that a person waits for may come back.
+        // A peer that has asked for something may still be answered while it is away. A peer that a user waits for may come back.
         let isAsking = Direction.incoming.isPending(with: id, in: self.invitations) || record.comparing.state == .waiting
         guard record.isNearby || record.isKept || isAsking else {
-            // A member of a group is listed there; among peers it is a stranger, and listed while it is here.
+            // A member of a group stays in the group's list. Among peers it counts as a stranger, which is listed only while it is nearby.
             if record.groups.isEmpty { self.forgetPeer(record) } else { self.unlistPeer(record) }
             return
         }
@@ -122,7 +122,7 @@ extension NodeCore {
         guard before.map({ !$0.showsSame(as: peer) }) ?? true else { return }
         self.records[id]?.presence.publish(peer)
         self.publishNamesakes(before: before, after: peer)
-        // A blocked peer makes no events: it would see to it that there are many.
+        // A blocked peer causes no events: it could cause any number of them.
         guard record.trust != .blocked || before?.trust != .blocked else { return }
         switch (before?.presence, peer.presence) {
         case (.nearby, .away): self.publish(.peerLost(peer))
@@ -141,7 +141,7 @@ extension NodeCore {
         self.spread(.forgotten, of: id)
     }
 
-    /// It is gone, and stays known.
+    /// Stops listing a peer that is gone, and keeps its row.
     private mutating func unlistPeer(_ record: PeerRecord) {
         guard record.presence.isAnnounced else { return }
         self.records[record.id]?.presence.withdraw()
@@ -157,7 +157,7 @@ extension NodeCore {
         self.publishNamesakes(before: record.presence.published, after: nil)
     }
 
-    /// Of two known peers with one name both are published anew when that begins and when it ends.
+    /// Republishes both of two known peers whose names begin or cease to be equal.
     private mutating func publishNamesakes(before: Peer?, after: Peer?) {
         guard before?.nameConflict != after?.nameConflict,
             before?.sources.contains(.store) == true || after?.sources.contains(.store) == true
@@ -169,6 +169,6 @@ extension NodeCore {
 
     func isInviting(_ id: PeerID) -> Bool { self.invitations.pending(with: id, .outgoing) != nil }
 
-    /// Whether what is sent to a peer without a session has reason to wait for one.
+    /// Whether messages to a peer without a session have reason to wait for one.
     func isJoining(_ id: PeerID) -> Bool { self.isInviting(id) || self.records[id]?.session.isAcceptanceAwaited == true }
 }

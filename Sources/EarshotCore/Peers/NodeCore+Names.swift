@@ -1,12 +1,13 @@
 package import EarshotWire
 import OrderedCollections
 
-/// What people call peers, and names that come back with another key.
+/// Names that users give for peers, and known names that appear with another key.
 extension NodeCore {
-    /// The peer that a person means by `name`: a full id, which resolves although no such peer has been seen; else see ``PeerNaming``.
+    /// Returns the peer that a user means by `name`. A full id resolves even if no such peer was ever seen; for other names see
+    /// ``PeerNaming``.
     ///
-    /// - Throws: `invalid-parameter` for what is no name, or this machine itself; `unknown-peer`; `ambiguous-peer`, whose message lists the
-    ///   candidates.
+    /// - Throws: `invalid-parameter` if `name` is not a valid name, or is this machine itself; `unknown-peer`; `ambiguous-peer`, whose
+    ///   message lists the candidates.
     package func resolve(_ name: String) throws(EarshotError) -> PeerID {
         if let id = PeerID(name) {
             guard id != self.id else { throw EarshotError(.invalidParameter, "\"\(name)\" is this machine itself") }
@@ -24,8 +25,8 @@ extension NodeCore {
         return first.id
     }
 
-    /// Another peer that goes by this one's name, where one of the two is kept (a name conflict): another kept peer, so that the name means
-    /// neither, else a stranger with another key.
+    /// Returns another peer with this peer's name, if one of the two is stored (a name conflict). Another stored peer is preferred: then
+    /// the name means neither of the two. Otherwise the result is a stranger with another key.
     func namesake(of record: PeerRecord) -> PeerID? {
         let name = record.name.lowercased()
         let namesakes = self.names.bearers(of: name)
@@ -34,7 +35,7 @@ extension NodeCore {
             guard id != record.id, let other = self.records[id], other.standing.stored != nil, other.name.lowercased() == name else {
                 return false
             }
-            // A name never means a blocked peer beside one that is not.
+            // If one of two peers is blocked, the name means the other one.
             return record.standing.stored == nil || (record.trust == .blocked) == (other.trust == .blocked)
         }
         guard known == nil, record.standing.stored != nil else { return known }
@@ -44,9 +45,9 @@ extension NodeCore {
         return other
     }
 
-    /// Keeps the index of names up, and publishes a kept peer anew whose name has come back with another key.
+    /// Updates the index of names, and republishes a stored peer whose name has appeared with another key.
     mutating func noteNames(_ record: PeerRecord) {
-        // One that renames itself again and again leaves nothing behind, nor does one whose row goes.
+        // The former name is removed when a peer renames itself or its row is dropped, so that the index does not grow.
         if let before = record.presence.published?.name.lowercased(),
             before != record.name.lowercased() || record.standing.stored == nil
         {
@@ -61,7 +62,7 @@ extension NodeCore {
             }
             return
         }
-        // Only the first stranger under a known name is published: two that take turns would be published again and again.
+        // Only the first stranger under a known name is published: two strangers that alternate would cause endless events.
         guard let known = self.namesake(of: record), let theirs = self.records[known], self.namesake(of: theirs) == nil else { return }
         self.names.note(stranger: record.id, besides: known)
         self.log(
@@ -70,7 +71,7 @@ extension NodeCore {
         self.publishPeer(known)
     }
 
-    /// A peer is not kept any more.
+    /// Removes the names of a peer that is no longer stored.
     mutating func forgetName(of record: PeerRecord) {
         for name in [record.name, record.presence.published?.name].compactMap({ $0 }) { self.names.remove(record.id, named: name) }
         self.names.forgetStranger(besides: record.id)
@@ -78,7 +79,7 @@ extension NodeCore {
 }
 
 extension EarshotError {
-    /// No peer answers to the name; ids that begin so and are only advertised are listed, a few of them.
+    /// Returns the error for a name without a peer. It lists a few ids that begin with the name and are only advertised.
     package static func unknown(_ name: String, onlyAdvertised advertised: [PeerID] = []) -> Self {
         let words = "no peer is called \"\(name)\""
         guard !advertised.isEmpty else { return Self(.unknownPeer, words) }
@@ -87,7 +88,7 @@ extension EarshotError {
             .unknownPeer, "\(words); an id that begins so is advertised, but not proven: to mean that peer, give the whole of it, \(list)")
     }
 
-    /// More than one peer answers to a name; the candidates are listed in ``candidates`` and in the message.
+    /// Returns the error for a name of several peers. The candidates are listed in ``candidates`` and in the message.
     package static func ambiguous(_ name: String, _ candidates: [(id: PeerID, name: String)]) -> Self {
         Self(
             .ambiguousPeer,
@@ -96,11 +97,11 @@ extension EarshotError {
             candidates: candidates.map { Candidate(id: $0.id, name: $0.name) })
     }
 
-    /// Its full id names no peer that was ever seen.
+    /// Returns the error for a full id of a peer that was never seen.
     static func unseen(_ id: PeerID) -> Self { Self(.unknownPeer, "no peer with the id \(id) has been seen") }
 
     static func blocked(_ name: String) -> Self { Self(.forbidden, "\(name) is blocked", remedy: .unblock) }
 
-    /// No call begins any more.
+    /// The error for calls that arrive after the shutdown has begun.
     package static var stopping: Self { Self(.unavailable, "this side is shutting down") }
 }

@@ -1,9 +1,9 @@
 import EarshotWire
 import OrderedCollections
 
-/// What this machine thinks of peers, and trust that ends by itself.
+/// Decisions about trust in peers, and trust that expires.
 extension NodeCore {
-    /// What would be kept of a peer by a decision now.
+    /// Returns the row that a decision would store for a peer now.
     func storedPeer(_ record: PeerRecord) -> StoredPeer {
         let stored = record.standing.stored
         return StoredPeer(
@@ -12,19 +12,19 @@ extension NodeCore {
             verified: stored?.verified, firstSeen: record.presence.firstSeen, lastSeen: record.presence.lastSeen)
     }
 
-    /// Why a key is not trusted by habit: its digits differed.
+    /// Returns the reason why a key is not trusted without a new comparison: its digits differed.
     func mismatch(of record: PeerRecord) -> EarshotError? {
         if record.standing.stored?.verified == .mismatched {
             return EarshotError(.forbidden, "the digits of \(record.name) differed when they were compared", remedy: .compareAgain)
         }
-        // A person who answers here a moment after the one there has seen other digits is not to overlook it.
+        // The user there may have seen different digits a moment ago. A user here who answers now must not overlook that.
         if record.comparing.state == .mismatched {
             return EarshotError(.forbidden, "\(record.name) says that the digits differ", remedy: .compareAgain)
         }
         return nil
     }
 
-    // MARK: A person's decision
+    // MARK: Decisions by a user
 
     mutating func setTrust(_ trust: Trust, _ name: String, until: WallTime?, _ call: CallID) {
         do throws(EarshotError) {
@@ -42,7 +42,7 @@ extension NodeCore {
         }
     }
 
-    /// What a person's decision comes to now.
+    /// Computes the change that a user's decision makes from the present state, with its store operations.
     func change(_ request: TrustRequest) throws(EarshotError) -> (change: TrustChange, operations: [StoreOperation]) {
         let record = self.records[request.peer] ?? PeerRecord(id: request.peer, at: self.now.wall)
         guard PeerID(request.name) != nil || record.hasEverProven else {
@@ -56,7 +56,7 @@ extension NodeCore {
         return (change, [.putPeer(stored)] + (request.trust == .trusted ? [] : [.removeSession(with: request.peer)]))
     }
 
-    /// It is on disk.
+    /// Applies a decision about trust after it was written.
     mutating func adopt(_ change: TrustChange) {
         let id = change.peer
         self.makeRecord(id)
@@ -72,14 +72,14 @@ extension NodeCore {
                     "compared": change.isMatch,
                 ]))
         if change.forgetsTLS { self.pin(id, .forget) } else if stored.isTLSPinned { self.pin(id, .keep) }
-        // Also one that was agreed upon while the disk was busy.
+        // This also ends a session that was agreed upon during the write.
         if change.trust != .trusted { self.endSession(with: id, tellPeer: true) }
         self.scheduleTrustExpiry(id)
         let state = self.records[id]?.comparing.state
         if change.isMatch, state == .ready { self.enter(id, .matched) }
         if change.forgetsTLS, state == .mismatched { self.enter(id, .none) }
         if change.trust != .trusted { self.trustEnded(id) }
-        // What waits for it here, and is no stranger's any more, gives way to none.
+        // Requests of a trusted peer no longer occupy a stranger's place, and no stranger can displace them.
         if change.trust == .trusted {
             self.strangers.invitations.places.release(id)
             self.strangers.comparisons.places.release(id)
@@ -88,7 +88,7 @@ extension NodeCore {
         if change.trust == .blocked {
             self.declineInvitations(of: id)
             self.giveUpComparison(with: id)
-            // Before that: what it offers it hears refused, as it will from now on.
+            // The group traffic ends before the link is muted, so that the peer's pending offers are refused like its later ones.
             self.endGroupTalk(with: id)
             self.muteLink(of: id)
         } else if change.wasBlocked {
@@ -99,42 +99,43 @@ extension NodeCore {
         self.publishPeer(id)
     }
 
-    /// Gives up what is on its way to a peer that is not trusted any more, where there is no session to carry it.
+    /// Fails pending traffic to a peer that is no longer trusted, if no session can carry it.
     mutating func trustEnded(_ id: PeerID) {
         guard let record = self.records[id], record.sessionID == nil else { return }
         self.spread(.ended(.trust, EarshotError(.notConnected, "\(record.name) is not trusted any more")), of: id)
     }
 
-    // MARK: Trust that ends
+    // MARK: Expiry of trust
 
-    /// What an authority says of the certificate that a peer shows on its connection; `nil` where none speaks for it.
+    /// Records the end of the validity of a peer's certificate according to a configured authority; `nil` if no authority signed it.
     mutating func vouch(for id: PeerID, until end: WallTime?) {
         let wasTrusted = self.records[id]?.trust == .trusted
         self.records[id]?.standing.vouch(until: end)
         if wasTrusted, self.records[id]?.trust != .trusted { self.trustEnded(id) }
     }
 
-    /// Has trust that was given for a time, or by an authority's certificate, end when it is over.
+    /// Schedules the end of trust that a user gave for a limited time, or that an authority's certificate gives.
     mutating func scheduleTrustExpiry(_ id: PeerID) {
         self.deadlines.cancel(.trust(id))
         guard let end = self.records[id]?.standing.nextEnd else { return }
-        // Looked at again and again: the clock may be set.
+        // The deadline is checked at short intervals, because the clock may be set.
         let left = max(.zero, end - self.now.wall) + .milliseconds(1)
         self.set(.trust(id), after: min(left, EarshotLimits.trustCheck))
     }
 
-    /// Ends the trust that is over, as a person's `distrust` does, but that a peer's TLS is not forgotten: that takes a person.
+    /// Ends expired trust, with the effects of `distrust` except one: the peer's TLS pin stays, because only a user may reset it.
     mutating func expireTrust(_ id: PeerID) {
         let wasTrusted = self.records[id]?.trust == .trusted
         guard self.records[id]?.standing.expire(at: self.now.wall) == true else {
-            // An authority's word is over, and no person has said more: what waits for a session is given up, which nobody opens now.
+            // An authority's certificate has expired, and no user has decided about the peer. Traffic that waits for a session fails,
+            // because nobody will open one.
             if wasTrusted, self.records[id]?.trust != .trusted { self.trustEnded(id) }
             self.scheduleTrustExpiry(id)
             return self.publishPeer(id)
         }
         guard let record = self.records[id] else { return }
         self.log(Notice(.notice, "trust has ended", ["peer": id, "name": record.name]))
-        // An authority may still speak for it.
+        // An authority may still vouch for the peer.
         if record.trust != .trusted {
             self.endSession(with: id, tellPeer: true)
             self.trustEnded(id)
@@ -146,7 +147,7 @@ extension NodeCore {
 
     // MARK: Rules
 
-    /// What the rules go by.
+    /// Returns the policy engine with the facts about a peer.
     func policy(of record: PeerRecord) -> PolicyEngine {
         PolicyEngine(
             facts: PolicyEngine.Facts(
@@ -156,7 +157,7 @@ extension NodeCore {
             settings: self.settings.policy)
     }
 
-    /// Which rule decides what about a peer, and why; also of one that has not been seen, by its full id.
+    /// Returns the rules that apply to a peer and their reasons. A full id works also for a peer that was never seen.
     /// - Throws: as ``resolve(_:)``.
     package func explainPolicy(_ name: String) throws(EarshotError) -> (peer: Peer, decisions: [PolicyDecision]) {
         let id = try self.resolve(name)
@@ -166,12 +167,12 @@ extension NodeCore {
     }
 }
 
-/// What a person's decision about trust changes of a peer.
+/// The change that a user's decision about trust makes to a peer.
 struct TrustChange: Sendable {
     let peer: PeerID
     let trust: Trust
     let wasBlocked: Bool
-    /// Whether the digits are shown that were compared.
+    /// Whether the compared digits are being shown.
     let isCompared: Bool
     private let until: WallTime?
 
@@ -183,14 +184,14 @@ struct TrustChange: Sendable {
         self.isCompared = record.comparing.state == .ready
     }
 
-    /// Taking trust back lets the peer come in plaintext again; unblocking it does not.
+    /// Whether the peer may use plaintext again: after trust is revoked, but not after an unblock.
     var forgetsTLS: Bool { self.trust == .unknown && !self.wasBlocked }
-    /// Whether it says that the digits were equal.
+    /// Whether the decision confirms that the digits were equal.
     var isMatch: Bool { self.trust == .trusted && self.isCompared }
 
     func apply(to stored: inout StoredPeer) {
         stored.isDecided = true
-        // The peer has tried to choose the digits while the disk was busy: no person has decided that with that in sight.
+        // The comparison failed during the write: the peer tried to choose the digits. The user's decision did not take that into account.
         if self.trust == .trusted, !self.isCompared, stored.verified == .mismatched { return }
         stored.trust = self.trust
         stored.trustedUntil = self.until

@@ -1,15 +1,15 @@
-/// What decides on an offer of a resource from a session member.
+/// The policy for offers of resources from session members.
 public enum OfferPolicy: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Take it, within the limits.
+    /// Accept the offer, within the limits.
     case session
-    /// Keep it waiting for a person.
+    /// Keep the offer pending until a user decides.
     case ask
 }
 
-/// What decides on an offer of a resource to a group.
+/// The policy for offers of resources to a group.
 public enum GroupFilePolicy: String, Sendable, Hashable, Codable, CaseIterable {
-    /// As on one from a session member.
+    /// Treat the offer like one from a session member.
     case accept
-    /// The same where the sender is trusted or in a session; keep any other waiting for a person.
+    /// Do the same if the sender is trusted or in a session; otherwise keep the offer pending until a user decides.
     case ask
 }

@@ -1,46 +1,46 @@
 public import EarshotWire
 
-/// Multipeer Connectivity's states of a member of a session.
+/// The state of a session member, as in Multipeer Connectivity.
 public enum MemberState: String, Sendable, Hashable, Codable, CaseIterable {
     case notConnected = "not_connected"
     case connecting
     case connected
 }
 
-/// Whether what passes between two peers can be read on the wire.
+/// Whether traffic between two peers can be read on the wire.
 public enum Protection: String, Sendable, Hashable, Codable, CaseIterable {
     /// TLS 1.3.
     case encrypted
-    /// Plaintext after a proven start.
+    /// Plaintext, after a handshake that proved both keys.
     case unprotected
 }
 
-/// One node with one identity, as this machine sees it now. A value: equal and hashed by `id` alone.
+/// A node with one identity, as this machine sees it now. A value, compared and hashed by `id` alone.
 public struct Peer: Sendable, Codable, Identifiable {
-    /// Whether it can be reached as far as we know.
+    /// Whether the peer is reachable as far as this machine knows.
     public enum Presence: String, Sendable, Hashable, Codable, CaseIterable {
         /// Advertised, or connected.
         case nearby
         case away
     }
 
-    /// Where a peer's row comes from.
+    /// The origin of a peer's row.
     public enum Source: String, Sendable, Hashable, Codable, CaseIterable, Comparable {
         case avahi, embedded, configured
-        /// It dialled us.
+        /// The peer dialled this machine.
         case incoming
-        /// A decision or session that was kept.
+        /// A stored decision or session.
         case store
 
-        /// Alphabetical, for a stable listing.
+        /// Compares alphabetically, for a stable listing.
         public static func < (lhs: Self, rhs: Self) -> Bool { lhs.rawValue < rhs.rawValue }
     }
 
-    /// Why a peer could not be reached.
+    /// The reason why a peer could not be reached.
     public struct Failure: Sendable, Hashable, Codable {
-        /// Such as `identity-mismatch`, where another key answered.
+        /// The kind of failure, such as `identity-mismatch` if another key answered.
         public let code: EarshotError.Code
-        /// One sentence.
+        /// A message of one sentence.
         public let message: String
 
         package init(code: EarshotError.Code, message: String) {
@@ -53,40 +53,40 @@ public struct Peer: Sendable, Codable, Identifiable {
         }
     }
 
-    /// The digest of its public key.
+    /// The digest of the peer's public key.
     public let id: PeerID
-    /// A label, untrusted: the proven one where there is one, else the advertised one.
+    /// The display name, an untrusted label: the proven name if there is one, else the advertised name.
     public let name: String
-    /// Whether it is nearby.
+    /// Whether the peer is nearby.
     public let presence: Presence
-    /// Of the session with it.
+    /// The state of the session with the peer.
     public let state: MemberState
-    /// What was decided about it.
+    /// The trust that was decided about the peer.
     public let trust: Trust
-    /// Of the present connection; `nil` without one.
+    /// The protection of the present connection; `nil` without a connection.
     public let protection: Protection?
     /// Whether the peer has ever proven its key to this daemon (in this run, or by a stored decision).
     public let proven: Bool
-    /// Where it can be reached, such as `10.0.0.7:47110` and `[fe80::1%eth0]:47110`.
+    /// The addresses at which the peer can be reached, such as `10.0.0.7:47110` and `[fe80::1%eth0]:47110`.
     public let addresses: [String]
-    /// The advertisement's pairs but for our own keys: public and untrusted.
+    /// The advertisement's pairs without Earshot's own keys: public and untrusted.
     public let discoveryInfo: [String: String]
-    /// Where its row comes from, sorted.
+    /// The origins of the peer's row, sorted.
     public let sources: [Source]
-    /// Why it could not be reached when that was last tried; `nil` where nothing is amiss, or it was not asked for.
+    /// The reason why the last attempt to reach the peer failed; `nil` if nothing is wrong, or no attempt was made.
     public let error: Failure?
-    /// Who trusts or blocks it; `nil` where its trust is unknown.
+    /// The source of the peer's trust or block; `nil` if its trust is unknown.
     public let trustSource: TrustSource?
-    /// When its trust ends by itself.
+    /// The time at which the peer's trust expires.
     package let trustEnd: WallTime?
-    /// What came of the last comparison of digits with it.
+    /// The result of the last comparison of digits with the peer.
     public let verified: Verified?
-    /// Another peer that goes by the same name: one that is known here too, so that the name means neither, else a stranger beside a known
-    /// one.
+    /// Another peer with the same name. If that peer is known here too, the name means neither of them; otherwise it is a stranger beside a
+    /// known peer.
     public let nameConflict: PeerID?
-    /// When it was first seen, by this machine's clock.
+    /// The time at which the peer was first seen, by this machine's clock.
     package let firstSighting: WallTime
-    /// When it was last heard of.
+    /// The time of the last sign of the peer.
     package let lastSign: WallTime
 
     package init(
@@ -124,6 +124,6 @@ public struct Peer: Sendable, Codable, Identifiable {
 }
 
 extension Peer: Equatable {
-    /// Peers are the same when their ids are.
+    /// Compares peers by their ids.
     public static func == (lhs: Peer, rhs: Peer) -> Bool { lhs.id == rhs.id }
 }

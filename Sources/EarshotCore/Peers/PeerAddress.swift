@@ -1,8 +1,8 @@
 package import EarshotWire
 
-/// Where a peer can be dialled: numeric.
+/// A numeric address at which a peer can be dialled.
 package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
-    /// Such as `10.77.0.2` or `fe80::1`.
+    /// The numeric host, such as `10.77.0.2` or `fe80::1`.
     package let host: String
     /// The interface of a link-local IPv6 address (RFC 4007).
     package let zone: String?
@@ -23,10 +23,10 @@ package struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
     package var isIPv6: Bool { self.host.utf8.contains(UInt8(ascii: ":")) }
 }
 
-/// Another machine answered where a peer was dialled.
+/// The error of a dial that another machine answered.
 package struct AnotherAnswers: Error, Sendable, Hashable, CustomStringConvertible {
     package let address: PeerAddress
-    /// By its own key, which it has not proven.
+    /// The id of the key that the machine presented, not proven.
     package let id: PeerID
 
     package init(at address: PeerAddress, id: PeerID) {

@@ -1,51 +1,51 @@
 public import EarshotWire
 import OrderedCollections
 
-/// The result of reaching a peer at a user's request: each step on the way to its answer, in order.
+/// The result of reaching a peer at a user's request: each step up to the peer's answer, in order.
 public struct PeerPing: Sendable, Hashable, Codable {
-    /// Which connection carried the question.
+    /// The connection that carried the question.
     public enum Connection: String, Sendable, Hashable, Codable, CaseIterable {
-        /// One that was there before.
+        /// A connection that existed before.
         case standing
-        /// One that was made for it; without a session it is closed again once it is idle.
+        /// A connection that was made for the ping. Without a session, it is closed again when it is idle.
         case new
     }
 
-    /// One step.
+    /// A step of the ping.
     public struct Step: Sendable, Hashable, Codable {
         /// The step's action.
         public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-            /// The name means a peer, and a host of the settings resolves.
+            /// The name resolves to a peer, and a configured host name resolves to an address.
             case name
-            /// There is an address on this machine's networks.
+            /// An address on this machine's networks is known.
             case address
-            /// TCP connects there.
+            /// A TCP connection to an address is established.
             case tcp
-            /// The two agree on TLS, or on plaintext.
+            /// Both sides agree on TLS, or on plaintext.
             case tls
-            /// The peer proves its key, and speaks this protocol.
+            /// The peer proves its key and speaks this protocol.
             case key
             /// The peer answers on the connection.
             case answer
-            /// There is a session with it.
+            /// A session with the peer exists.
             case session
         }
 
-        /// How a step went.
+        /// The result of a step.
         public enum State: String, Sendable, Hashable, Codable, CaseIterable {
             case ok
             case failed
-            /// Not tried, or not needed.
+            /// The step was not tried, or not needed.
             case skipped
         }
 
-        /// Which step.
+        /// The action of the step.
         public let kind: Kind
-        /// How it went.
+        /// The result of the step.
         public let state: State
-        /// One lower-case sentence.
+        /// A lower-case sentence.
         public let message: String
-        /// Where it failed: what kind of failure.
+        /// The kind of failure, if the step failed.
         public let code: EarshotError.Code?
 
         package init(_ kind: Kind, _ state: State, _ message: String, code: EarshotError.Code? = nil) {
@@ -60,15 +60,15 @@ public struct PeerPing: Sendable, Hashable, Codable {
         }
     }
 
-    /// Which peer.
+    /// The peer's id.
     public let peerID: PeerID
-    /// Its display name: a label, untrusted.
+    /// The peer's display name: a label, untrusted.
     public let peerName: String
-    /// Over which connection it answered; `nil` where it did not.
+    /// The connection on which the peer answered; `nil` without an answer.
     public let connection: Connection?
-    /// From the question to the answer, in nanoseconds; `nil` without an answer.
+    /// The time from the question to the answer, in nanoseconds; `nil` without an answer.
     public let roundTripNanoseconds: Int64?
-    /// The steps, up to the one that failed; those behind it are skipped.
+    /// The steps up to the failed one; later steps are skipped.
     public let steps: [Step]
 
     package init(peerID: PeerID, peerName: String, connection: Connection?, roundTripNanoseconds: Int64?, steps: [Step]) {
@@ -86,12 +86,12 @@ public struct PeerPing: Sendable, Hashable, Codable {
 }
 
 extension PeerPing.Step.Kind {
-    /// The step that fails where a dial ends with this error.
+    /// Returns the step that failed if a dial ends with this error.
     package init(ofFailedDial code: EarshotError.Code) {
         self =
             switch code {
             case .unavailable: .tcp
-            // The connection was made, and ended before the peer had proven its key.
+            // The connection was made, and was lost before the peer had proven its key.
             case .notConnected, .timedOut, .encryptionMismatch, .downgradeDetected, .cancelled: .tls
             case .identityMismatch, .versionUnsupported, .serviceMismatch, .protocolViolation, .unsupported, .busy, .declined, .forbidden,
                 .conflict:
@@ -103,24 +103,24 @@ extension PeerPing.Step.Kind {
     }
 }
 
-/// A peer that a person wants to reach, and where it may be.
+/// A peer that a user wants to reach, with its addresses.
 package struct PingTarget: Sendable, Hashable {
     package let id: PeerID
     package let name: String
-    /// Where discovery sees it.
+    /// The addresses at which discovery sees the peer.
     package let seen: [SightedAddress]
-    /// Where a dial last succeeded.
+    /// The address at which a dial last succeeded.
     package let lastGood: PeerAddress?
-    /// Where the settings have it.
+    /// The addresses in the settings.
     package let configured: [ConfiguredPeer]
-    /// Whether there is a session with it.
+    /// Whether there is a session with the peer.
     package let isMember: Bool
 }
 
 extension NodeCore {
-    /// Whom to reach, and where: a person has asked for it, so that no session or trust is needed.
-    /// - Throws: as ``resolve(_:)``; `unknown-peer` for a full id that was never seen; `forbidden` for a blocked peer; `unavailable` once the
-    ///   daemon stops.
+    /// Returns the peer to reach and its addresses. The user asked for it, so that no session or trust is needed.
+    /// - Throws: as ``resolve(_:)``; `unknown-peer` for a full id that was never seen; `forbidden` for a blocked peer; `unavailable` while
+    ///   the daemon stops.
     package func pingTarget(_ name: String) throws(EarshotError) -> PingTarget {
         guard !self.isStopping else { throw .stopping }
         let id = try self.resolve(name)
@@ -133,7 +133,7 @@ extension NodeCore {
             configured: record.reach.configured, isMember: record.sessionID != nil)
     }
 
-    /// The error of a dial in words for a person.
+    /// Returns the error of a dial in words for a user.
     package func explained(_ error: EarshotError, name: String) -> EarshotError {
         error.explained(name: name, ours: self.settings.encryption)
     }

@@ -1,10 +1,10 @@
 import EarshotWire
 import OrderedCollections
 
-/// All that the core knows of one peer: what each concern has of it, which that concern alone changes.
+/// The core's knowledge of one peer, divided by concern. Only the concern itself changes its part.
 ///
-/// A value whose copies share their storage until one of them is changed: records are read many times a message, and to copy one whole is to
-/// count up and down all that it refers to.
+/// A value whose copies share their storage until one of them changes. Records are read many times per message, and copying a whole record
+/// would retain and release all its references.
 struct PeerRecord: Sendable {
     let id: PeerID
     private var storage: Storage
@@ -14,7 +14,7 @@ struct PeerRecord: Sendable {
         self.storage = Storage(Concerns(presence: Presence(at: now)))
     }
 
-    /// As it was kept.
+    /// Creates the record of a stored peer.
     init(_ stored: StoredPeer) {
         self.id = stored.id
         self.storage = Storage(Concerns(presence: Presence(stored)))
@@ -33,7 +33,8 @@ struct PeerRecord: Sendable {
         var vainOffers = VainOffers()
     }
 
-    /// Unchecked, in both ways: it is changed through a record that alone refers to it, and so by one owner at a time, as any value is.
+    /// Unchecked for concurrency and exclusivity. The storage is changed only through a record that holds the sole reference to it, and so
+    /// by one owner at a time, like any value.
     private final class Storage: @unchecked Sendable {
         @exclusivity(unchecked) var concerns: Concerns
 
@@ -48,7 +49,7 @@ struct PeerRecord: Sendable {
         }
     }
 
-    // One by one: by key paths (`@dynamicMemberLookup`), the simulator does half as many steps a second.
+    // Written out: with key paths (`@dynamicMemberLookup`), the simulator does half as many steps a second.
 
     var presence: Presence {
         _read { yield self.concerns.presence }
@@ -85,7 +86,7 @@ struct PeerRecord: Sendable {
         _modify { yield &self.concerns.groups }
     }
 
-    /// How often what it has offered or opened came to nothing.
+    /// The count of the peer's recent offers and streams that came to nothing.
     var vainOffers: VainOffers {
         _read { yield self.concerns.vainOffers }
         _modify { yield &self.concerns.vainOffers }
@@ -96,10 +97,10 @@ struct PeerRecord: Sendable {
     var sessionID: SessionID? { self.session.session?.id }
     var isAttached: Bool { self.session.isAttached }
 
-    /// Once a peer has proven its key, the name that it gave there replaces the advertised one.
+    /// The display name. When a peer has proven its key, the name that it gave then replaces the advertised one.
     var name: String { self.link.provenName ?? self.presence.advertisedName ?? self.id.description }
 
-    /// Whether its key has ever been proven to this machine, in this run or by what was kept.
+    /// Whether the peer has ever proven its key to this machine, in this run or according to the store.
     var hasEverProven: Bool { self.link.isProven || self.standing.stored?.isProven == true }
 
     var facts: PeerFacts {
@@ -107,7 +108,7 @@ struct PeerRecord: Sendable {
             id: self.id, name: self.name, trust: self.trust, session: self.sessionID, link: self.connection, isAttached: self.isAttached)
     }
 
-    /// What it can be called by.
+    /// The properties by which a user can name the peer.
     var namingEntry: PeerNaming.Entry {
         let isKnown = self.standing.stored != nil || self.sessionID != nil || self.trust == .trusted
         return PeerNaming.Entry(
@@ -119,16 +120,16 @@ struct PeerRecord: Sendable {
         !self.presence.sightings.isEmpty || self.connection != nil || self.presence.isInGrace || self.link.isBeingReplaced
     }
 
-    /// Whether anything but a passing connection speaks for keeping the row.
+    /// Whether the row is worth keeping for more than a passing connection.
     var isKept: Bool { self.standing.stored != nil || self.sessionID != nil || !self.reach.configured.isEmpty }
 
-    /// Whether it is listed for nothing but that discovery sees it, or has just seen it.
+    /// Whether the peer is listed only because discovery sees it, or has just seen it.
     var isDiscoveredOnly: Bool {
         !self.isKept && self.groups.isEmpty && self.connection == nil && (!self.presence.sightings.isEmpty || self.presence.isInGrace)
     }
 
-    /// Why it could not be reached. Not said of a peer that only discovery knows and that is simply away, but of one that the settings
-    /// name, and where dialling again would end the same way.
+    /// The reason why the peer could not be reached. Reported only if the settings name the peer, or if dialling again would fail in the
+    /// same way: a peer that only discovery knows is often simply away.
     var failure: Peer.Failure? {
         guard self.connection == nil, let error = self.reach.lastError, error.isFinalForDial || !self.reach.configured.isEmpty else {
             return nil
@@ -166,13 +167,13 @@ struct PeerRecord: Sendable {
         return sources.sorted()
     }
 
-    /// A session with this peer as others see it.
+    /// Returns a session with this peer in its public form.
     func session(_ session: StoredSession) -> Session {
         let state: MemberState = self.isAttached ? .connected : self.reach.isDialling ? .connecting : .notConnected
         return self.session(session, state, self.link.current?.facts.protection)
     }
 
-    /// The session once it is over: which peer it was with, not connected, whatever else the connection is still good for.
+    /// Returns a session after its end: its peer is not connected, even if the connection remains for other uses.
     func endedSession(_ session: StoredSession) -> Session { self.session(session, .notConnected, nil) }
 
     private func session(_ session: StoredSession, _ state: MemberState, _ protection: Protection?) -> Session {
@@ -182,7 +183,7 @@ struct PeerRecord: Sendable {
     }
 }
 
-/// The control connection to a peer, and what was proven on one.
+/// The control connection to a peer, and the facts that were proven on such a connection.
 struct StandingLink: Sendable {
     struct Current: Sendable {
         let id: LinkID
@@ -192,9 +193,9 @@ struct StandingLink: Sendable {
 
     private(set) var current: Current?
     private(set) var provenName: String?
-    /// Whether this run has had a proof of its key.
+    /// Whether the peer has proven its key in this run.
     private(set) var isProven = false
-    /// Whether a newer connection is about to stand in the place of the one that has just gone.
+    /// Whether a newer connection is about to replace the one that has just ended.
     private(set) var isBeingReplaced = false
 
     mutating func load(name: String) { self.provenName = name }
@@ -211,7 +212,7 @@ struct StandingLink: Sendable {
         self.isBeingReplaced = isBeingReplaced
     }
 
-    /// `false` where that is its name already.
+    /// Sets the proven name. Returns `false` if the name was the same before.
     mutating func rename(_ name: String) -> Bool {
         defer { self.provenName = name }
         return self.provenName?.utf8.elementsEqual(name.utf8) != true
@@ -219,7 +220,7 @@ struct StandingLink: Sendable {
 }
 
 extension Peer {
-    /// Whether a person would see no difference: `peer.changed` is not published for a later `lastSeen` alone.
+    /// Whether a user would see no difference: `peer.changed` is not published for a later `lastSeen` alone.
     func showsSame(as other: Peer) -> Bool {
         self.name.utf8.elementsEqual(other.name.utf8) && self.presence == other.presence && self.state == other.state
             && self.trust == other.trust

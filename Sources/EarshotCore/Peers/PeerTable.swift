@@ -1,19 +1,19 @@
 import DequeModule
 package import EarshotWire
 
-/// What a row of a ``PeerTable`` is counted and found by.
+/// The properties by which a ``PeerTable`` counts and finds its rows.
 package protocol PeerTableRow: Sendable {
     associatedtype Facets: OptionSet, Sendable where Facets.RawValue == UInt16
-    /// Whose it is.
+    /// The peer to which the row belongs.
     var peerID: PeerID { get }
-    /// What holds of it now.
+    /// The row's present facets.
     var facets: Facets { get }
-    /// Of one that is over, and stays only to be listed.
+    /// The facet of a finished row, which stays only to be listed.
     static var finished: Facets { get }
 }
 
 extension OptionSet where RawValue == UInt16 {
-    /// Each of its members' bits.
+    /// The bits of the set's members.
     fileprivate var bits: [UInt16] {
         var (bits, rest): ([UInt16], UInt16) = ([], self.rawValue)
         while rest != 0 {
@@ -25,29 +25,30 @@ extension OptionSet where RawValue == UInt16 {
     }
 }
 
-/// Rows of peers: transfers, or streams. How many a peer has of some kind, and which they are, is known without looking at any other's, so
-/// that a frame costs the same however many rows there are, and a peer that makes many of them is the only one that pays for that.
+/// A table of rows that belong to peers: transfers, or streams. The table counts and finds a peer's rows of one kind without looking at
+/// other rows. A frame therefore costs the same for any number of rows, and a peer that makes many rows slows down only itself.
 ///
-/// Rows that are over stay to be listed, up to a number; of a peer that holds more than an equal share of these the oldest go first.
+/// A limited number of finished rows stays to be listed. If a peer holds more than an equal share of these, its oldest rows are dropped
+/// first.
 package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
     private struct Slot {
         var row: Row
-        /// Where it is listed.
+        /// The row's position in the list.
         let place: UInt64
-        /// As they are counted.
+        /// The facets under which the row is counted.
         var facets: Row.Facets
-        /// Tells its present end from an earlier one.
+        /// The number that tells the row's present end from an earlier one.
         var end: UInt64 = 0
     }
 
-    /// Rows that are over, in the order in which they ended; some are here no more, or not over any more.
+    /// Finished rows, in the order in which they ended. Some entries are outdated: their row is gone, or no longer finished.
     private struct Ends {
         private var entries: Deque<(id: ID, end: UInt64)> = []
         var count: Int { self.entries.count }
 
         mutating func append(_ id: ID, _ end: UInt64) { self.entries.append((id, end)) }
 
-        /// The oldest that still counts.
+        /// Returns the oldest current entry, and drops outdated ones before it.
         mutating func first(where isCurrent: (ID, UInt64) -> Bool) -> ID? {
             while let oldest = self.entries.first {
                 if isCurrent(oldest.id, oldest.end) { return oldest.id }
@@ -61,7 +62,7 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
         }
     }
 
-    /// What there is of one peer.
+    /// The rows of one peer.
     private struct Group {
         var members: [UInt16: Set<ID>] = [:]
         var ends = Ends()
@@ -71,18 +72,18 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
     private var groups: [PeerID: Group] = [:]
     private var totals: [UInt16: Int] = [:]
     private var ends = Ends()
-    /// Peers with rows that are over.
+    /// The number of peers with finished rows.
     private var finishedPeers = 0
     private var counter: UInt64 = 0
 
     package init() {}
 
-    /// Every row, the oldest first. Costs as much as there are: for listing.
+    /// Every row, the oldest first. The cost is proportional to the number of rows: for listing.
     package var values: [Row] {
         self.slots.values.sorted { $0.place < $1.place }.map(\.row)  // order does not show: no two have the same place
     }
 
-    /// The rows of one kind of all peers, the oldest first. Costs as much as there are of these.
+    /// Returns the rows of one kind of all peers, the oldest first. The cost is proportional to their number.
     package func ids(_ facet: Row.Facets) -> [ID] {
         var ids: [ID] = []
         for group in self.groups.values {  // order does not show: sorted below
@@ -91,7 +92,7 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
         return self.sorted(ids)
     }
 
-    /// The rows of one kind of one peer, the oldest first.
+    /// Returns the rows of one kind of one peer, the oldest first.
     package func ids(of peer: PeerID, _ facet: Row.Facets) -> [ID] {
         guard let members = self.groups[peer]?.members[facet.rawValue] else { return [] }
         return self.sorted(Array(members))  // order does not show: sorted at once
@@ -102,12 +103,12 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
     package func count(of peer: PeerID, _ facet: Row.Facets) -> Int { self.groups[peer]?.members[facet.rawValue]?.count ?? 0 }
 
     private func sorted(_ ids: [ID]) -> [ID] {
-        // Each is looked up once: a thousand of them, sorted by looking two up at a time, hold the node up for milliseconds.
+        // Each row is looked up once. Sorting a thousand ids with two lookups per comparison would block the node for milliseconds.
         let placed = ids.map { (id: $0, place: self.slots[$0]?.place ?? 0) }
         return placed.sorted { $0.place < $1.place }.map(\.id)
     }
 
-    /// A row; one that is replaced keeps its place in the list.
+    /// Accesses a row. A replaced row keeps its position in the list.
     package subscript(id: ID) -> Row? {
         get { self.slots[id]?.row }
         set {
@@ -163,10 +164,10 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
         if self.groups[peer]?.members.isEmpty == true { self.groups[peer] = nil }
     }
 
-    // MARK: What is over
+    // MARK: Finished rows
 
-    /// Which row is to go where more than `limit` are over: the oldest of `peer`, of whom one has just ended, where it holds more than an equal
-    /// share of them; else the oldest of all. `nil` where there are not too many.
+    /// Returns the row to drop if there are more than `limit` finished rows. If `peer`, whose row has just ended, holds more than an equal
+    /// share of them, this is the peer's oldest finished row; otherwise the oldest of all. Returns `nil` if there are not too many.
     package mutating func surplus(beyond limit: Int, endedBy peer: PeerID) -> ID? {
         self.compact()
         let finished = self.count(Row.finished)
@@ -181,7 +182,7 @@ package struct PeerTable<ID: Hashable & Sendable, Row: PeerTableRow>: Sendable {
         return self.ends.first(where: isCurrent)
     }
 
-    /// Rows that left otherwise are not to pile up in what remembers their order.
+    /// Drops outdated entries, so that they do not accumulate.
     private mutating func compact() {
         let slots = self.slots
         let isCurrent = { (id: ID, end: UInt64) in slots[id].map { $0.end == end && $0.facets.isSuperset(of: Row.finished) } ?? false }

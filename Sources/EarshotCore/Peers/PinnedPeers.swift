@@ -1,18 +1,18 @@
 package import EarshotWire
 import OrderedCollections
 
-/// Which peers have spoken TLS with this machine: under `optional` they are neither let in nor dialled in plaintext until a person resets
-/// that. Those of which the store has it are remembered for good, of the others the latest.
+/// The peers that have used TLS with this machine. With `encryption = optional`, plaintext connections from and to them are refused until a
+/// user resets that. Stored peers are remembered permanently, and of the others the latest.
 package struct PinnedPeers: Sendable {
     private var kept: Set<PeerID> = []
-    /// The others, the latest last.
+    /// The peers that are not stored, the latest last.
     private var strangers: OrderedSet<PeerID> = []
 
     package init() {}
 
     package func contains(_ id: PeerID) -> Bool { self.kept.contains(id) || self.strangers.contains(id) }
 
-    /// The peer has proven its key over TLS.
+    /// Notes that the peer has proven its key over TLS.
     package mutating func insert(_ id: PeerID) {
         guard !self.kept.contains(id) else { return }
         self.strangers.remove(id)

@@ -1,10 +1,10 @@
-/// What this machine's rules make of one kind of thing between it and a peer, and why: for `earshot policy explain`.
+/// The decision of this machine's rules about one kind of traffic with a peer, and the reason: for `earshot policy explain`.
 public struct PolicyDecision: Sendable, Hashable, Codable {
-    /// What is decided about.
+    /// The kind of traffic.
     public enum Action: String, Sendable, Hashable, Codable, CaseIterable {
         /// A connection between the two.
         case connect
-        /// What this machine sends the peer: messages, resources, streams.
+        /// Traffic that this machine sends to the peer: messages, resources, streams.
         case send
         /// The peer's invitation to a session.
         case invite
@@ -14,25 +14,26 @@ public struct PolicyDecision: Sendable, Hashable, Codable {
         case file
         /// The peer's streams.
         case stream
-        /// What is said in one group that both are members of.
+        /// Traffic in one group that both are members of.
         case group
     }
 
-    /// What is decided.
+    /// The result of a decision.
     public enum Outcome: String, Sendable, Hashable, Codable, CaseIterable {
         case allow
-        /// A person is asked.
+        /// A user decides.
         case ask
         case deny
     }
 
-    /// What is decided about.
+    /// The kind of traffic.
     public let action: Action
-    /// What is decided.
+    /// The result of the decision.
     public let outcome: Outcome
-    /// The rule that decides: a setting with its value, such as `invitations.from_unknown = ask`, or what was decided about the peer, such as `trust = blocked`.
+    /// The rule that applies: a setting with its value, such as `invitations.from_unknown = ask`, or a fact about the peer, such as `trust
+    /// = blocked`.
     public let rule: String
-    /// Why, in one lower-case sentence.
+    /// The reason, one lower-case sentence.
     public let reason: String
 
     package init(action: Action, outcome: Outcome, rule: String, reason: String) {

@@ -1,21 +1,21 @@
 import EarshotWire
 import OrderedCollections
 
-/// A sighting's key together with the backend that made it.
+/// A sighting's key together with the backend that reported it.
 struct SightingKey: Sendable, Hashable {
     let backend: DiscoveryStatus.Backend
     let key: Sighting.Key
 }
 
-/// Where a peer is seen, and what readers of events have last heard of it.
+/// The places where discovery sees a peer, and the peer's last published state.
 struct Presence: Sendable {
     private(set) var advertisedName: String?
     private(set) var sightings: OrderedDictionary<SightingKey, SeenAddresses> = [:]
-    /// Those that had to give way to later ones, and come back once there is room: discovery says of none twice that it is there.
+    /// Sightings that later ones displaced. They come back when there is room, because discovery reports each sighting only once.
     private(set) var displaced: OrderedDictionary<SightingKey, SeenAddresses> = [:]
-    /// It is not seen any more, which is forgiven for a while.
+    /// Whether the peer is no longer seen, and still counts as nearby for a while.
     private(set) var isInGrace = false
-    /// Whether `peer.found` was published, and how the peer looked when it was last published.
+    /// Whether `peer.found` was published. ``published`` is the peer's last published state.
     private(set) var isAnnounced = false
     private(set) var published: Peer?
     let firstSeen: WallTime
@@ -26,7 +26,7 @@ struct Presence: Sendable {
         self.lastSeen = now
     }
 
-    /// As it was kept.
+    /// Creates the presence of a stored peer.
     init(_ stored: StoredPeer) {
         self.firstSeen = stored.firstSeen
         self.lastSeen = stored.lastSeen
@@ -34,8 +34,8 @@ struct Presence: Sendable {
         self.isAnnounced = true
     }
 
-    /// The addresses at which discovery saw it, IPv4 before IPv6, with whether it came in on loopback; at most
-    /// `EarshotLimits.addressesPerPeer`, of which every sighting has its share.
+    /// The addresses at which discovery saw the peer, IPv4 before IPv6, with whether they came in on loopback. There are at most
+    /// `EarshotLimits.addressesPerPeer`, shared fairly among the sightings.
     var sightedAddresses: [SightedAddress] {
         var seen: Set<PeerAddress> = []
         var all: [SightedAddress] = []
@@ -50,18 +50,20 @@ struct Presence: Sendable {
         return all.filter { !$0.address.isIPv6 } + all.filter { $0.address.isIPv6 }
     }
 
-    /// What its latest advertisement says.
+    /// The pairs of the peer's latest advertisement.
     var discoveryInfo: [String: String] {
         guard let sighting = self.sightings.values.last?.sighting else { return [:] }
         return DiscoveryInfo.read(sighting.txt, instanceName: sighting.key.instanceName)?.pairs ?? [:]
     }
 
-    /// The keys of all sightings, those that had to give way too, and first.
+    /// The keys of all sightings, displaced ones first.
     var keys: [SightingKey] { Array(self.displaced.keys) + Array(self.sightings.keys) }
 
-    /// It was seen; of too many sightings the oldest gives way, and of too many of these the oldest goes, whose key is given.
+    /// Adds or replaces a sighting. If there are too many sightings, the oldest is displaced. If there are too many displaced ones, the
+    /// oldest is dropped and its key is returned.
     mutating func note(_ seen: SeenAddresses, _ key: SightingKey, name: String, at now: WallTime) -> SightingKey? {
-        // One that was renamed is seen under both instances for a while, and the old one may still be reported anew: it says nothing new.
+        // A renamed peer is seen under both instances for a while, and the old one may be reported again. An unchanged TXT record does not
+        // change the name.
         if self.sightings[key]?.sighting.txt != seen.sighting.txt { self.advertisedName = name }
         self.lastSeen = now
         self.isInGrace = false
@@ -74,7 +76,7 @@ struct Presence: Sendable {
         return self.displaced.removeFirst().key
     }
 
-    /// It is not seen there any more. Gives whether it is where it had to give way instead: it may be reached there again.
+    /// Removes a sighting. Returns whether a displaced sighting came back: the peer may be reached there again.
     mutating func lose(_ key: SightingKey) -> Bool {
         guard self.displaced.removeValue(forKey: key) == nil else { return false }
         self.sightings.removeValue(forKey: key)
@@ -96,7 +98,7 @@ struct Presence: Sendable {
     mutating func endGrace() { self.isInGrace = false }
     mutating func announce() { self.isAnnounced = true }
 
-    /// It is not listed any more, though its row stays.
+    /// Marks the peer as no longer listed, while its row stays.
     mutating func withdraw() {
         self.isAnnounced = false
         self.published = nil
@@ -108,7 +110,7 @@ struct Presence: Sendable {
     }
 }
 
-/// Where discovery saw a peer, and whether the record came in on the loopback interface.
+/// An address at which discovery saw a peer, with whether the record came in on the loopback interface.
 package struct SightedAddress: Sendable, Hashable {
     package let address: PeerAddress
     package let isLoopback: Bool

@@ -1,13 +1,14 @@
-/// How often each of many may do something: so many at once, then one an interval (the generic cell rate algorithm, ITU-T I.371).
+/// A rate limit on each of many keys: a burst at once, then one event per interval (the generic cell rate algorithm, ITU-T I.371).
 ///
-/// Pure, with the time handed in. Of each key it keeps the time at which its allowance is whole again; a key at rest is not kept. Of more
-/// keys than `capacity` those that are nearest to rest are forgotten, so that fresh keys take little from the memory of the others.
+/// Pure: the caller passes the time. For each key, the limiter stores the time at which its allowance is full again; a key with a full
+/// allowance is idle and is not stored. If there are more keys than `capacity`, the keys closest to idle are evicted, so that new keys
+/// displace little of the others' history.
 package struct RateLimiter<Key: Sendable & Hashable>: Sendable {
-    /// How many may come at once, at least 1.
+    /// The number of events that may come at once, at least 1.
     package let burst: Int
-    /// After those, the time between two.
+    /// The time between two events after a burst.
     package let interval: Duration
-    /// Keys remembered, at least 4.
+    /// The number of keys remembered, at least 4.
     package let capacity: Int
     private var restTimes: [Key: MonotonicInstant] = [:]
 
@@ -17,22 +18,22 @@ package struct RateLimiter<Key: Sendable & Hashable>: Sendable {
         self.capacity = max(4, capacity)
     }
 
-    /// How many keys are remembered.
+    /// The number of keys remembered.
     package var count: Int { self.restTimes.count }
 
-    /// Whether the key may do it now; says nothing of whether it does.
+    /// Whether the key is within its limit now. Does not count an event.
     package func allows(_ key: Key, at now: MonotonicInstant) -> Bool {
         guard let restTime = self.restTimes[key] else { return true }
         return restTime <= now + self.interval * (self.burst - 1)
     }
 
-    /// The key does it.
+    /// Counts an event of the key.
     package mutating func note(_ key: Key, at now: MonotonicInstant) {
         if self.restTimes[key] == nil, self.restTimes.count >= self.capacity { self.makeRoom(at: now) }
         self.restTimes[key] = max(self.restTimes[key] ?? now, now) + self.interval
     }
 
-    /// Forgets those at rest; where there are none, the quarter that is nearest to it. Seldom enough to cost little for each key.
+    /// Evicts idle keys; if none is idle, the quarter closest to idle. Runs seldom enough to cost little per key.
     private mutating func makeRoom(at now: MonotonicInstant) {
         self.restTimes = self.restTimes.filter { $0.value > now }  // order does not show: each key is judged alone
         guard self.restTimes.count >= self.capacity else { return }

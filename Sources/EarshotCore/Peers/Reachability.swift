@@ -1,27 +1,27 @@
 import EarshotWire
 
-/// How reaching a peer, or an address of the settings, stands.
+/// The state of dialling a peer, or an address of the settings.
 struct Reachability: Sendable {
     private enum Dial: Sendable {
         case idle
-        /// The shell has been asked to, and has not said whether there is anywhere to dial.
+        /// The shell was asked to dial, and has not reported yet whether there is an address to dial.
         case requested
         case underWay
     }
 
     private var dial: Dial = .idle
-    /// Attempts since the last success or the last news of the peer.
+    /// The number of attempts since the last success or the last news of the peer.
     private(set) var attempts = 0
-    /// How many dials were planned in all.
+    /// The number of dials planned in all.
     private(set) var plans = 0
-    /// Why the last attempt failed.
+    /// The reason why the last attempt failed.
     private(set) var lastError: EarshotError?
-    /// Where a dial last succeeded: tried again when discovery has gone quiet.
+    /// The address at which a dial last succeeded. It is tried again when discovery no longer reports the peer.
     private(set) var lastGoodAddress: PeerAddress?
-    /// Where the settings have it.
+    /// The peer's addresses in the settings.
     private(set) var configured: [ConfiguredPeer] = []
 
-    /// Whether a connection is being made, as readers of events see it.
+    /// Whether a connection is being made, as published in events.
     var isDialling: Bool {
         switch self.dial {
         case .underWay: true
@@ -29,7 +29,7 @@ struct Reachability: Sendable {
         }
     }
 
-    /// Whether a dial is to be reported on.
+    /// Whether the shell still has to report on a dial.
     var isBusy: Bool {
         switch self.dial {
         case .underWay, .requested: true
@@ -43,7 +43,8 @@ struct Reachability: Sendable {
         return delays[min(self.attempts, delays.count - 1)]
     }
 
-    /// The same for the machine of that id, up to half as long: machines that lose a host in one moment dial it again in different ones.
+    /// Returns the pause for the machine with that id, shorter by up to half. Machines that lose a host at the same time therefore dial it
+    /// again at different times.
     func pause(of id: PeerID) -> Duration {
         let bytes = id.bytes
         return self.pause - self.pause * Int(bytes[self.attempts % bytes.count]) / 512
@@ -57,7 +58,7 @@ struct Reachability: Sendable {
     mutating func asked() { self.dial = .requested }
     mutating func began() { self.dial = .underWay }
 
-    /// There is nowhere to dial: a sighting, or the peer's own dial, will bring it back.
+    /// Ends a dial without an address. A sighting, or the peer's own dial, will start the next one.
     mutating func foundNowhere() {
         self.dial = .idle
         guard self.configured.isEmpty else { return }
@@ -88,13 +89,14 @@ struct Reachability: Sendable {
     mutating func remove(_ peer: ConfiguredPeer) { self.configured.removeAll { $0 == peer } }
 }
 
-/// Where a peer is to be dialled: the shell knows which networks this machine is on.
+/// The addresses at which a peer may be dialled. The shell selects among them, because it knows this machine's networks.
 package struct DialPlan: Sendable, Hashable {
     package let seen: [SightedAddress]
     package let lastGood: PeerAddress?
-    /// One that the settings name is dialled by its own schedule too, which asks for its addresses anew.
+    /// Whether only seen addresses are dialled. A peer that the settings name is also dialled by the configured schedule, which resolves
+    /// its addresses again.
     package let needsSighting: Bool
-    /// How many plans there were before.
+    /// The number of earlier plans.
     package let turn: Int
 
     package init(seen: [SightedAddress], lastGood: PeerAddress?, needsSighting: Bool, turn: Int) {
@@ -104,9 +106,9 @@ package struct DialPlan: Sendable, Hashable {
         self.turn = turn
     }
 
-    /// The addresses that this attempt tries, of those that are permitted: a few, the next few with each further attempt, and each time
-    /// also the one where the last dial succeeded, first if it is still seen there. So a forger that advertises many addresses under the
-    /// peer's id only delays reaching it. Empty where there is nowhere to dial.
+    /// Returns the addresses that this attempt tries, among the permitted ones: a few, and the next few at each further attempt. The
+    /// address of the last success is always included, and comes first if it is still seen. An attacker that advertises many addresses
+    /// under the peer's id therefore only delays the connection. The result is empty if there is nowhere to dial.
     package func addresses(where isPermitted: (SightedAddress) -> Bool) -> [PeerAddress] {
         let seen = self.seen.filter(isPermitted).map(\.address)
         guard !seen.isEmpty || !self.needsSighting else { return [] }
@@ -122,17 +124,17 @@ package struct DialPlan: Sendable, Hashable {
     }
 }
 
-/// How the dial of a peer of the settings stands; without an id it has no row until it has proven who it is.
+/// The state of dialling a configured peer. Without an id, the peer has no row until it has proven its key.
 struct ConfiguredDial: Sendable {
     var reach = Reachability()
-    /// Which peer answered there last.
+    /// The peer that last answered at the address.
     private(set) var peer: PeerID?
-    /// Where the dial under way, or the last one, went.
+    /// The addresses of the present or last dial.
     private(set) var addresses: [PeerAddress] = []
 
     mutating func began(at addresses: [PeerAddress]) { self.addresses = addresses }
 
-    /// This peer has answered at the address; gives the peer that did so before, where it is another one.
+    /// Notes the peer that answered at the address. Returns the peer that answered there before, if it was another one.
     mutating func answered(by peer: PeerID) -> PeerID? {
         defer { self.peer = peer }
         return self.peer == peer ? nil : self.peer

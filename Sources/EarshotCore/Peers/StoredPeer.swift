@@ -1,19 +1,19 @@
 package import EarshotWire
 
-/// A peer that was decided about, or that has a session, as it is kept.
+/// A peer with a decision or a session, as stored on disk.
 package struct StoredPeer: Sendable, Hashable, Identifiable {
     package let id: PeerID
     package var name: String
     package var trust: Trust
-    /// Whether it has spoken TLS with us: it is not accepted in plaintext until a person resets that.
+    /// Whether the peer has used TLS with this machine. Its plaintext connections are refused until a user resets that.
     package var isTLSPinned: Bool
-    /// Whether it has ever proven its key to this machine: one that was decided about by its full id may never have been here.
+    /// Whether the peer has ever proven its key to this machine. A user may decide about a full id that was never here.
     package var isProven: Bool
-    /// Whether a person has decided about it: one that only the settings let in goes with its session.
+    /// Whether a user has decided about the peer. If only the settings let the peer in, its row is removed with its session.
     package var isDecided: Bool
-    /// When its trust ends by itself.
+    /// The time at which the trust expires.
     package var trustedUntil: WallTime?
-    /// What came of the last comparison of digits with it.
+    /// The result of the last comparison of digits with the peer.
     package var verified: Verified?
     package var firstSeen: WallTime
     package var lastSeen: WallTime
@@ -34,7 +34,7 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
         self.lastSeen = lastSeen
     }
 
-    /// Whether the other says the same but for when the peer was seen.
+    /// Whether another row is equal except for the times at which the peer was seen.
     package func isSame(as other: StoredPeer) -> Bool {
         var other = other
         other.firstSeen = self.firstSeen
@@ -42,7 +42,7 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
         return self == other
     }
 
-    /// As a person says; a key whose digits differed is not trusted by habit.
+    /// Trusts the peer permanently, unless its digits differed when they were compared.
     package mutating func trustForGood() {
         guard self.verified != .mismatched else { return }
         self.trust = .trusted
@@ -50,7 +50,7 @@ package struct StoredPeer: Sendable, Hashable, Identifiable {
     }
 }
 
-/// A session as it is kept: by its members' keys, our own first.
+/// A session as stored on disk: the ids of its members, this machine's first.
 package struct StoredSession: Sendable, Hashable, Identifiable {
     package let id: SessionID
     package var members: [PeerID]

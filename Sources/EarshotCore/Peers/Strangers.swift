@@ -1,6 +1,6 @@
-/// What strangers may ask of the person here, kept apart for each kind.
+/// The limits on requests of strangers that a user here has to answer, separate for each kind.
 package struct Strangers: Sendable {
-    /// Places of one kind, and how often they may be asked for.
+    /// The places for requests of one kind, and the rate limit on them.
     package struct Asking: Sendable {
         package var places: StrangersPlaces
         package var rate = AskingRate()
@@ -10,7 +10,7 @@ package struct Strangers: Sendable {
     package var comparisons = Asking(
         places: StrangersPlaces(limit: EarshotLimits.comparisonRequests, perAddress: EarshotLimits.comparisonRequestsPerAddress))
 
-    /// So many strangers at one address may have invitations waiting here.
+    /// Creates the limits. `invitationsPerAddress` strangers at one address may have pending invitations here.
     package init(invitationsPerAddress: Int, invitationBurst: Int = EarshotLimits.askingBurst) {
         self.invitations = Asking(
             places: StrangersPlaces(limit: EarshotLimits.pendingInvitations, perAddress: invitationsPerAddress),

@@ -1,34 +1,35 @@
 package import EarshotWire
 
-/// The places in which strangers wait for a person here to decide: few in all, and few an address, since fresh keys cost nothing.
+/// The places in which strangers wait for a decision of a user here: few in all, and few per address, since new keys cost nothing.
 ///
-/// Where all are taken, a newcomer has the place of the oldest stranger that has gone, else of the oldest at whichever address holds most.
-/// Where each address holds one, the newcomer is turned away: so a stranger with one address keeps one place from the others, and no more.
+/// If all places are taken, a newcomer displaces the oldest stranger that has disconnected, else the oldest one at the address that holds
+/// most places. If each address holds only one place, the newcomer is refused. A stranger with one address therefore keeps at most one
+/// place from others.
 /// Pure, and in the order in which the places were taken.
 package struct StrangersPlaces: Sendable, Hashable {
-    /// What becomes of a newcomer.
+    /// The result for a newcomer.
     package enum Admission: Sendable, Hashable {
         /// There was room.
         case admitted
-        /// It has the place of another one, which had gone, or is to be told.
+        /// The newcomer displaced a peer. That peer had disconnected, or has to be told.
         case replaced(PeerID, hadGone: Bool)
-        /// There is no room for it.
+        /// There is no room for the newcomer.
         case busy
     }
 
     private struct Place: Sendable, Hashable {
         let peer: PeerID
-        /// Its address (an IPv4 address or an IPv6 /64) when it came.
+        /// The peer's address (an IPv4 address or an IPv6 /64) at its arrival.
         let origin: [UInt8]
-        /// Whether it has no connection.
+        /// Whether the peer has no connection.
         var hasGone = false
     }
 
-    /// Places in all.
+    /// The number of places in all.
     package let limit: Int
-    /// Of them, at one IPv4 address or IPv6 /64.
+    /// The number of places at one IPv4 address or IPv6 /64.
     package let limitPerAddress: Int
-    /// The oldest first.
+    /// The places, the oldest first.
     private var places: [Place] = []
 
     package init(limit: Int, perAddress: Int) {
@@ -36,16 +37,16 @@ package struct StrangersPlaces: Sendable, Hashable {
         self.limitPerAddress = perAddress
     }
 
-    /// How many are taken.
+    /// The number of places taken.
     package var count: Int { self.places.count }
 
-    /// Gives a peer that is connected a place, where there is one for it; a peer has one at most.
+    /// Admits a connected peer if there is room. A peer has one place at most.
     package mutating func admit(_ peer: PeerID, from origin: [UInt8]) -> Admission {
         guard !self.contains(peer) else { return .busy }
         let held = self.places.count { $0.origin == origin }
         let given: Int?
         if held >= self.limitPerAddress {
-            // No other address's place would help.
+            // A place of another address would not help.
             given = self.places.firstIndex { $0.origin == origin && $0.hasGone }
             guard given != nil else { return .busy }
         } else if self.places.count >= self.limit {
@@ -59,8 +60,8 @@ package struct StrangersPlaces: Sendable, Hashable {
         return former.map { .replaced($0.peer, hadGone: $0.hasGone) } ?? .admitted
     }
 
-    /// The oldest place at the address that holds most, where that is more than one; of several such the newcomer's own, else the one whose
-    /// oldest is the oldest.
+    /// Returns the oldest place at the address that holds most, if that is more than one place. If several addresses hold as many, the
+    /// newcomer's own address is preferred, then the address with the oldest place.
     private func oldestOfMost(preferring origin: [UInt8]) -> Int? {
         let held: [[UInt8]: Int] = self.places.reduce(into: [:]) { $0[$1.origin, default: 0] += 1 }
         let most = held.values.max() ?? 0  // order does not show: the greatest is the same in any
@@ -72,13 +73,13 @@ package struct StrangersPlaces: Sendable, Hashable {
     /// Whether the peer has a place.
     package func contains(_ peer: PeerID) -> Bool { self.places.contains { $0.peer == peer } }
 
-    /// It waits no longer, or is no stranger any more.
+    /// Removes the place of a peer that no longer waits, or is no longer a stranger.
     package mutating func release(_ peer: PeerID) { self.places.removeAll { $0.peer == peer } }
 
-    /// Its connection ended.
+    /// Notes that the peer's connection ended.
     package mutating func left(_ peer: PeerID) { self.mark(peer, hasGone: true) }
 
-    /// It is connected again; its place counts for the address at which it took it.
+    /// Notes that the peer is connected again. Its place still counts for the address at which the peer took it.
     package mutating func returned(_ peer: PeerID) { self.mark(peer, hasGone: false) }
 
     private mutating func mark(_ peer: PeerID, hasGone: Bool) {

@@ -1,7 +1,7 @@
-/// Who trusts a peer.
+/// The source of the trust in a peer.
 public enum TrustSource: String, Sendable, Hashable, Codable, CaseIterable {
-    /// A person, by `earshot trust`, `earshot accept --always` or `earshot block`.
+    /// A user's decision, by `earshot trust`, `earshot accept --always` or `earshot block`.
     case person
-    /// An authority of the settings, which signed the peer's certificate.
+    /// A configured authority that signed the peer's certificate.
     case authority
 }

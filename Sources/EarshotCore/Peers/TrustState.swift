@@ -1,19 +1,19 @@
 import EarshotWire
 
-/// What this machine thinks of a peer: a person's decision, else an authority's word.
+/// The trust of this machine in a peer, decided by a user, else by a configured authority.
 struct TrustState: Sendable {
-    /// What is kept of it; `nil` for a peer that was never decided about.
+    /// The stored row; `nil` for a peer without a decision.
     private(set) var stored: StoredPeer?
-    /// Until when an authority of the settings speaks for the certificate that it showed on its present or last connection.
+    /// The time until which a configured authority vouches for the certificate that the peer showed on its present or last connection.
     private(set) var vouchedUntil: WallTime?
 
-    /// What was decided by a person, else by an authority; of a key whose digits differed no authority is believed.
+    /// The effective trust: a user's decision, else an authority's. If the digits of a key differed, no authority is believed.
     var trust: Trust {
         guard self.decided == .unknown, self.vouchedUntil != nil, self.stored?.verified != .mismatched else { return self.decided }
         return .trusted
     }
 
-    /// What a person decided.
+    /// The user's decision.
     var decided: Trust { self.stored?.trust ?? .unknown }
 
     var source: TrustSource? {
@@ -23,18 +23,18 @@ struct TrustState: Sendable {
 
     var end: WallTime? { self.source == .authority ? self.vouchedUntil : self.stored?.trustedUntil }
 
-    /// When the next of the two ends.
+    /// The time at which the next of the two expires.
     var nextEnd: WallTime? { [self.stored?.trustedUntil, self.vouchedUntil].compactMap { $0 }.min() }
 
     mutating func keep(_ stored: StoredPeer) { self.stored = stored }
     mutating func forget() { self.stored = nil }
     mutating func vouch(until end: WallTime?) { self.vouchedUntil = end }
 
-    /// Notes of a peer that is kept; `false` where that changes nothing.
+    /// Updates a stored peer. Returns `false` if nothing changes.
     mutating func noteProven() -> Bool { self.change { $0.isProven = true } }
     mutating func noteName(_ name: String) -> Bool { self.change { $0.name = name } }
     mutating func noteTLS() -> Bool { self.change { $0.isTLSPinned = true } }
-    /// Takes back that a person has decided about it, unless one has said more meanwhile.
+    /// Withdraws the mark that a user has decided about the peer, unless another decision has been made meanwhile.
     mutating func undecide() {
         guard self.decided == .unknown, self.stored?.verified == nil else { return }
         _ = self.change { $0.isDecided = false }
@@ -48,7 +48,7 @@ struct TrustState: Sendable {
         return true
     }
 
-    /// Ends the trust that is over; whether it was a person's.
+    /// Ends expired trust. Returns whether a user had given it.
     mutating func expire(at now: WallTime) -> Bool {
         if let end = self.vouchedUntil, end <= now { self.vouchedUntil = nil }
         guard let end = self.stored?.trustedUntil, end <= now else { return false }
