@@ -1,11 +1,11 @@
 package import EarshotWire
 import OrderedCollections
 
-/// What two peers say to each other in their session, or in one group that both are in. Each is in an order of its own: what waits in one
-/// holds up nothing in another.
+/// The traffic of two peers in their session, or in one group that both are in. Each conversation has its own order: a message that waits
+/// in one does not delay another.
 package struct Conversation: Sendable, Hashable, CustomStringConvertible {
     package let peer: PeerID
-    /// `nil` for the session of the two.
+    /// The group; `nil` for the session of the two.
     package let group: GroupID?
 
     package init(with peer: PeerID, in group: GroupID? = nil) {
@@ -16,15 +16,15 @@ package struct Conversation: Sendable, Hashable, CustomStringConvertible {
     package var description: String { self.group.map { "\(self.peer) in \($0)" } ?? self.peer.description }
 }
 
-/// Where what is said in a conversation goes out now.
+/// The connection that carries a conversation now, and the session id for its frames.
 struct ConversationCarrier: Sendable {
     let link: LinkID
-    /// What its messages name: a group's id is that of its session.
+    /// The id that the messages give as their session. A group's id serves as the session id of its messages.
     let session: SessionID
 }
 
 extension NodeCore {
-    /// `nil` while a conversation is not attached to a connection.
+    /// Returns the carrier of a conversation; `nil` while it is not attached to a connection.
     func carrier(of conversation: Conversation) -> ConversationCarrier? {
         guard let record = self.records[conversation.peer], let link = record.connection else { return nil }
         if let group = conversation.group {
@@ -34,19 +34,20 @@ extension NodeCore {
         return ConversationCarrier(link: link, session: session)
     }
 
-    /// What a peer's frame means by its session, while something may be said in it; `nil` where the two are in no such.
+    /// Returns the conversation that a peer's frame gives as its session; `nil` if the two have no such session, or if the group is not
+    /// attached.
     func conversation(naming session: SessionID, with peer: PeerID) -> Conversation? {
         if self.records[peer]?.sessionID == session { return Conversation(with: peer) }
         return self.attachedGroup(session, with: peer).map { Conversation(with: peer, in: $0) }
     }
 
-    /// Whether the two have to do with each other: in a session, or in a group.
+    /// Whether the two share a session or a group.
     package func isTalking(with peer: PeerID) -> Bool {
         guard let record = self.records[peer] else { return false }
         return record.sessionID != nil || !record.groups.isEmpty
     }
 
-    /// Every conversation with a peer in which something was said, or waits to be.
+    /// Returns every conversation with a peer that has had, or has pending, messages.
     func conversations(with peer: PeerID) -> [Conversation] {
         let groups = self.records[peer]?.groups.shared ?? []
         let all = [Conversation(with: peer)] + groups.map { Conversation(with: peer, in: $0) }
@@ -55,7 +56,7 @@ extension NodeCore {
 }
 
 extension WireID where Kind == GroupKind {
-    /// What messages and resources of the group name as their session.
+    /// The id that messages and resources of the group give as their session.
     package var session: SessionID { SessionID(high: self.high, low: self.low) }
 
     package init(session: SessionID) { self.init(high: session.high, low: session.low) }

@@ -9,12 +9,12 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
     package let contentType: String
     package let body: ByteBuffer
     package let sent: WallTime
-    /// The group that it was sent to; `nil` in a session of two.
+    /// The group to which the message was sent; `nil` in a session of two.
     package let group: GroupLabel?
-    /// Whether it may be taken although an earlier one was refused: its sender has set `resumed`, which says that it knows of the refusals,
-    /// or it is the first one on its connection.
+    /// Whether the message may be accepted although an earlier one was refused. Either the sender has set `resumed`, which says that it
+    /// knows of the refusals, or the message is the first one on its connection.
     package let isResumed: Bool
-    /// Whether an earlier one was refused before it came to the store: this one may not overtake that.
+    /// Whether an earlier message was refused before it reached the store: this one may not overtake it.
     package let followsRefusal: Bool
 
     package init(
@@ -34,21 +34,22 @@ package struct InboxMessage: Sendable, Hashable, Identifiable {
 }
 
 extension InboxMessage {
-    /// What its sender has sent it in.
+    /// The conversation in which the message was sent.
     package var conversation: Conversation { Conversation(with: self.senderID, in: self.group?.id) }
 }
 
-/// What became of a message on its way into the inbox.
+/// The outcome of a delivery into the inbox.
 package enum DeliveryOutcome: Sendable, Hashable {
-    /// Committed to disk: acknowledge it.
+    /// The message was committed to disk: acknowledge it.
     case stored(Message)
-    /// In memory, where it ends with the program: acknowledge it once the program has taken it (``Input/taken(_:of:)``).
+    /// The message is in memory, and lives only as long as the program: acknowledge it when the program has taken it
+    /// (``Input/taken(_:of:)``).
     case held(Message)
-    /// It is in memory already, and the program has not taken it: neither acknowledge nor report it.
+    /// The message was in memory already, and the program has not taken it: neither acknowledge nor report it.
     case heldAlready
-    /// It is, or was, here already: acknowledge it again, report nothing.
+    /// The message is, or was, in the inbox already: acknowledge it again, and report nothing.
     case duplicate
-    /// Not kept: say why.
+    /// The message was not stored: send the reason.
     case refused(Refusal)
 
     package var isStored: Bool {
@@ -58,22 +59,22 @@ package enum DeliveryOutcome: Sendable, Hashable {
         }
     }
 
-    /// Why a message was not kept.
+    /// The reason why a message was not stored.
     package enum Refusal: Sendable, Hashable {
-        /// The inbox, or its sender's part of it, is full.
+        /// The inbox, or its sender's share of it, is full.
         case inboxFull
-        /// It could not be written.
+        /// The message could not be written.
         case storage
     }
 }
 
-/// What became of messages that one peer has sent together, in their order.
+/// The outcomes of messages that one peer sent together, in their order.
 package struct DeliveryReport: Sendable, Hashable {
     package let peer: PeerID
-    /// The connection that they have come on.
+    /// The connection on which the messages came.
     package let link: LinkID
     package let messages: [MessageID]
-    /// One for each message; `nil` where none of them could be written.
+    /// The outcomes, one per message; `nil` if none of them could be written.
     package let outcomes: [DeliveryOutcome]?
 
     package init(of peer: PeerID, on link: LinkID, _ messages: [MessageID], _ outcomes: [DeliveryOutcome]?) {

@@ -1,23 +1,23 @@
 public import EarshotWire
 public import NIOCore
 
-/// A whole datum with a content type, at most 1 MiB.
+/// A unit of data with a content type, at most 1 MiB.
 public struct Message: Sendable, Hashable, Codable, Identifiable {
-    /// How it travels.
+    /// The mode of delivery.
     public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
-        /// In order, acknowledged, kept in the receiver's inbox.
+        /// Delivered in order, acknowledged, and stored in the receiver's inbox.
         case reliable
-        /// Sent at once or dropped.
+        /// Sent at once, or dropped.
         case unreliable
     }
 
-    /// Whom an outgoing message is for.
+    /// The recipients of an outgoing message.
     public enum Recipients: Sendable, Hashable {
-        /// Each in any form of naming a peer.
+        /// The given peers, each in any form that names a peer.
         case peers([String])
-        /// Every peer with a session, connected or not, at the time of the call.
+        /// Every peer with a session at the time of the call, connected or not.
         case all
-        /// Every other member of a group, by its id, 8 or more of its first characters, or its name.
+        /// Every other member of a group. The group is named by its id, by 8 or more of the id's first characters, or by its name.
         case group(String)
     }
 
@@ -26,11 +26,11 @@ public struct Message: Sendable, Hashable, Codable, Identifiable {
         case unread, read
     }
 
-    /// What became of a message at one recipient.
+    /// The status of a message at one recipient.
     public enum Status: String, Sendable, Hashable, Codable, CaseIterable {
         case queued, sent, delivered, read, unconfirmed, failed
 
-        /// Whether nothing but a later `read` can change that of a reliable message.
+        /// Whether the status is final: only a later `read` can replace it for a reliable message.
         package var isFinal: Bool {
             switch self {
             case .queued, .sent: false
@@ -39,15 +39,15 @@ public struct Message: Sendable, Hashable, Codable, Identifiable {
         }
     }
 
-    /// One recipient of an outgoing message.
+    /// A recipient of an outgoing message.
     public struct Recipient: Sendable, Hashable, Codable {
-        /// Whom it was sent to.
+        /// The recipient's peer id.
         public let peerID: PeerID
-        /// How it stands there.
+        /// The status at this recipient.
         public package(set) var status: Status
-        /// Why it failed or stayed unconfirmed.
+        /// The reason why the message failed or stayed unconfirmed.
         public package(set) var error: EarshotError.Code?
-        /// The same in words.
+        /// The reason in words.
         public package(set) var errorMessage: String?
 
         package init(peerID: PeerID, status: Status, error: EarshotError.Code? = nil, errorMessage: String? = nil) {
@@ -63,29 +63,29 @@ public struct Message: Sendable, Hashable, Codable, Identifiable {
         }
     }
 
-    /// Chosen by the sender; unique for one sender only.
+    /// The message's id, chosen by the sender and unique per sender only.
     public let id: MessageID
-    /// Received, or sent.
+    /// Whether the message was received or sent.
     public let direction: Direction
-    /// Who sent it, proven.
+    /// The sender's id, proven.
     public let senderID: PeerID
     /// The sender's display name at the time: a label.
     public let senderName: String
-    /// 1 to 255 printable ASCII characters, such as `text/plain; charset=utf-8`.
+    /// The content type: 1 to 255 printable ASCII characters, such as `text/plain; charset=utf-8`.
     public let contentType: String
-    /// At most 1 MiB.
+    /// The body, at most 1 MiB.
     public let body: ByteBuffer
-    /// How it travelled.
+    /// The mode of delivery.
     public let mode: Mode
-    /// By the sender's clock.
+    /// The time at which the message was sent, by the sender's clock.
     package let sent: WallTime
-    /// When it was committed here; `nil` for outgoing ones.
+    /// The time at which the message was committed here; `nil` for outgoing messages.
     package let received: WallTime?
-    /// Whether it was read here; `read` for outgoing ones.
+    /// Whether the message was read here; `read` for outgoing messages.
     public let readState: ReadState
-    /// For outgoing messages.
+    /// The recipients of an outgoing message, with their statuses.
     public let recipients: [Recipient]
-    /// The group that it was sent to; `nil` in a session of two.
+    /// The group to which the message was sent; `nil` in a session of two.
     public let group: GroupLabel?
 
     package init(
@@ -106,7 +106,7 @@ public struct Message: Sendable, Hashable, Codable, Identifiable {
         self.recipients = recipients
     }
 
-    /// The same once it was read.
+    /// A copy of the message that is marked as read.
     package var read: Message {
         Message(
             id: self.id, direction: self.direction, senderID: self.senderID, senderName: self.senderName, contentType: self.contentType,
@@ -126,7 +126,7 @@ extension Message {
     }
 
     /// Decodes a message.
-    /// - Throws: `DecodingError` where the content type or the body is outside of its limits, or anything else is not what it is to be.
+    /// - Throws: `DecodingError` if the content type or the body exceeds its limits, or if another field is missing or has the wrong type.
     public init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         self.id = try fields.decode(MessageID.self, forKey: .id)

@@ -1,27 +1,27 @@
 public import EarshotWire
 public import NIOCore
 
-/// A message as its sender hands it over, for `Node.submit(_:)`.
+/// A message to send, as the caller passes it to `Node.submit(_:)`.
 public struct MessageDraft: Sendable, Hashable {
-    /// Whom it is for.
+    /// The recipients.
     public var recipients: Message.Recipients
-    /// 1 to 255 printable ASCII characters, such as `text/plain; charset=utf-8`.
+    /// The content type: 1 to 255 printable ASCII characters, such as `text/plain; charset=utf-8`.
     public var contentType: String
-    /// At most 1 MiB.
+    /// The body, at most 1 MiB.
     public var body: ByteBuffer
-    /// How it travels.
+    /// The mode of delivery.
     public var mode: Message.Mode
-    /// The caller's own, for safe retries: the same message sent again under it is delivered once.
+    /// An id of the caller's choice, for safe retries: repeated calls with one id deliver the message once.
     public var id: MessageID?
-    /// Whether it waits in the outbox on disk for absent peers.
+    /// Whether the message waits in the outbox on disk for absent peers.
     public var queue: Bool
-    /// How long it is retried; 10 s unless given, and for a queued one the settings' `outbox_age`.
+    /// The time for which delivery is retried. The default is 10 s, and for a queued message the setting `outbox_age`.
     public var timeout: Duration?
-    /// Tells it apart from others of its id where its body is not kept in memory; needed of one that is queued, or that may be the same as
-    /// one that is.
+    /// The digest that distinguishes the message from others with its id if its body is not in memory. Required for a queued message, and
+    /// for a message that may be the same as a queued one.
     package var fingerprint: [UInt8] = []
 
-    /// A message from its parts.
+    /// Creates a draft from its parts.
     public init(
         to recipients: Message.Recipients, contentType: String, body: ByteBuffer, mode: Message.Mode = .reliable, id: MessageID? = nil,
         queue: Bool = false, timeout: Duration? = nil
@@ -35,6 +35,6 @@ public struct MessageDraft: Sendable, Hashable {
         self.timeout = timeout
     }
 
-    /// What it costs while it waits, for the bounds on bytes.
+    /// The bytes that the message counts for while it waits.
     package var cost: Int { self.body.readableBytes + EarshotLimits.messageOverhead }
 }

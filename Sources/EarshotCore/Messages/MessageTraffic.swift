@@ -1,18 +1,18 @@
 import EarshotWire
 
-/// What is remembered of the messages to and from one peer, for as long as it has a row.
+/// The state of the messages to and from one peer, which lives as long as the peer's row.
 struct MessageTraffic: Sendable {
     var outbox = Outbox()
-    /// When what it has refused was last tried again because a message was read there.
+    /// The time of the last retry that followed a read receipt.
     private(set) var resumed: MonotonicInstant?
-    /// Whether what it has refused is to be tried again at a deadline.
+    /// Whether a deadline for retrying refused messages is set.
     private(set) var isRetrying = false
-    /// Whether that is because a message was read there.
+    /// Whether that retry follows a read receipt.
     private(set) var isResumingSoon = false
-    /// Whether a reliable message of its has come on this connection in this session: the first begins without a refusal. Of groups the ties
-    /// of the peer say that, which outlast its being a member.
+    /// Whether the peer has sent a reliable message on this connection in this session: its first message ignores earlier refusals. For
+    /// groups, ``GroupTies`` stores this fact, because it has to outlast the peer's membership.
     private(set) var hasSentMessage = false
-    /// Whether a message of its was refused for its session: none may overtake it until one that is resumed, or the next session.
+    /// Whether a message of the peer's session was refused. None may overtake it until a resumed message comes, or the next session begins.
     private(set) var isRefusing = false
 
     mutating func connected() {
@@ -20,7 +20,7 @@ struct MessageTraffic: Sendable {
         self.isRefusing = false
     }
 
-    /// What was refused before was of another session, and is over with it.
+    /// Resets the state for a new session: earlier refusals belonged to the former one.
     mutating func sessionReplaced() {
         self.hasSentMessage = false
         self.isRefusing = false
@@ -32,11 +32,11 @@ struct MessageTraffic: Sendable {
         self.isResumingSoon = false
     }
 
-    /// A reliable message of its session has come.
+    /// Notes that a reliable message of the session came.
     mutating func received() { self.hasSentMessage = true }
     mutating func refuse(_ isRefusing: Bool) { self.isRefusing = isRefusing }
 
-    /// What it has refused is tried again later; `nil` where that is so already, and otherwise after which pause.
+    /// Schedules a retry of refused messages. Returns the pause before it; `nil` if a retry is already scheduled.
     mutating func retry() -> Duration? {
         guard !self.isRetrying else { return nil }
         self.isRetrying = true
@@ -44,8 +44,8 @@ struct MessageTraffic: Sendable {
         return delays[max(0, min(self.outbox.refusals, delays.count) - 1)]
     }
 
-    /// It has read something, so that there may be room again: what it has refused is tried at once, but once a second at most, whatever the
-    /// peer says. Gives after which pause where it is too soon.
+    /// Retries refused messages after the peer read something, because its inbox may have room again. The retry happens at once, but at
+    /// most once a second, whatever the peer sends. If it is too early, returns the pause before the retry.
     mutating func resume(at now: MonotonicInstant) -> Duration? {
         guard self.outbox.isPaused else { return nil }
         guard let due = self.resumed.map({ $0 + EarshotLimits.resumeInterval }), now < due else {
@@ -59,7 +59,7 @@ struct MessageTraffic: Sendable {
         return due - now
     }
 
-    /// The time to try again has come.
+    /// Retries refused messages at the deadline.
     mutating func retryDue(at now: MonotonicInstant) {
         self.isRetrying = false
         if self.isResumingSoon {

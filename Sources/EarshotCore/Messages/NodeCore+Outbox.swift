@@ -2,11 +2,11 @@ import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// What is on its way to peers, or waits for them: sent on each connection until it is acknowledged.
+/// Messages that are in flight to peers, or wait for them: they are sent on each new connection until they are acknowledged.
 extension NodeCore {
-    // MARK: Going out
+    // MARK: Sending
 
-    /// Lets what else is sent just now go out in the same write.
+    /// Schedules a flush, so that other messages sent at the same time share its write.
     mutating func scheduleFlush(_ conversation: Conversation) {
         guard self.traffic[conversation]?.outbox.isFlushing == false, self.carrier(of: conversation) != nil else { return }
         self.traffic[conversation]?.outbox.isFlushing = true
@@ -16,7 +16,7 @@ extension NodeCore {
     mutating func flushOutbox(_ conversation: Conversation) {
         self.traffic[conversation]?.outbox.isFlushing = false
         guard let carrier = self.carrier(of: conversation),
-            // No copy of the outbox is held: changing it would then copy that.
+            // Holding a copy of the outbox here would make the change below copy it.
             let batch = self.traffic[conversation]?.outbox.takeUnsent()
         else { return }
         var frames: [Frame] = []
@@ -37,7 +37,7 @@ extension NodeCore {
         self.emit(.loadBodies(conversation, batch.missing))
     }
 
-    /// The bodies of messages that are next have been read, or could not be.
+    /// Handles the bodies of the next messages after they were read, or could not be read.
     mutating func bodiesLoaded(_ ids: [MessageID], for conversation: Conversation, _ bodies: Result<[LoadedBody], EarshotError>) {
         self.traffic[conversation]?.outbox.isLoading = false
         guard self.carrier(of: conversation) != nil else { return }
@@ -60,12 +60,13 @@ extension NodeCore {
 
     // MARK: Receipts
 
-    /// In which conversation with a peer a message was sent. Mutating, though it changes nothing: else the compiler makes a copy of the core for it.
+    /// Returns the conversation in which a message was sent to a peer. Mutating although it changes nothing, because the compiler would
+    /// otherwise copy the core.
     private mutating func conversation(of id: MessageID, with peer: PeerID) -> Conversation {
         Conversation(with: peer, in: self.groups.isEmpty ? nil : self.outgoing.group(of: id))
     }
 
-    /// What has become of messages of this side's, in conversations with the peer.
+    /// Handles a peer's receipts for messages of this side.
     mutating func receiptsCame(_ receipts: [MessageReceipt], from peer: PeerID) {
         var toNote: [MessageID] = []
         var noted: [MessageID] = []
@@ -75,7 +76,7 @@ extension NodeCore {
         var current = Conversation(with: peer)
         for receipt in receipts {
             let conversation = self.conversation(of: receipt.id, with: peer)
-            // In their order, but as many together as there are.
+            // Consecutive receipts of one kind are handled together. Their order is preserved.
             if receipt.outcome != .delivered || conversation != current { self.delivered(&delivered, in: current) }
             current = conversation
             if heard.last != conversation { heard.append(conversation) }
@@ -96,7 +97,7 @@ extension NodeCore {
         if !toNote.isEmpty { self.note(toNote, to: peer) }
         if !noted.isEmpty { self.noteKnown(noted, by: peer) }
         for conversation in read {
-            // A person reads there: there may be room again for what was refused.
+            // A user reads there: the inbox may have room again for refused messages.
             guard let pause = self.traffic[conversation]?.resume(at: self.now.monotonic) else { continue }
             self.set(.outboxRetry(conversation), after: pause)
         }
@@ -125,7 +126,7 @@ extension NodeCore {
     private mutating func refused(_ id: MessageID, in conversation: Conversation, _ error: EarshotError) {
         guard let entry = self.traffic[conversation]?.outbox.refused(id) else { return }
         guard entry.isQueued else { return self.settle(id, conversation.peer, .failed, error) }
-        // Messages that a caller waits for fail: they may not overtake the queued one that was refused, and its retry may take long.
+        // Messages whose callers wait fail: they may not overtake the refused queued message, and its retry may take long.
         for waiting in self.traffic[conversation]?.outbox.waitingIDs ?? [] {
             guard self.traffic[conversation]?.outbox.remove(waiting) == true else { continue }
             self.settle(waiting, conversation.peer, .failed, error)
@@ -143,11 +144,11 @@ extension NodeCore {
         self.scheduleFlush(conversation)
     }
 
-    /// It was read there; whether the peer may be told at once that this is known.
+    /// Handles a read receipt. Returns whether the peer can be told at once that it was noted.
     mutating func wasRead(_ id: MessageID, _ peer: PeerID) -> Bool {
         guard let message = self.outgoing[id], let recipient = message.recipients.first(where: { $0.peerID == peer }) else { return true }
         switch recipient.status {
-        // What is not on disk yet is answered from there.
+        // If the status is not on disk yet, the note is sent after the write.
         case .read: return !message.reading.contains(peer) && !self.unsettled.contains(Unsettled(id: id, peer: peer))
         case .unconfirmed, .failed:
             self.confirmedLate(id, peer)
@@ -159,9 +160,9 @@ extension NodeCore {
             self.decide([MessageStatus(id: id, recipient: read)])
             return true
         }
-        // Said again while that is on its way to the disk: the answer comes from there.
+        // The peer repeated the receipt during the write. The note is sent after the write.
         guard !message.reading.contains(peer) else { return false }
-        // That it has failed, or is unconfirmed, may be on its way there too, and stands.
+        // A `failed` or `unconfirmed` status may be in flight to the disk, and stays valid.
         let isLate = (message.settling[peer] ?? .delivered) != .delivered
         if !isLate { self.outgoing.update(id) { $0.settling[peer] = .read } }
         self.keepRead(id, read, isLate: isLate)
@@ -172,7 +173,7 @@ extension NodeCore {
         self.send(.messageReceipts(ids.map { MessageReceipt(id: $0, outcome: .noted) }), on: self.records[peer]?.connection)
     }
 
-    /// The status is final, but it may be asked for.
+    /// Notes a late confirmation in the final status, for callers that ask for it.
     mutating func confirmedLate(_ id: MessageID, _ peer: PeerID) {
         guard let message = self.outgoing[id], !message.confirmedLate.contains(peer),
             let index = message.recipients.firstIndex(where: { $0.peerID == peer && $0.status == .unconfirmed })
@@ -186,9 +187,9 @@ extension NodeCore {
         self.keep([.settle(id, recipient)])
     }
 
-    // MARK: Ends
+    // MARK: Endings
 
-    /// Fails what a peer has not got in a conversation; of what is queued on disk where that ends too.
+    /// Fails the unacknowledged messages of a conversation, and with `queuedToo` also the queued ones.
     mutating func failOutbox(of conversation: Conversation, _ error: EarshotError, queuedToo: Bool) {
         let outbox = self.traffic[conversation]?.outbox
         for id in (queuedToo ? outbox?.ids : outbox?.unqueuedIDs) ?? [] {
@@ -197,8 +198,8 @@ extension NodeCore {
         }
     }
 
-    /// The two sides do not agree on a connection, and dialling again would end the same way: callers that wait are told why. Queued messages
-    /// wait on, and what has gone out before may have arrived.
+    /// Fails the messages whose callers wait, after an incompatibility that another dial would not resolve. Queued messages wait on, and
+    /// messages that have gone out before may have arrived.
     private mutating func failUnsent(in conversation: Conversation, _ error: EarshotError) {
         let peer = conversation.peer
         for id in self.traffic[conversation]?.outbox.waitingIDs ?? [] where self.outgoing[id]?.stands(.queued, at: peer) == true {
@@ -207,14 +208,14 @@ extension NodeCore {
         }
     }
 
-    /// A conversation is over, with all that is remembered of it: neither side is a member of the group together any more.
+    /// Ends a conversation in a group that the two no longer share, with all its state.
     mutating func endConversation(_ conversation: Conversation, _ error: EarshotError) {
         self.failOutbox(of: conversation, error, queuedToo: true)
         self.traffic.removeValue(forKey: conversation)
         self.deadlines.cancel(.outboxRetry(conversation))
     }
 
-    /// What a change of a peer means for its messages.
+    /// Updates the messages of a peer after a change of the peer.
     mutating func messagesHear(_ change: PeerChange, of peer: PeerID) {
         let session = Conversation(with: peer)
         switch change {

@@ -1,9 +1,9 @@
 package import EarshotWire
 import OrderedCollections
 
-/// What becomes of messages that were sent: told to their callers, kept where they are queued, and asked for later.
+/// The outcomes of sent messages: reported to their callers, stored for queued messages, and kept for later questions.
 extension NodeCore {
-    /// Decides what became of a message at one recipient; of a queued one, once that is on disk.
+    /// Sets the status of a message at one recipient. For a queued message, the status takes effect when it was written.
     mutating func settle(_ id: MessageID, _ peer: PeerID, _ status: Message.Status, _ error: EarshotError?) {
         guard let message = self.outgoing[id], message.settling[peer] == nil,
             message.recipients.contains(where: { $0.peerID == peer && !$0.status.isFinal })
@@ -11,12 +11,12 @@ extension NodeCore {
         let recipient = Message.Recipient(peerID: peer, status: status, error: error?.code, errorMessage: error?.message)
         guard message.isQueued else { return self.decide([MessageStatus(id: id, recipient: recipient)]) }
         self.outgoing.update(id) { $0.settling[peer] = status }
-        // Where the disk has no room for it, it stands all the same, and is written when there is: a restart before that finds the message as
-        // it was.
+        // If the disk is full, the status takes effect all the same, and is written later. A restart before that loads the message with its
+        // old status.
         self.keep([.settle(id, recipient)], then: .settled(id, recipient))
     }
 
-    /// Takes outcomes, and tells everybody who waits for one.
+    /// Applies outcomes, and reports them to waiting callers and to event readers.
     mutating func decide(_ outcomes: [MessageStatus]) {
         var told: [MessageStatus] = []
         told.reserveCapacity(outcomes.count)
@@ -30,14 +30,14 @@ extension NodeCore {
         if !told.isEmpty { self.publish(.messageStatuses(told)) }
     }
 
-    // MARK: Keeping
+    // MARK: Writing
 
-    /// Has the outbox on disk changed, in one transaction, behind all changes that were asked for before.
+    /// Writes changes of the outbox in one transaction, after all changes that were requested before.
     mutating func keep(_ changes: [OutboxChange], then: AfterKeeping = .nothing) {
         self.emit(.keep(self.keeping.begin(then), changes))
     }
 
-    /// Changes of the outbox are on disk together, or none of them.
+    /// Concludes changes of the outbox that were written together, or of which none was written.
     mutating func kept(_ ids: [KeepID], _ error: EarshotError?) {
         var settled: [MessageStatus] = []
         for id in ids {
@@ -53,7 +53,7 @@ extension NodeCore {
             case .nothing, .settled: break
             case .queued(let id, let body, let place): self.queued(id, body, place, error)
             case .read(let id, let peer):
-                // It was sent again under its id meanwhile, and its new row knows nothing of it.
+                // The message was sent again under its id meanwhile, and its new row does not have the read status.
                 guard self.outgoing[id]?.reading.contains(peer) != false else {
                     if self.wasRead(id, peer) { self.note([id], to: peer) }
                     break
@@ -70,7 +70,7 @@ extension NodeCore {
         self.decide(settled)
     }
 
-    /// Has the disk know that it was read, unless that is too late; and the peer that this is known, once all of that is written.
+    /// Writes that a message was read, unless another final status stands (`isLate`). After the write, the peer is told that this side knows.
     mutating func keepRead(_ id: MessageID, _ read: Message.Recipient, isLate: Bool = false) {
         self.outgoing.update(id) { $0.reading.insert(read.peerID) }
         self.keep(isLate ? [] : [.settle(id, read)], then: .read(id, read.peerID))
@@ -81,25 +81,25 @@ extension NodeCore {
         self.unsettled.append(one)
     }
 
-    /// Writes what could not be written, as it stands now.
+    /// Writes the present status of recipients whose status could not be written.
     mutating func settleAgain() {
         self.deadlines.cancel(.unsettled)
         let all = Array(self.unsettled)
         self.unsettled = []
         var (written, changes): ([Unsettled], [OutboxChange]) = ([], [])
         for one in all {
-            // It was forgotten meanwhile, which the disk may have refused as well; or it was sent again, to be queued no more.
+            // The message was evicted meanwhile, and its removal may have failed too. Or it was sent again without being queued.
             guard let message = self.outgoing[one.id], message.isQueued else {
                 written.append(one)
                 changes.append(.remove(one.id))
                 continue
             }
-            // That it was read is on its way to the disk, and is not to be undone behind that; or it was sent anew under its id, and what
-            // the disk has comes back where that does not get there.
+            // A read status is in flight to the disk, and must not be overwritten after it. Or the message was sent again under its id: if
+            // its row cannot be written, the row on disk becomes current again.
             if message.isBeingAdded || message.reading.contains(one.peer) {
                 self.settleLater(one)
             } else if let recipient = message.recipients.first(where: { $0.peerID == one.peer && $0.status.isFinal }) {
-                // One that was sent anew under its id is decided again, and that is written when it is.
+                // A message that was sent again under its id gets a new status, which is written at that time.
                 guard recipient.status != .read else {
                     self.keepRead(one.id, recipient)
                     continue
@@ -111,17 +111,17 @@ extension NodeCore {
         if !changes.isEmpty { self.keep(changes, then: .settledAgain(written)) }
     }
 
-    // MARK: Time
+    // MARK: Deadlines
 
-    /// Has `expireMessages` run at the deadline at the latest.
+    /// Schedules `expireMessages` for the deadline at the latest.
     mutating func expireMessages(at deadline: MonotonicInstant) {
         if let next = self.messageExpiry, next <= deadline { return }
         self.messageExpiry = deadline
-        // A machine that was suspended looks sooner than its timer, which has stood still.
+        // After a suspend, the timer is late because it stood still. The interval is limited so that the check comes sooner.
         self.set(.messages, after: EarshotLimits.look(at: deadline, from: self.now.monotonic))
     }
 
-    /// Tells the senders of what is past its deadline that it is unconfirmed, or was not sent; it is not sent again.
+    /// Expires messages whose deadline has passed: their status becomes unconfirmed, or not sent. They are not sent again.
     mutating func expireMessages() {
         self.messageExpiry = nil
         let (due, next) = self.outgoing.due(at: self.now.monotonic)
@@ -139,7 +139,7 @@ extension NodeCore {
         if let next { self.expireMessages(at: next) }
     }
 
-    /// A message's time at one recipient is over. The recipient may have it only if a connection was given it.
+    /// Expires a message at one recipient. The recipient can have received it only if it was given to a connection.
     mutating func expire(_ id: MessageID, at peer: PeerID, mayHaveArrived: Bool) {
         let name = self.facts(of: peer)?.name ?? "the peer"
         let isAsked = self.isJoining(peer) && self.records[peer]?.connection != nil
@@ -155,9 +155,9 @@ extension NodeCore {
             EarshotError(.unconfirmed, "\(name) has not confirmed the message in time; it may or may not have it\(reason)"))
     }
 
-    // MARK: Beginning and ending
+    // MARK: Start and stop
 
-    /// Takes up what was queued when the last run ended, and what became of the rest.
+    /// Loads the queued messages of the last run, and the final statuses of others.
     mutating func loadOutbox(_ rows: [QueuedMessageRow]) {
         for row in rows {
             let left = self.timeLeft(until: row.deadline)
@@ -167,7 +167,7 @@ extension NodeCore {
                 group: row.group)
             for index in message.recipients.indices where !message.recipients[index].status.isFinal {
                 message.recipients[index].status = .queued
-                // The disk does not say whether the earlier run had sent it.
+                // The disk does not record whether the earlier run sent the message.
                 message.mayHaveArrived.insert(message.recipients[index].peerID)
             }
             for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
@@ -183,7 +183,7 @@ extension NodeCore {
         }
     }
 
-    /// Why what an earlier run has queued is not sent any more, if so.
+    /// Returns the reason why a message of an earlier run is not sent any more, or `nil`.
     private func reasonNotToSend(in conversation: Conversation) -> EarshotError? {
         if let group = conversation.group {
             return self.isFellowMember(conversation.peer, in: group) ? nil : .notMember(conversation.peer)
@@ -192,18 +192,18 @@ extension NodeCore {
         return facts?.session != nil || facts?.trust == .trusted ? nil : EarshotError(.notConnected, "the session has ended")
     }
 
-    /// Lets what waits for peers ask for sessions with them: at the beginning, and from time to time while something waits for a trusted
-    /// peer without one, since who did not answer may be there later.
+    /// Lets pending traffic ask for sessions with its peers. This runs at the start, and periodically while traffic waits for a trusted
+    /// peer without a session, because the peer may be reachable later.
     mutating func offerReach() { for peer in Array(self.records.keys) { self.spread(.withinReach, of: peer) } }
 
-    /// Nothing is sent any more: callers that wait for what is not queued are told so.
+    /// Fails the unqueued messages of waiting callers, because sending stops.
     mutating func dismissSenders() {
         for conversation in Array(self.traffic.keys) { self.failOutbox(of: conversation, .stopping, queuedToo: false) }
         for (call, outcomes) in self.batches.dismiss(.stopping) { self.answer(call, .sent(outcomes)) }
     }
 }
 
-/// What became of a message at one recipient.
+/// The status of a message at one recipient.
 package struct MessageStatus: Sendable, Hashable {
     package let id: MessageID
     package let recipient: Message.Recipient

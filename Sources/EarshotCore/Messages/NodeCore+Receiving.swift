@@ -2,9 +2,9 @@ package import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Messages that come in: acknowledged when they are on disk, delivered once and in order; and what their senders hear of their being read.
+/// Incoming messages, which are acknowledged when they are on disk and delivered once and in order, and read receipts for their senders.
 extension NodeCore {
-    /// Queues messages for the inbox, and hands live ones on.
+    /// Delivers reliable messages to the inbox, and publishes unreliable ones.
     mutating func messagesCame(_ frames: [MessageFrame], on link: LinkID) {
         guard let peer = self.linkPeers[link], let facts = self.records[peer]?.facts, facts.link == link else { return }
         self.records[peer]?.presence.heard(at: self.now.wall)
@@ -43,30 +43,32 @@ extension NodeCore {
         if !kept.isEmpty { self.emit(.deliver(link, kept)) }
     }
 
-    /// Messages of one conversation that came together.
+    /// A run of messages of one conversation that came together.
     private struct Intake {
         let session: SessionID?
         let conversation: Conversation
-        /// The group that they were sent to.
+        /// The group to which the messages were sent.
         var group: GroupLabel?
-        /// Whether the two peers hold the session, or are members of the group, by what this side knows.
+        /// Whether the two share the session or the attached group, as far as this side knows.
         let isKnown: Bool
-        /// Whether none has come in it before, on this connection.
+        /// Whether the conversation has had no message before on this connection.
         var isFirst: Bool
         var isRefusing: Bool
         let wasRefusing: Bool
         var hasKept = false
     }
 
-    /// Mutating, though it changes nothing, and without closures: else the compiler makes a copy of the core for the call, and for each closure.
+    /// Mutating although it changes nothing, and without closures, because the compiler would otherwise copy the core for the call and for
+    /// each closure.
     private mutating func intake(of session: SessionID?, from peer: PeerFacts) -> Intake {
         var known: Conversation?
         var held: GroupID?
         var label: GroupLabel?
         if let session {
             known = self.conversation(naming: session, with: peer.id)
-            // What is refused before the group is attached keeps the order of what is said there, and of nothing else; also while this machine
-            // is joining it, or the peer is no member yet: what comes behind that later must not overtake it; and where it has just left it.
+            // A refusal before the group is attached preserves the order within the group only. This also holds while this machine is
+            // joining the group, while the peer is not a member yet, and just after this machine has left: later messages must not overtake
+            // the refused ones.
             let group = GroupID(session: session)
             if known == nil, self.groups.holds(group) || self.records[peer.id]?.groups.wasShared(group) == true { held = group }
         }
@@ -98,8 +100,8 @@ extension NodeCore {
         if !intake.isKnown, let session = intake.session { self.showEnd(of: GroupID(session: session), to: conversation.peer) }
     }
 
-    /// Hands live messages that came together on to those who read the events now, and no others. Their bodies have storage of about their
-    /// own size.
+    /// Publishes unreliable messages that came together to the present event readers only. The storage of each body is about as large as
+    /// the body.
     mutating func liveMessagesCame(_ frames: [MessageFrame], on link: LinkID) {
         guard let peer = self.linkPeers[link], let facts = self.records[peer]?.facts, facts.link == link else { return }
         self.records[peer]?.presence.heard(at: self.now.wall)
@@ -114,7 +116,7 @@ extension NodeCore {
         if !live.isEmpty { self.publish(.liveMessages(live)) }
     }
 
-    /// Static, since a call that needs the core makes a copy of it, for each of hundreds of thousands a second.
+    /// Static, because a method of the core would copy the core for each of hundreds of thousands of messages a second.
     private static func liveMessage(
         _ frame: MessageFrame, from sender: PeerFacts, in group: GroupLabel?, body: ByteBuffer, at now: WallTime
     ) -> Message {
@@ -124,7 +126,7 @@ extension NodeCore {
             recipients: [], group: group)
     }
 
-    /// Messages are on disk, or are not to be: what became of them is told in few frames, and once to the readers of events.
+    /// Handles the outcomes of deliveries: they are reported to senders in few frames, and to event readers in one event.
     mutating func delivered(_ reports: [DeliveryReport]) {
         var receipts: OrderedDictionary<PeerID, [MessageReceipt]> = [:]
         var received: [Message] = []
@@ -146,7 +148,7 @@ extension NodeCore {
                 case .refused(.inboxFull)?: outcome = .inboxFull
                 case .refused(.storage)?, nil: outcome = .refused
                 }
-                // On another connection it has come again, and what becomes of it there may be something else.
+                // If the peer has reconnected, the message has come again, and the new delivery may have another outcome.
                 guard isOfThisConnection || outcome == .delivered else { continue }
                 own.append(MessageReceipt(id: id, outcome: outcome))
             }
@@ -156,13 +158,13 @@ extension NodeCore {
         for (peer, receipts) in receipts { if let link = self.records[peer]?.connection { self.send(receipts, on: link) } }
     }
 
-    /// The program has taken messages of a peer that were held for it: now they are acknowledged.
+    /// Acknowledges messages of a peer after the program has taken them.
     mutating func wereTaken(_ ids: [MessageID], of sender: PeerID) {
         guard let link = self.records[sender]?.connection else { return }
         self.send(ids.map { MessageReceipt(id: $0, outcome: .delivered) }, on: link)
     }
 
-    /// Tells a peer what became of its messages.
+    /// Sends receipts to a peer.
     private mutating func send(_ receipts: [MessageReceipt], on link: LinkID) {
         let frames = stride(from: 0, to: receipts.count, by: WireLimits.receiptsPerFrame).map { start in
             Frame.messageReceipts(Array(receipts[start..<min(start + WireLimits.receiptsPerFrame, receipts.count)]))
@@ -170,32 +172,32 @@ extension NodeCore {
         self.emit(.send(link, frames))
     }
 
-    // MARK: Being read
+    // MARK: Read receipts
 
-    /// Whether the sender of messages is to hear that they are read here, which is kept until it has taken note.
+    /// Whether to tell a sender that its messages were read here. If so, each receipt is stored until the sender has noted it.
     package func wantsReceipts(_ sender: PeerID) -> Bool { self.settings.receipts && self.isTalking(with: sender) }
 
-    /// Messages of a peer were read here, which is on disk; and that it is to be told, too.
+    /// Handles messages of a peer that were read here. The read status and the pending receipts are on disk.
     mutating func wereRead(_ ids: [MessageID], of sender: PeerID) {
         self.unnotedReads.insert(ids, of: sender)
         self.send(read: ids, to: sender)
     }
 
-    /// Tells a peer which of its messages were read here, as far as it has not taken note.
+    /// Sends the read receipts that a peer has not noted yet.
     mutating func sendReceipts(to peer: PeerID) {
         guard self.settings.receipts else { return }
         guard !self.unnotedReads.isLoaded(peer) else { return self.send(read: self.unnotedReads.all(of: peer), to: peer) }
         guard self.receiptLoads[peer] == nil else { return }
-        // What was noted before the store is asked may be on disk by the time of its answer, or not.
+        // Notes that came before this query may or may not be on disk when the store answers.
         self.receiptLoads[peer] = self.notes
         self.emit(.loadReceipts(peer))
     }
 
-    /// Which messages of a peer were read in earlier runs, as far as it has not taken note; `nil` where that could not be read.
+    /// Adds the receipts of earlier runs that the peer has not noted; `nil` if they could not be read.
     mutating func receiptsLoaded(_ ids: [MessageID]?, of peer: PeerID) {
         guard let noted = self.receiptLoads.removeValue(forKey: peer) else { return }
         guard let ids else {
-            // A disk that fails for a moment is not to keep it from the peer until the next connection.
+            // After a short disk failure, the peer gets its receipts now and not only on the next connection.
             if !self.isStopping, self.records[peer] != nil { self.set(.receipts(peer), after: EarshotLimits.keepPause) }
             return
         }
@@ -209,8 +211,8 @@ extension NodeCore {
         self.send(ids.map { MessageReceipt(id: $0, outcome: .read) }, on: link)
     }
 
-    /// The sender knows that these were read: nothing more is to be told, from now on. They are written together, for one commit; what it
-    /// makes up is none.
+    /// Handles a sender's note that it knows of these readings: they are not sent again. The notes are gathered and written in one commit.
+    /// Ignores ids that the peer invented.
     mutating func noteKnown(_ ids: [MessageID], by peer: PeerID) {
         let ids = self.unnotedReads.noted(ids, by: peer)
         guard !ids.isEmpty else { return }
@@ -230,7 +232,8 @@ extension NodeCore {
 }
 
 extension WallTime {
-    /// A time as a peer says it, within the years that can be told (RFC 3339 section 5.6): it is shown to people and decides nothing.
+    /// Creates a time from a peer's value, limited to the years that RFC 3339 section 5.6 can express. The time is only displayed, and no
+    /// decision depends on it.
     fileprivate init(said milliseconds: Int64) {
         let bounds = WireLimits.sentAtMilliseconds
         self.init(milliseconds: min(max(milliseconds, bounds.lowerBound), bounds.upperBound))

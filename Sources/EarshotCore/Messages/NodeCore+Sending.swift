@@ -2,10 +2,10 @@ package import EarshotWire
 import NIOCore
 import OrderedCollections
 
-/// Messages that programs send: reliable, queued and unreliable ones.
+/// Sending messages of programs: reliable, queued and unreliable ones.
 extension NodeCore {
-    /// Sends messages in their order; the call is answered once what becomes of each is known. `room` says how many bytes of unreliable
-    /// messages each connection takes now.
+    /// Sends messages in their order. The call is answered when the outcome of each is known. `room` gives the number of bytes of
+    /// unreliable messages that each connection accepts now.
     mutating func send(_ drafts: [MessageDraft], room: OrderedDictionary<LinkID, Int>, _ call: CallID) {
         guard !drafts.isEmpty else { return self.answer(call, .sent([])) }
         self.batches.begin(call, count: drafts.count)
@@ -27,7 +27,7 @@ extension NodeCore {
         if let outcomes = self.batches.settle(call, known) { self.answer(call, .sent(outcomes)) }
     }
 
-    /// What is known at once of its outcome; `nil` where its place will be told.
+    /// Begins to send a message. Returns its outcome if it is known at once; `nil` if its place is answered later.
     private mutating func begin(_ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst) -> MessageOutcome? {
         do throws(EarshotError) {
             try self.check(draft, &burst)
@@ -72,7 +72,7 @@ extension NodeCore {
 
     // MARK: Recipients
 
-    /// Has the messages that follow be for the recipients of a draft.
+    /// Sets the recipients of a draft for this message and the following ones.
     private func address(_ draft: MessageDraft, _ burst: inout SendingBurst) throws(EarshotError) {
         guard case .group(let name) = draft.recipients else {
             let addressed = try self.addressed(draft.recipients)
@@ -80,7 +80,7 @@ extension NodeCore {
         }
         guard !self.isStopping else { throw .stopping }
         let group = try self.groupID(name)
-        // The same again is for those that were members when it was first sent.
+        // A repeated message goes to the members at the time when it was first sent.
         if let id = draft.id, let known = self.outgoing[id], known.group == group {
             return burst.use(nil, known.recipients.map { self.recipient($0.peerID, in: group) }, in: group)
         }
@@ -89,7 +89,7 @@ extension NodeCore {
         burst.use(draft.recipients, addressed.map { self.recipient($0, in: group) }, in: group)
     }
 
-    /// Whether a message for a group was sent under its id before.
+    /// Whether a message for a group was sent under the draft's id before.
     private func isAgain(_ draft: MessageDraft) -> Bool {
         guard let id = draft.id, !self.groups.isEmpty else { return false }
         return self.outgoing.group(of: id) != nil
@@ -112,10 +112,10 @@ extension NodeCore {
         }
     }
 
-    /// Whom a message for these would go to; none where it would go nowhere.
+    /// Returns the peers that a message to these recipients would go to; an empty array if the recipients are not valid.
     package func reached(by recipients: Message.Recipients) -> [PeerID] { (try? self.addressed(recipients)) ?? [] }
 
-    /// The peers that may be sent to by those names: in a session, or trusted, and then to be invited.
+    /// Returns the peers with these names, if messages to them are allowed: peers with a session, or trusted peers, which are then invited.
     /// - Throws: `unavailable`, `invalid-parameter`, `unknown-peer`, `ambiguous-peer`, `forbidden`, `not-connected`.
     package func recipients(_ names: [String]) throws(EarshotError) -> [PeerID] {
         guard !self.isStopping else { throw .stopping }
@@ -130,7 +130,7 @@ extension NodeCore {
         return addressed
     }
 
-    /// A peer that may be sent to: in a session, or trusted.
+    /// Returns the peer with this name, if messages to it are allowed: a peer with a session, or a trusted peer.
     func recipient(_ name: String) throws(EarshotError) -> PeerID {
         let id = try self.resolve(name)
         guard let facts = self.facts(of: id) else { throw .unseen(id) }
@@ -141,14 +141,14 @@ extension NodeCore {
         return id
     }
 
-    // MARK: The same again
+    // MARK: Repeated messages
 
-    /// Whether a draft may be the same as a message that is on disk, so that it needs its fingerprint.
+    /// Whether a draft may repeat a message that is on disk, so that it needs a fingerprint.
     package func needsFingerprint(_ draft: MessageDraft) -> Bool {
         draft.queue || draft.id.flatMap { self.outgoing[$0]?.isQueued } ?? false
     }
 
-    /// Whether the same message was sent before, and what became, or becomes, of it stands for this one.
+    /// Whether the message was sent before, so that its earlier or pending outcome answers this call.
     private mutating func isKnown(
         _ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst
     ) throws(EarshotError) -> Bool {
@@ -161,8 +161,8 @@ extension NodeCore {
             return true
         }
         if known.isFinal {
-            // Tried in vain before: it starts again under its id, which the receiver knows if it has it after all. Unless it may not be queued,
-            // which is to change nothing.
+            // An earlier attempt failed. The message starts again under its id, by which the receiver recognises it if it has arrived after
+            // all. If the outbox is full, nothing changes.
             if draft.queue { try self.checkQueue(for: draft) }
             self.outgoing.forget(known)
             burst.mayHaveArrived = known.maybeReached
@@ -173,15 +173,15 @@ extension NodeCore {
             _ = self.outgoing.update(id) { $0.waiters.append(place) }
             return true
         }
-        // It may be on its way to the disk just now.
+        // A write of the message may be in flight.
         self.keep([], then: .again(id, draft, place))
         return true
     }
 
-    /// What was on its way to the disk is there, or is not to be.
+    /// Looks a repeated message up again, after the pending writes of the outbox have ended.
     mutating func lookAgain(_ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ error: EarshotError?) {
         if let error { return self.settle(place, .failure(error)) }
-        // Tried in vain meanwhile, it may have begun again, which is on its way there now.
+        // The message may have failed and started again meanwhile, and its new row may be in flight to the disk.
         if let now = self.outgoing[id], !now.isBeingAdded { return self.settle(place, .success(now.result)) }
         var burst = SendingBurst(at: self.now)
         let outcome = self.begin(draft, place, &burst)
@@ -189,7 +189,7 @@ extension NodeCore {
         if let outcome { self.settle(place, outcome) }
     }
 
-    // MARK: By mode
+    // MARK: Modes
 
     private mutating func sendReliable(
         _ id: MessageID, _ draft: MessageDraft, _ place: MessagePlace, _ burst: inout SendingBurst
@@ -221,7 +221,7 @@ extension NodeCore {
         return message.result
     }
 
-    /// Adds it to what goes out to one peer at once; where it cannot, as whom it has not reached.
+    /// Adds a message to the unreliable ones for a peer. If that is not possible, returns the recipient with its failure.
     private func sendUnreliable(
         _ id: MessageID, _ draft: MessageDraft, on index: Int, _ burst: inout SendingBurst
     ) -> Message.Recipient? {
@@ -245,7 +245,7 @@ extension NodeCore {
         if draft.body.readableBytes <= EarshotLimits.copiedBody {
             if burst.pending[index].template?.contentType != draft.contentType {
                 let frame = self.unreliableFrame(id, draft, in: session, burst)
-                // In order: its content type was looked at, and nothing else of it can be out of bounds.
+                // Encoding cannot fail: the content type was checked, and no other field can be out of bounds.
                 burst.pending[index].template = try? MessageTemplate(frame)
             }
             if burst.pending[index].encode(id, draft.body, cost: draft.cost) { return nil }
@@ -288,7 +288,7 @@ extension NodeCore {
         self.keep([.add(row)], then: .queued(id, draft.body, place))
     }
 
-    /// A queued message is on disk, or could not be put there.
+    /// Continues with a queued message after it was written, or could not be written.
     mutating func queued(_ id: MessageID, _ body: ByteBuffer, _ place: MessagePlace, _ error: EarshotError?) {
         if let error {
             self.outgoing.withdraw(id)
@@ -299,7 +299,7 @@ extension NodeCore {
             return self.settle(place, .failure(EarshotError(.storage, "the message is not in the outbox any more")))
         }
         guard message.deadline > self.now.monotonic else {
-            // The disk took longer than the message has time.
+            // The write took longer than the message's timeout.
             for recipient in message.recipients {
                 self.expire(id, at: recipient.peerID, mayHaveArrived: message.mayHaveArrived.contains(recipient.peerID))
             }
@@ -324,7 +324,7 @@ extension NodeCore {
         for id in self.outgoing.insert(message) { self.keep([.remove(id)]) }
     }
 
-    /// Puts a message at the end of what one peer is to get, once the burst ends.
+    /// Appends a message to the pending ones of a recipient, which are sent when the burst ends.
     private mutating func append(_ message: OutgoingMessage, body: ByteBuffer, on index: Int, _ burst: inout SendingBurst) {
         let recipient = burst.all[index]
         if let group = message.group, !self.isFellowMember(recipient.peer, in: group) {
@@ -338,7 +338,7 @@ extension NodeCore {
     }
 
     mutating func entry(_ message: OutgoingMessage, to peer: PeerID, body: ByteBuffer?) -> Outbox.Entry {
-        // Rises over restarts too, as long as the clock does; only the order within a connection is relied upon.
+        // Sequences rise across restarts too, as long as the clock does. Only the order within a connection matters.
         let clock = UInt64(clamping: max(0, min(self.now.wall.milliseconds, WireLimits.sentAtMilliseconds.upperBound)) * 1000)
         self.lastSequence = max(self.lastSequence + 1, clock)
         return Outbox.Entry(
@@ -347,7 +347,7 @@ extension NodeCore {
             mayHaveArrived: message.mayHaveArrived.contains(peer))
     }
 
-    /// Sends what a burst has gathered.
+    /// Sends the messages that a burst has gathered.
     private mutating func end(_ burst: SendingBurst) {
         for (recipient, pending) in zip(burst.all, burst.pending) {
             if let link = recipient.link, pending.unreliable.cost > 0 { self.emit(.sendUnreliable(link, pending.unreliable)) }
@@ -355,11 +355,11 @@ extension NodeCore {
             let conversation = recipient.conversation
             self.traffic[conversation, default: MessageTraffic()].outbox.append(contentsOf: pending.entries)
             let isAwaited = pending.entries.contains { !$0.isQueued }
-            // A caller that waits for it is told at once whether there is room again.
+            // A waiting caller gets the receiver's answer now: the inbox may have room again.
             if isAwaited { self.traffic[conversation]?.outbox.resume() }
             self.scheduleFlush(conversation)
             if last.isQueued, conversation.group == nil { self.inviteForQueue(recipient.peer) }
-            // A caller waits for it, and not for the pause that earlier failures have earned.
+            // A waiting caller is not delayed by the pause after earlier failures.
             self.ensureConnection(recipient.peer, now: isAwaited)
         }
     }

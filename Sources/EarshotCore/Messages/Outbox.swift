@@ -4,26 +4,27 @@ package import NIOCore
 
 /// The reliable messages that one peer has not acknowledged yet, in the sender's order. A value without a clock, a disk or a socket.
 ///
-/// A message goes out once a connection; when the connection is lost all that is unacknowledged goes out again on the next, in
-/// the same order and with the same sequence, and the receiver drops the repeats. What is on its way is bounded; the rest waits, the
-/// queued ones with their bodies on disk.
+/// A message is sent once per connection. When the connection is lost, all unacknowledged messages are sent again on the next one, in the
+/// same order and with the same sequence numbers, and the receiver drops repeats. The number of bytes in flight is bounded. Other messages
+/// wait, queued ones with their bodies on disk.
 ///
-/// A receiver that refuses a message refuses all that follows until it is told that we know (`resumed`), so that nothing overtakes.
-/// Messages that a caller waits for fail then; queued ones stay and are tried again one by one, until one is taken.
+/// A receiver that refuses a message refuses all later ones until the sender shows that it knows (`resumed`), so that no message overtakes
+/// another. Messages whose callers wait then fail; queued messages stay and are retried one by one, until the receiver accepts one.
 package struct Outbox: Sendable {
     package struct Entry: Sendable {
         package let id: MessageID
         package let sequence: UInt64
         package let contentType: String
-        /// Of the body, in bytes.
+        /// The size of the body in bytes.
         package let size: Int
-        /// `nil` while it is on disk alone.
+        /// The body; `nil` while it is only on disk.
         package var body: ByteBuffer?
         package let sentAtMilliseconds: Int64
-        /// Whether it waits on disk, until its deadline.
+        /// Whether the message waits on disk until its deadline.
         package let isQueued: Bool
         package fileprivate(set) var isInFlight = false
-        /// Whether a connection was given it, now or earlier: from then on the receiver may have it, whatever becomes of the connection.
+        /// Whether a connection was given the message, now or earlier. From then on the receiver may have it, even if the connection was
+        /// lost.
         package fileprivate(set) var mayHaveArrived: Bool
 
         package init(
@@ -43,45 +44,45 @@ package struct Outbox: Sendable {
         package var cost: Int { self.size + EarshotLimits.messageOverhead }
     }
 
-    /// What is to go out now.
+    /// The messages to send now.
     package struct Batch: Sendable {
-        /// In order, each with its body.
+        /// The messages in order, each with its body.
         package fileprivate(set) var entries: [Entry] = []
-        /// Whether the first one is the first after a refusal.
+        /// Whether the first message is the first after a refusal.
         package fileprivate(set) var isResumed = false
-        /// The next ones, whose bodies are to be read first.
+        /// The next messages whose bodies have to be loaded first.
         package fileprivate(set) var missing: [MessageID] = []
     }
 
     private enum State {
-        /// The receiver takes what comes.
+        /// The receiver accepts messages.
         case open
-        /// It has refused something, and refuses what is on its way. Nothing goes out before all that is answered.
+        /// The receiver has refused a message, and refuses those in flight. Nothing is sent before all of these are answered.
         case refused
-        /// The first message after a refusal is on its way, alone.
+        /// The first message after a refusal is in flight, alone.
         case probing
     }
 
-    /// By their sequences.
+    /// The messages by sequence number.
     private var held: [UInt64: Entry] = [:]
     private var sequences: [MessageID: UInt64] = [:]
-    /// What has not gone out on this connection, in order; may name what was removed since.
+    /// The sequence numbers that were not sent on this connection, in order. Some may have been removed since.
     private var unsent: Deque<UInt64> = []
-    /// Whether something has come back that is not in `unsent` yet.
+    /// Whether `unsent` lacks messages that were refused.
     private var isStale = false
     private var state = State.open
     private var inFlight = 0
-    /// Bytes that are on their way.
+    /// The bytes in flight.
     package private(set) var bytes = 0
-    /// Bytes of queued messages that are in memory.
+    /// The bytes of queued messages in memory.
     package private(set) var loadedBytes = 0
     /// Whether a queued message was refused and waits for its next try.
     package private(set) var isPaused = false
-    /// How often that has happened since the receiver last took something.
+    /// The number of refusals since the receiver last accepted a message.
     package private(set) var refusals = 0
-    /// Whether a flush is on its way already.
+    /// Whether a flush is scheduled.
     package var isFlushing = false
-    /// Whether bodies are being read.
+    /// Whether bodies are being loaded.
     package var isLoading = false
 
     package init() {}
@@ -92,18 +93,19 @@ package struct Outbox: Sendable {
         self.held.values.contains(where: \.isQueued)  // order does not show: one is as good as another
     }
     package var hasRoom: Bool { self.bytes < EarshotLimits.queuedMessageBytes }
-    /// In order.
+    /// The ids in order.
     package var ids: [MessageID] { self.ids { _ in true } }
-    /// Those that a caller waits for, in order.
+    /// The ids of the messages whose callers wait, in order.
     package var unqueuedIDs: [MessageID] { self.ids { !$0.isQueued } }
-    /// Those that a caller waits for and that have not gone out, in order.
+    /// The ids of the messages whose callers wait and that were not sent on this connection, in order.
     package var waitingIDs: [MessageID] { self.ids { !$0.isQueued && !$0.isInFlight } }
 
     private func ids(_ isWanted: (Entry) -> Bool) -> [MessageID] {
         self.held.keys.sorted().compactMap { sequence in self.held[sequence].flatMap { isWanted($0) ? $0.id : nil } }
     }
 
-    /// Appends messages; their sequences rise, above all earlier ones. The body of a queued one is kept in memory only where there is room.
+    /// Appends messages whose sequence numbers rise above all earlier ones. The body of a queued message is kept in memory only if there is
+    /// room.
     package mutating func append(contentsOf entries: [Entry]) {
         for entry in entries { self.append(entry) }
     }
@@ -123,7 +125,7 @@ package struct Outbox: Sendable {
         self.unsent.append(entry.sequence)
     }
 
-    /// What is to go out now, in order; each is given once a connection.
+    /// Returns the messages to send now, in order. Each is returned once per connection.
     package mutating func takeUnsent() -> Batch {
         var batch = Batch()
         if self.isStale { self.renew() }
@@ -167,14 +169,14 @@ package struct Outbox: Sendable {
         return ids
     }
 
-    /// A body was read from disk.
+    /// Stores a body that was loaded from disk.
     package mutating func loaded(_ id: MessageID, _ body: ByteBuffer) {
         guard let sequence = self.sequences[id], let entry = self.held[sequence], entry.body == nil else { return }
         self.held[sequence]?.body = body
         self.loadedBytes += entry.cost
     }
 
-    /// The receiver has it; `false` where it is not there.
+    /// Removes a message that the receiver has. Returns `false` if the message is not here.
     package mutating func acknowledged(_ id: MessageID) -> Bool {
         guard self.take(id) != nil else { return false }
         if self.state == .probing { self.state = .open }
@@ -182,16 +184,16 @@ package struct Outbox: Sendable {
         return true
     }
 
-    /// The receiver has these; for each whether it is there.
+    /// Removes messages that the receiver has. Returns for each whether it was here.
     package mutating func acknowledged(_ ids: [MessageID]) -> [Bool] { ids.map { self.acknowledged($0) } }
 
-    /// Whether the receiver may have a message; `nil` where it is not here.
+    /// Whether the receiver may have a message; `nil` if the message is not here.
     package func mayHaveArrived(_ id: MessageID) -> Bool? { self.sequences[id].flatMap { self.held[$0]?.mayHaveArrived } }
 
-    /// Takes out a message that is given up; `false` where it is not there.
+    /// Removes a message that is discarded. Returns `false` if it is not here.
     package mutating func remove(_ id: MessageID) -> Bool {
         guard self.take(id) != nil else { return false }
-        // Its receiver's answer to it does not count any more: the next one is tried in its place.
+        // The receiver's answer to this message no longer counts. The next message is tried instead.
         if self.state == .probing, self.inFlight == 0 { self.state = .refused }
         return true
     }
@@ -210,9 +212,9 @@ package struct Outbox: Sendable {
         self.bytes -= entry.cost
     }
 
-    /// The receiver has not taken it. A queued one stays, and all wait for the next try; another one is taken out.
+    /// Handles a refusal by the receiver. A queued message stays, and all messages wait for the next retry. Any other message is removed.
     ///
-    /// Gives the entry, or `nil` where it is not there or was not on its way.
+    /// Returns the message, or `nil` if it is not here or was not in flight.
     package mutating func refused(_ id: MessageID) -> Entry? {
         guard let sequence = self.sequences[id], var entry = self.held[sequence], entry.isInFlight else { return nil }
         self.state = .refused
@@ -226,10 +228,10 @@ package struct Outbox: Sendable {
         return entry
     }
 
-    /// It is time for the next try.
+    /// Ends the pause before the next retry.
     package mutating func resume() { self.isPaused = false }
 
-    /// Everything unacknowledged is to go out again on the next connection.
+    /// Marks all unacknowledged messages to be sent again on the next connection.
     package mutating func connectionLost() {
         for sequence in self.held.keys.sorted() {
             self.held[sequence]?.isInFlight = false

@@ -1,37 +1,37 @@
 import EarshotWire
 import NIOCore
 
-/// Names a change of the outbox on disk for as long as it is under way: a counter.
+/// The id of a pending change of the outbox on disk: a counter.
 package struct KeepID: Sendable, Hashable {
     package let number: UInt64
 
     package init(number: UInt64) { self.number = number }
 }
 
-/// What happens once a change of the outbox is on disk, or is not to be.
+/// The step that follows when a change of the outbox was written or has failed.
 enum AfterKeeping: Sendable {
     case nothing
-    /// A message is queued, and waits from now on for its recipients.
+    /// A message was queued, and waits for its recipients from now on.
     case queued(MessageID, ByteBuffer, MessagePlace)
-    /// What became of a message at one recipient is known.
+    /// A status at one recipient was written.
     case settled(MessageID, Message.Recipient)
-    /// The same, where the disk has refused that before.
+    /// Statuses were written that the disk had refused before.
     case settledAgain([Unsettled])
-    /// It was read there, and the peer is told that this is known.
+    /// A read status was written, and the peer can be told so.
     case read(MessageID, PeerID)
-    /// A message that was sent before, and may have been on its way to the disk, is looked for once more.
+    /// A message with the same id was sent before, and may have been in flight to the disk: it is looked up once more.
     case again(MessageID, MessageDraft, MessagePlace)
-    /// Senders have taken note.
+    /// The notes of senders that know of a reading were written.
     case noted
 }
 
-/// A recipient of a queued message.
+/// A recipient of a queued message whose status could not be written.
 struct Unsettled: Sendable, Hashable {
     let id: MessageID
     let peer: PeerID
 }
 
-/// Changes of the outbox that are under way: their outcomes come in their order, several together.
+/// The pending changes of the outbox. Their outcomes come in their order, several together.
 struct OutboxKeeping: Sendable {
     private var pending: [KeepID: AfterKeeping] = [:]
     private var total: UInt64 = 0

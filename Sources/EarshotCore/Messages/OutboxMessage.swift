@@ -1,21 +1,21 @@
 public import EarshotWire
 import OrderedCollections
 
-/// A message that waits on this machine's disk for peers that are away, without its body.
+/// A message that waits on this machine's disk for absent peers, without its body.
 public struct OutboxMessage: Sendable, Hashable, Codable, Identifiable {
-    /// The message's id: the caller's, or one that was made.
+    /// The message's id, chosen by the caller or made by this machine.
     public let id: MessageID
-    /// As its sender gave it.
+    /// The content type that the sender gave.
     public let contentType: String
     /// The body's size in bytes.
     public let size: Int
-    /// How it stands at each recipient, in the order of the call; where it has arrived, too.
+    /// The status at each recipient, in the order of the call. Recipients that have the message are included.
     public let recipients: [Message.Recipient]
-    /// The group that it is for; `nil` for sessions of two.
+    /// The group of the message; `nil` for sessions of two.
     public let group: GroupLabel?
-    /// When it was queued.
+    /// The time at which the message was queued.
     package let sent: WallTime
-    /// When it is given up.
+    /// The time at which the message expires.
     package let end: WallTime
 
     package init(
@@ -49,10 +49,10 @@ extension NodeCore {
         }
     }
 
-    /// How many those are.
+    /// The number of messages that wait in the outbox on disk.
     package var waitingMessages: Int { self.outgoing.queue.count }
 
-    /// Takes a queued message back from all recipients that have not got it. Answered once that is on disk.
+    /// Cancels a queued message for all recipients that have not received it. The call is answered when the change is on disk.
     mutating func cancelQueued(_ id: MessageID, _ call: CallID) {
         do throws(EarshotError) {
             guard !self.isStopping else { throw .stopping }

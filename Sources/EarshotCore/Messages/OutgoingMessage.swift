@@ -1,61 +1,61 @@
 public import EarshotWire
 package import NIOCore
 
-/// What became of a message, for its sender.
+/// The result of sending a message, for its sender.
 public struct SentMessage: Sendable, Hashable, Codable {
-    /// The message's id: the caller's, or one that was made.
+    /// The message's id, chosen by the caller or made by this machine.
     public let id: MessageID
-    /// What became of it at each, in the order of the call without repeats.
+    /// The status at each recipient, in the order of the call without repeats.
     public let recipients: [Message.Recipient]
 }
 
-/// One message of a call that sends some: where its outcome is told.
+/// The place of a message in its call, which receives the outcome.
 struct MessagePlace: Sendable, Hashable {
     let call: CallID
     let index: Int
 }
 
-/// A message of this machine's with what hangs on it.
+/// A message that this machine sends, with its delivery state.
 package struct OutgoingMessage: Sendable {
     package let id: MessageID
     package let contentType: String
-    /// Of the body, in bytes.
+    /// The size of the body in bytes.
     package let size: Int
-    /// `nil` for a queued one: it is on disk.
+    /// The body; `nil` for a queued message, whose body is on disk.
     package let body: ByteBuffer?
-    /// Of a queued one, whose body is not at hand to be compared.
+    /// The digest of a queued message, whose body is not in memory for a comparison.
     let fingerprint: [UInt8]
     package let mode: Message.Mode
     package let isQueued: Bool
     package let sent: WallTime
     package let deadline: MonotonicInstant
     package var recipients: [Message.Recipient]
-    /// The group that it is for; `nil` for sessions of two.
+    /// The group of the message; `nil` for sessions of two.
     package var group: GroupID?
-    /// Whether a queued one's row is on its way to the disk: where it does not get there, an earlier one under its id is there yet.
+    /// Whether the row of a queued message is being written. If the write fails, the disk may still have an earlier row with its id.
     var isBeingAdded = false
-    /// Those whose outcome is on its way to the disk, and which: nothing else can become of it there, but that what was delivered is read.
+    /// Recipients whose final status is being written, with that status. The only change that can follow is from delivered to read.
     var settling: [PeerID: Message.Status] = [:]
-    /// Those that have read it, which is on its way to the disk.
+    /// Recipients whose read status is being written.
     var reading: Set<PeerID> = []
-    /// Those that have said too late that they have it.
+    /// Recipients that confirmed the message after its deadline.
     var confirmedLate: Set<PeerID> = []
     var waiters: [MessagePlace] = []
-    /// Recipients that may have it from an earlier attempt under its id, or from before this daemon started.
+    /// Recipients that may have the message from an earlier attempt under its id, or from an earlier run of this daemon.
     var mayHaveArrived: Set<PeerID> = []
 
-    /// Whether every recipient's status is decided; an unreliable message's are at once.
+    /// Whether every recipient's status is final. The statuses of an unreliable message are final at once.
     var isFinal: Bool { self.mode == .unreliable || self.recipients.allSatisfy(\.status.isFinal) }
-    /// Whether nothing is left to try.
+    /// Whether no recipient is left to try.
     var isDone: Bool { self.mode == .unreliable || self.recipients.allSatisfy { $0.status == .delivered || $0.status == .read } }
-    /// Recipients that may have it, once it is final: all but those to which nothing of it was sent.
+    /// The recipients that may have the message when it is final: all except those to which it was never sent.
     var maybeReached: Set<PeerID> {
         self.mayHaveArrived.union(self.recipients.lazy.filter { $0.error != .notSent }.map(\.peerID))
     }
     var result: SentMessage { SentMessage(id: self.id, recipients: self.recipients) }
     var cost: Int { self.size + EarshotLimits.messageOverhead }
 
-    /// Takes what became of it at one recipient; `nil` where that changes nothing, and otherwise whether it has become final by it.
+    /// Sets the status at one recipient. Returns `nil` if nothing changes, and otherwise whether the message has become final.
     mutating func decide(_ recipient: Message.Recipient) -> Bool? {
         guard
             let index = self.recipients.firstIndex(where: {
@@ -68,18 +68,19 @@ package struct OutgoingMessage: Sendable {
         return !wasFinal && self.isFinal
     }
 
-    /// Whether it waits at that recipient in this status.
+    /// Whether the message has that status at a recipient.
     func stands(_ status: Message.Status, at peer: PeerID) -> Bool {
         self.recipients.contains { $0.peerID == peer && $0.status == status }
     }
 
-    /// Sets the status at one recipient where it has been another until now.
+    /// Replaces a status at one recipient, if it is the old one.
     mutating func replace(_ old: Message.Status, by new: Message.Status, at peer: PeerID) {
         guard let index = self.recipients.firstIndex(where: { $0.peerID == peer && $0.status == old }) else { return }
         self.recipients[index].status = new
     }
 
-    /// Whether it is that very message, for those peers: in a group, for those that were in it when it was first sent.
+    /// Whether a draft is the same message for the same peers. In a group, these are the members at the time when the message was first
+    /// sent.
     func isSame(_ draft: MessageDraft, peers: [PeerID], in group: GroupID?) -> Bool {
         guard self.contentType == draft.contentType, self.size == draft.body.readableBytes, self.mode == draft.mode,
             self.group == group, group != nil || Set(self.recipients.map(\.peerID)) == Set(peers)

@@ -1,42 +1,42 @@
 import DequeModule
 import EarshotWire
 
-/// The messages that this machine sends, and those whose outcome it still knows.
+/// The messages that this machine sends, and sent messages whose outcome it still knows.
 struct OutgoingMessages: Sendable {
-    /// What has changed when an outcome was taken.
+    /// The consequences of an outcome.
     struct Change {
-        /// Callers that wait for it, where it is final at every recipient now.
+        /// The waiting callers, if the message has become final at every recipient.
         var waiters: [MessagePlace] = []
         var result: SentMessage?
-        /// Queued messages that nobody can ask for any more: their rows may go.
+        /// Queued messages that were evicted from the history: their rows can be removed.
         var forgotten: [MessageID] = []
     }
 
     private var messages: [MessageID: OutgoingMessage] = [:]
-    /// Of those that are not final: to look for what is due is not to walk the thousand that are.
+    /// The deadlines of the messages that are not final, so that a search for due messages need not visit the thousand that are.
     private var deadlines: [MessageID: MonotonicInstant] = [:]
-    /// Those with their final statuses, oldest first: kept for a while, to be asked for.
+    /// The messages with final statuses, oldest first: kept for a while, for callers that ask for them.
     private var finished: Deque<MessageID> = []
     private var finishedBytes = 0
-    /// Unreliable ones under ids that were made here.
+    /// The unreliable messages whose ids were made here.
     private var unreliable = SentUnreliable()
-    /// What waits in the outbox on disk.
+    /// The usage of the outbox on disk.
     private(set) var queue = QueueUsage()
 
     subscript(_ id: MessageID) -> OutgoingMessage? { self.messages[id] }
 
-    /// The group that it was sent to, if any.
+    /// Returns the group to which a message was sent, if any.
     func group(of id: MessageID) -> GroupID? { self.messages[id]?.group }
 
-    /// The same, and unreliable ones too, which takes longer.
+    /// Returns a message. Unlike the subscript, the search includes unreliable messages, and takes longer.
     func find(_ id: MessageID) -> OutgoingMessage? { self.messages[id] ?? self.unreliable[id] }
 
-    /// Every message but unreliable ones.
+    /// Every message except unreliable ones.
     var all: [OutgoingMessage] {
         self.messages.values.sorted { ($0.id.high, $0.id.low) < ($1.id.high, $1.id.low) }  // order does not show: no two have the same id
     }
 
-    /// Those whose time is over, the earliest first, and when the next one's is.
+    /// Returns the messages whose deadline has passed, the earliest first, and the next deadline.
     func due(at now: MonotonicInstant) -> (due: [OutgoingMessage], next: MonotonicInstant?) {
         var (due, next): ([OutgoingMessage], MonotonicInstant?) = ([], nil)
         for (id, deadline) in self.deadlines {  // order does not show: sorted below
@@ -45,7 +45,7 @@ struct OutgoingMessages: Sendable {
         return (due.sorted { ($0.deadline, $0.id.high, $0.id.low) < ($1.deadline, $1.id.high, $1.id.low) }, next)
     }
 
-    /// Takes a new one up; one that is final at once is kept to be asked for. Gives the queued ones that had to go for it.
+    /// Adds a message. If it is final at once, it joins the history. Returns the queued messages that were evicted for it.
     mutating func insert(_ message: OutgoingMessage) -> [MessageID] {
         self.messages[message.id] = message
         guard !message.isFinal else { return self.finish(message.id, cost: message.cost) }
@@ -54,27 +54,27 @@ struct OutgoingMessages: Sendable {
         return []
     }
 
-    /// The same for an unreliable one under an id that was made here.
+    /// Adds an unreliable message whose id was made here.
     mutating func insertUnreliable(_ message: OutgoingMessage) { self.unreliable.append(message) }
 
-    /// A queued one could not be put on disk.
+    /// Removes a queued message that could not be written.
     mutating func withdraw(_ id: MessageID) {
         guard let message = self.messages.removeValue(forKey: id) else { return }
         self.deadlines[id] = nil
         self.queue.remove(message.cost)
     }
 
-    /// Changes one where it stands; `nil` where it is not there.
+    /// Changes a message in place. Returns `nil` if the message is not here.
     @discardableResult
     mutating func update<Result>(_ id: MessageID, _ change: (inout OutgoingMessage) -> Result) -> Result? {
         guard let position = self.messages.index(forKey: id) else { return nil }
         return change(&self.messages.values[position])  // order does not show: that one alone
     }
 
-    /// Takes what became of a message at one recipient; `nil` where that changes nothing.
+    /// Sets the status of a message at one recipient. Returns `nil` if nothing changes.
     mutating func decide(_ id: MessageID, _ recipient: Message.Recipient) -> Change? {
         var change = Change()
-        // Where it stands, and looked for once: it is done for each message.
+        // Changed in place after a single lookup, because this runs for every message.
         let decided = self.update(id) { message -> (isFinal: Bool, isQueued: Bool, cost: Int)? in
             guard let isFinal = message.decide(recipient) else { return nil }
             if isFinal {
@@ -91,7 +91,7 @@ struct OutgoingMessages: Sendable {
         return change
     }
 
-    /// Keeps one for callers that ask for its status; gives the queued ones that had to go for it.
+    /// Adds a message to the history, for callers that ask for its status. Returns the queued messages that were evicted for it.
     private mutating func finish(_ id: MessageID, cost: Int) -> [MessageID] {
         self.finished.append(id)
         self.finishedBytes += cost
@@ -106,7 +106,7 @@ struct OutgoingMessages: Sendable {
         return forgotten
     }
 
-    /// A finished one begins again under its id.
+    /// Removes a finished message that starts again under its id.
     mutating func forget(_ message: OutgoingMessage) {
         self.finished.removeAll { $0 == message.id }
         self.finishedBytes -= message.cost

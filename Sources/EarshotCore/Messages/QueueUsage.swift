@@ -1,11 +1,11 @@
-/// How full the outbox on disk is: messages that wait, each counted once, however many recipients it has.
+/// The usage of the outbox on disk. Each waiting message counts once, for any number of recipients.
 package struct QueueUsage: Sendable, Equatable {
     package private(set) var count = 0
     package private(set) var bytes = 0
 
     package init() {}
 
-    /// Whether one more of that cost fits.
+    /// Whether another message of that cost fits.
     package func hasRoom(for cost: Int) -> Bool {
         self.count < EarshotLimits.outboxMessages && cost <= EarshotLimits.outboxBytes - min(self.bytes, EarshotLimits.outboxBytes)
     }

@@ -1,18 +1,18 @@
 package import EarshotWire
 package import NIOCore
 
-/// A message of ours that outlives the process: it waits until its recipients are back, or its deadline.
+/// A message of this machine that outlives the process. It waits until its recipients return, or until its deadline.
 package struct QueuedMessage: Sendable, Hashable, Identifiable {
     package let id: MessageID
     package let contentType: String
     package let body: ByteBuffer
-    /// Of content type and body: the same id with another one is another message.
+    /// The digest of content type and body. A message with the same id and another digest is a different message.
     package let fingerprint: [UInt8]
     package let sent: WallTime
-    /// When it is given up.
+    /// The time at which the message expires.
     package let deadline: WallTime
     package let recipients: [Message.Recipient]
-    /// The group that it is for; `nil` for sessions of two.
+    /// The group of the message; `nil` for sessions of two.
     package let group: GroupID?
 
     package init(
@@ -30,17 +30,17 @@ package struct QueuedMessage: Sendable, Hashable, Identifiable {
     }
 }
 
-/// All of a queued message but its body, which stays on disk until it is sent.
+/// A queued message without its body, which stays on disk until it is sent.
 package struct QueuedMessageRow: Sendable, Hashable, Identifiable {
     package let id: MessageID
     package let contentType: String
-    /// Of the body, in bytes.
+    /// The size of the body in bytes.
     package let size: Int
     package let fingerprint: [UInt8]
     package let sent: WallTime
     package let deadline: WallTime
     package var recipients: [Message.Recipient]
-    /// The group that it is for; `nil` for sessions of two.
+    /// The group of the message; `nil` for sessions of two.
     package let group: GroupID?
 
     package init(
@@ -58,14 +58,14 @@ package struct QueuedMessageRow: Sendable, Hashable, Identifiable {
     }
 }
 
-/// One change of the outbox; those given together are committed together.
+/// A change of the outbox. Changes passed together are committed together.
 package enum OutboxChange: Sendable, Hashable {
-    /// A message is to wait, for all its recipients; it takes the place of an older one of the same id.
+    /// Adds a message for all its recipients. It replaces an older message with the same id.
     case add(QueuedMessage)
-    /// What became of a message at one recipient: it does not wait there any more, where that is final.
+    /// Sets the status of a message at one recipient. If the status is final, the message no longer waits for that recipient.
     case settle(MessageID, Message.Recipient)
-    /// It is withdrawn, and no receiver is to hear of it any more.
+    /// Removes a message, which no recipient gets any more.
     case remove(MessageID)
-    /// The sender has taken note that we have read these.
+    /// Notes that the sender knows that these messages were read here.
     case noted([MessageID], by: PeerID)
 }

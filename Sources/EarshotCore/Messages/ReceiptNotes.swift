@@ -2,28 +2,28 @@ import DequeModule
 package import EarshotWire
 package import OrderedCollections
 
-/// Messages that were read here, and of which their senders have said that they know it: gathered, to be removed from the disk in one
-/// commit. The disk lists them as not yet known until then; a note counts from the moment it comes, so that the sender is not told again
-/// meanwhile. A value without a clock, a disk or a socket.
+/// The messages that were read here and whose senders know so: gathered, to be removed from the disk in one commit. Until then the disk
+/// lists them as not yet known. A note takes effect on arrival, so that the sender is not told again meanwhile. A value without a clock, a
+/// disk or a socket.
 package struct ReceiptNotes: Sendable {
-    /// Messages by their senders, both in the order in which they came.
+    /// Messages by their senders, both in the order of arrival.
     package typealias Notes = OrderedDictionary<PeerID, OrderedSet<MessageID>>
 
     private var gathering: Notes = [:]
-    /// Taken for the disk, one commit after the other.
+    /// The notes that are being written, one commit after the other.
     private var committing: Deque<Notes> = []
 
     package init() {}
 
-    /// How many gather.
+    /// The number of gathered notes.
     package var count: Int { self.gathering.values.reduce(0) { $0 + $1.count } }
 
-    /// The sender of these has taken note.
+    /// Adds notes of a sender.
     package mutating func add(_ ids: [MessageID], by sender: PeerID) {
         self.gathering[sender, default: []].append(contentsOf: ids)
     }
 
-    /// What has gathered, for one commit, which `settled` ends; empty where there is nothing.
+    /// Returns the gathered notes for one commit; empty if there are none. `settled` ends the commit.
     package mutating func take() -> Notes {
         guard !self.gathering.isEmpty else { return [:] }
         let taken = self.gathering
@@ -32,12 +32,12 @@ package struct ReceiptNotes: Sendable {
         return taken
     }
 
-    /// The first commit that was taken and has not ended is on disk, or could not be made.
+    /// Ends the oldest commit, which was written or has failed.
     package mutating func settled() {
         _ = self.committing.popFirst()
     }
 
-    /// Whether the sender of this message is known to know that it was read.
+    /// Whether the sender of a message has noted that it was read.
     package func contains(_ id: MessageID, by sender: PeerID) -> Bool {
         self.gathering[sender]?.contains(id) == true || self.committing.contains { $0[sender]?.contains(id) == true }
     }

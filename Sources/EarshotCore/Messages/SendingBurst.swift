@@ -2,15 +2,14 @@ package import EarshotWire
 package import NIOCore
 import OrderedCollections
 
-/// Messages that are sent together, on their way to their peers: what is known of the peers is looked up once, and what each is to get is
-/// gathered.
+/// A burst of messages that are sent together. Each peer's state is looked up once, and the messages for each peer are gathered.
 struct SendingBurst {
-    /// What counts of one peer that messages of the burst are for.
+    /// The state of a peer that gets messages of the burst.
     struct Recipient {
         let conversation: Conversation
         let name: String
         let session: SessionID?
-        /// Where messages go out now; `nil` where the session is not attached.
+        /// The connection that carries messages now; `nil` if the session is not attached.
         let link: LinkID?
         let isTrusted: Bool
 
@@ -22,7 +21,7 @@ struct SendingBurst {
             self.isTrusted = facts?.trust == .trusted
         }
 
-        /// A member of a group, whose messages go out where it is attached.
+        /// Creates the recipient for a member of a group. Its messages are sent if the group is attached.
         init(_ conversation: Conversation, _ carrier: ConversationCarrier?, _ name: String?) {
             self.conversation = conversation
             self.name = name ?? conversation.peer.description
@@ -34,14 +33,15 @@ struct SendingBurst {
         var peer: PeerID { self.conversation.peer }
     }
 
-    /// What one recipient is to get. Apart from the recipient itself: a copy of that which is held must not have this copied when it grows.
+    /// The messages for one recipient. Separate from the recipient itself: a held copy of the recipient must not cause a copy of these when
+    /// they grow.
     struct Pending {
         var entries: [Outbox.Entry] = []
         var unreliable = UnreliableMessages()
-        /// What small unreliable messages of the last content type have in common.
+        /// The common parts of small unreliable messages with the last content type.
         var template: MessageTemplate?
 
-        /// Adds a small unreliable message to those that go out as they are; `false` without a template.
+        /// Encodes a small unreliable message for sending. Returns `false` without a template.
         mutating func encode(_ id: MessageID, _ body: ByteBuffer, cost: Int) -> Bool {
             guard let template = self.template else { return false }
             template.encode(id, body, into: &self.unreliable.encoded)
@@ -50,26 +50,26 @@ struct SendingBurst {
         }
     }
 
-    /// One time for all of them.
+    /// The time of all messages of the burst.
     let now: Now
     private(set) var all: [Recipient] = []
-    /// Of the recipient of the same index.
+    /// The pending messages of the recipient at the same index.
     var pending: [Pending] = []
-    /// The recipients that were given last, and where they are.
+    /// The recipients that were used last, whose indices are ``current``.
     private(set) var recipients: Message.Recipients?
     private(set) var group: GroupID?
     private(set) var current: Range<Int> = 0..<0
-    /// As they stand in a message that has not gone out yet.
+    /// The statuses of a message that was not sent yet.
     private(set) var queued: [Message.Recipient] = []
-    /// The same of an unreliable one that has gone out to all.
+    /// The statuses of an unreliable message that was sent to all.
     private(set) var sent: [Message.Recipient] = []
-    /// Recipients that may have the message that is being added from an earlier attempt under its id.
+    /// The recipients that may have the present message from an earlier attempt under its id.
     var mayHaveArrived: Set<PeerID> = []
-    /// A content type that was found in order.
+    /// The last content type that was checked and is valid.
     var checkedType: String?
-    /// How many bytes of unreliable messages each control connection takes now.
+    /// The number of bytes of unreliable messages that each control connection accepts now.
     private var room: OrderedDictionary<LinkID, Int>
-    /// Where the connection stands there that was looked for last: mostly it is the next message's, too.
+    /// The index of the last connection in ``room``: mostly the next message uses it too.
     private var lastRoom: (link: LinkID, index: Int)?
 
     init(at now: Now, room: OrderedDictionary<LinkID, Int> = [:]) {
@@ -80,7 +80,7 @@ struct SendingBurst {
     var addressed: [PeerID] { self.all[self.current].map(\.peer) }
     var needsInvitation: Bool { self.all[self.current].contains { $0.session == nil } }
 
-    /// The messages that follow are for these.
+    /// Sets the recipients of the following messages.
     mutating func use(_ recipients: Message.Recipients?, _ new: [Recipient], in group: GroupID? = nil) {
         self.recipients = recipients
         self.group = group
@@ -91,7 +91,7 @@ struct SendingBurst {
         self.sent = new.map { Message.Recipient(peerID: $0.peer, status: .sent) }
     }
 
-    /// Takes room for an unreliable message on a connection; `false` where there is too little.
+    /// Takes room for an unreliable message on a connection. Returns `false` if there is too little.
     mutating func takeRoom(_ cost: Int, on link: LinkID) -> Bool {
         if self.lastRoom?.link != link { self.lastRoom = self.room.index(forKey: link).map { (link, $0) } }
         guard let index = self.lastRoom?.index, self.room.values[index] >= cost else { return false }
@@ -100,12 +100,12 @@ struct SendingBurst {
     }
 }
 
-/// Unreliable messages that go out together on one connection, for which there is room.
+/// Unreliable messages that are sent together on one connection, which has room for them.
 package struct UnreliableMessages: Sendable, Hashable {
-    /// Small ones, as they go out.
+    /// The small messages, encoded.
     package var encoded = ByteBuffer()
     package var frames: [MessageFrame] = []
-    /// What they cost while the socket has not taken them, in bytes.
+    /// The bytes that the messages count for until the socket has taken them.
     package var cost = 0
 
     package init() {}

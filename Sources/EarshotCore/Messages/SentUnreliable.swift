@@ -1,14 +1,15 @@
 import DequeModule
 import EarshotWire
 
-/// The unreliable messages that went out last under ids that were made here: kept for a while, for callers that ask what became of one.
+/// The last unreliable messages whose ids were made here, kept for a while for callers that ask for their outcome.
 ///
-/// They come by the hundred thousand a second and are hardly ever asked for: adding one is cheap, finding one is not.
+/// Such messages come by the hundred thousand a second, and callers hardly ever ask for one. Adding a message is therefore cheap, and
+/// finding one is not.
 struct SentUnreliable: Sendable {
     private var messages: Deque<OutgoingMessage> = []
     private var bytes = 0
 
-    /// Adds one; the oldest give way, beyond `EarshotLimits.outgoingHistory` or `outgoingHistoryBytes`.
+    /// Adds a message. Beyond `EarshotLimits.outgoingHistory` or `outgoingHistoryBytes`, the oldest messages are evicted.
     mutating func append(_ message: OutgoingMessage) {
         self.messages.append(message)
         self.bytes += message.cost

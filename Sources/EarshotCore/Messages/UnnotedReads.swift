@@ -1,10 +1,10 @@
 import DequeModule
 package import EarshotWire
 
-/// Messages of peers that were read here, and of which their senders have not taken note: told again on each connection until they do.
+/// Peers' messages that were read here and whose senders have not noted so. The receipts are sent again on each connection until they do.
 ///
-/// What a peer says it has noted is looked up here, so that ids that it makes up cost nothing more. Of too many the oldest give way, as they do
-/// on disk.
+/// Notes of a peer are looked up here first, so that ids that the peer invented cost nothing more. If there are too many receipts, the
+/// oldest are evicted, as on disk.
 package struct UnnotedReads: Sendable {
     private struct Entry: Sendable {
         let peer: PeerID
@@ -13,10 +13,10 @@ package struct UnnotedReads: Sendable {
 
     private let limit: Int
     private var unnoted: [PeerID: Set<MessageID>] = [:]
-    /// The oldest first; may name what was noted since.
+    /// The receipts, the oldest first. Some may have been noted since.
     private var order: Deque<Entry> = []
     package private(set) var count = 0
-    /// Peers whose earlier ones, of which the disk knows, are here.
+    /// The peers whose receipts on disk, from earlier runs, are loaded.
     private var loaded: Set<PeerID> = []
 
     package init(limit: Int = EarshotLimits.pendingReceipts) {
@@ -29,17 +29,17 @@ package struct UnnotedReads: Sendable {
             self.count += 1
         }
         while self.count > self.limit, let oldest = self.order.popFirst() { _ = self.take(oldest.id, of: oldest.peer) }
-        // What was noted out of order is not kept for long.
+        // Entries that were noted out of order are dropped before they accumulate.
         if self.order.count > 2 * self.limit { self.order.removeAll { self.unnoted[$0.peer]?.contains($0.id) != true } }
     }
 
-    /// The peer has taken note of these; gives those of which it had not before.
+    /// Removes receipts that a peer has noted. Returns those that it had not noted before.
     package mutating func noted(_ ids: [MessageID], by peer: PeerID) -> [MessageID] {
         guard self.unnoted[peer] != nil else { return [] }
         return ids.filter { self.take($0, of: peer) }
     }
 
-    /// Those of a peer, the oldest first.
+    /// Returns the receipts for a peer, the oldest first.
     package func all(of peer: PeerID) -> [MessageID] {
         guard let own = self.unnoted[peer] else { return [] }
         var seen: Set<MessageID> = []
@@ -50,7 +50,7 @@ package struct UnnotedReads: Sendable {
         return all
     }
 
-    /// Whether those that an earlier run of the node has left on disk are here.
+    /// Whether the receipts that earlier runs of the node left on disk are loaded.
     package func isLoaded(_ peer: PeerID) -> Bool { self.loaded.contains(peer) }
 
     package mutating func load(_ ids: [MessageID], of peer: PeerID) {
@@ -58,8 +58,8 @@ package struct UnnotedReads: Sendable {
         self.insert(ids, of: peer)
     }
 
-    /// The session with the peer has ended: it is told nothing more. The disk, which may not have taken that, is asked again on the next
-    /// attachment.
+    /// Removes the receipts for a peer whose session has ended. The next attachment loads the peer's receipts from disk again, because their
+    /// removal there may have failed.
     package mutating func removeAll(of peer: PeerID) {
         self.loaded.remove(peer)
         self.count -= self.unnoted.removeValue(forKey: peer)?.count ?? 0
