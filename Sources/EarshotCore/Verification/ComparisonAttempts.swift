@@ -1,6 +1,7 @@
 package import EarshotWire
 
-/// When digits were derived lately, and with whom: one attempt with a peer, then a pause; and few with all, since fresh keys are free.
+/// The recent attempts at deriving digits. After an attempt, the same peer has to pause; the number of attempts with all peers is limited
+/// too, since new keys cost nothing.
 package struct ComparisonAttempts: Sendable {
     private var attempts: [(peer: PeerID, at: MonotonicInstant)] = []
 
@@ -11,7 +12,7 @@ package struct ComparisonAttempts: Sendable {
         self.attempts.append((peer, now))
     }
 
-    /// How long a new attempt with this peer has to wait; `nil` where it need not.
+    /// Returns the pause before a new attempt with this peer; `nil` if none is needed.
     package mutating func pause(for peer: PeerID, at now: MonotonicInstant) -> Duration? {
         self.forgetOld(now)
         let own = self.attempts.last { $0.peer == peer }.map { $0.at + EarshotLimits.comparisonPause }

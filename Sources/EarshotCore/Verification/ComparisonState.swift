@@ -1,20 +1,20 @@
 import EarshotWire
 
-/// A comparison of digits with one peer, across the connections that it may take.
+/// A comparison of digits with one peer, which may span several connections.
 struct ComparisonState: Sendable {
-    /// What readers of events see of it.
+    /// The public state of a comparison, as published in events.
     struct Shown: Sendable {
         let state: Verification.State
         let digits: String?
         let error: EarshotError?
         fileprivate(set) var end: WallTime?
-        /// The same by the clock that nobody sets.
+        /// The same time by the monotonic clock.
         fileprivate(set) var deadline: MonotonicInstant?
     }
 
-    /// The one that was asked for.
+    /// The present comparison; `nil` if there is none.
     private(set) var shown: Shown?
-    /// What of it was said on the present connection.
+    /// The state of the exchange on the present connection.
     var machine: VerificationStateMachine?
 
     var state: Verification.State { self.shown?.state ?? .none }

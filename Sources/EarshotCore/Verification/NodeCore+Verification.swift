@@ -1,12 +1,12 @@
 import EarshotWire
 import OrderedCollections
 
-/// Two persons compare digits, so that each knows whose key the other's is.
+/// The comparison of digits, in which two users verify each other's keys.
 ///
-/// Digits are shown only once a person on each side has asked. What a comparison is bound to is the connection's transcript: one that is
-/// waited for goes on with the next connection, one whose nonces are under way fails with its connection.
+/// Digits are shown only after a user on each side has asked for them. A comparison is bound to the connection's transcript. While it waits
+/// for the other side, it continues on the next connection. While it exchanges nonces, it fails with its connection.
 extension NodeCore {
-    // MARK: What a person asks for
+    // MARK: Requests by users
 
     mutating func verify(_ name: String, timeout: Duration?, _ call: CallID) {
         do throws(EarshotError) {
@@ -37,7 +37,7 @@ extension NodeCore {
         }
     }
 
-    /// How the comparison with a peer stands.
+    /// Returns the state of the comparison with a peer.
     /// - Throws: as ``peer(_:)``.
     package func verification(_ name: String) throws(EarshotError) -> Verification {
         let id = try self.resolve(name)
@@ -64,10 +64,10 @@ extension NodeCore {
         }
     }
 
-    // MARK: The exchange
+    // MARK: Exchange
 
-    /// Begins, or answers, where a person here has asked and there is a connection that stays: where both sides dial at once, one of the two
-    /// supersedes the other, and an exchange on that one would be lost with it.
+    /// Begins or answers an exchange, if a user here has asked for it and the connection will stay. If both sides dial at once, one
+    /// connection supersedes the other, and an exchange on the latter would be lost.
     mutating func beginComparison(_ id: PeerID) {
         guard let record = self.records[id], record.comparing.state == .waiting, let link = record.connection,
             !self.isDialling(record), var machine = record.comparing.machine
@@ -114,15 +114,15 @@ extension NodeCore {
 
     private mutating func comparisonRequested(by id: PeerID) {
         guard let record = self.records[id] else { return }
-        // Asked here too, and only waiting for the connection that stays.
+        // A user here has asked too, and the comparison only waits for the connection that stays.
         guard record.comparing.state != .waiting else { return self.beginComparison(id) }
-        // A stranger that no person is to see is answered once one here asks for it, and not published before.
+        // With `paired_only`, a stranger's request is not published. It is answered when a user here asks for a comparison with that peer.
         guard !self.settings.pairedOnly || record.trust == .trusted || record.sessionID != nil else { return }
         guard self.mayCompare(record) else { return self.endAttempt(id, .busy) }
         self.enter(id, .requested, for: EarshotLimits.comparisonTimeLimit)
     }
 
-    /// Whether the request of a peer may wait for a person here: strangers wait in few places, others do not ask too often and no more.
+    /// Whether the request of a peer may wait for a user here. Strangers share few places; for other peers, only the rate is limited.
     private mutating func mayCompare(_ record: PeerRecord) -> Bool {
         let isStranger =
             record.trust != .trusted && (record.sessionID == nil || record.standing.stored?.isDecided != true)
@@ -141,7 +141,7 @@ extension NodeCore {
         }
     }
 
-    /// What was to be compared is given up here.
+    /// Cancels a comparison on this side.
     mutating func giveUpComparison(with id: PeerID) {
         guard let state = self.records[id]?.comparing.state, [.requested, .waiting, .ready].contains(state) else { return }
         self.endAttempt(id, .givenUp)
@@ -163,14 +163,14 @@ extension NodeCore {
         }
     }
 
-    /// The peer is connected anew: what is waited for goes on.
+    /// Continues a waiting comparison on a new connection.
     mutating func resumeComparison(_ id: PeerID, on facts: LinkFacts) {
         let machine = VerificationStateMachine(localID: self.id, peerID: id, transcript: facts.peer.transcript)
         self.records[id]?.comparing.machine = machine
         self.beginComparison(id)
     }
 
-    /// The connection is gone, and with it the transcript.
+    /// Ends the exchange after its connection was lost, and with it the transcript.
     mutating func interruptComparison(_ id: PeerID) {
         guard let record = self.records[id], let machine = record.comparing.machine else { return }
         self.records[id]?.comparing.machine = nil
@@ -182,15 +182,15 @@ extension NodeCore {
         }
     }
 
-    /// It cannot be reached in a way that trying again would not change.
+    /// Fails a waiting comparison whose peer cannot be reached, for a reason that another dial would not change.
     mutating func failComparison(with id: PeerID, _ error: EarshotError) {
         guard self.records[id]?.comparing.state == .waiting else { return }
         self.enter(id, .failed, error)
     }
 
-    // MARK: Time
+    // MARK: Expiry
 
-    /// The time of a state is over.
+    /// Ends a comparison whose state has expired.
     mutating func comparisonExpired(_ id: PeerID) {
         guard let record = self.records[id] else { return }
         switch record.comparing.state {
@@ -207,7 +207,7 @@ extension NodeCore {
         }
     }
 
-    /// A peer that has asked, and then does not reveal.
+    /// Ends an exchange in which the peer has asked but did not reveal its nonce in time.
     mutating func comparisonStepExpired(_ id: PeerID, _ attempt: VerificationID) {
         guard let record = self.records[id], let machine = record.comparing.machine, machine.stage == .exchanging,
             machine.isAt(attempt)
@@ -223,7 +223,7 @@ extension NodeCore {
         self.send(.verification(frame), on: self.records[id]?.connection)
     }
 
-    /// Enters a state and publishes it; after `time` it is over.
+    /// Enters a state and publishes it. With `time`, the state expires after it.
     mutating func enter(
         _ id: PeerID, _ state: Verification.State, _ error: EarshotError? = nil, digits: String? = nil, for time: Duration? = nil
     ) {
@@ -236,7 +236,7 @@ extension NodeCore {
         self.publishPeer(id)
     }
 
-    /// Lets what waits wait for that long from now on, where that is longer.
+    /// Extends a waiting comparison to end after `time` from now, if that is later than before.
     private mutating func extendComparison(with id: PeerID, to time: Duration) {
         guard let deadline = self.records[id]?.comparing.shown?.deadline, deadline < self.now.monotonic + time else { return }
         self.set(.comparison(id), after: time)
@@ -252,9 +252,9 @@ extension NodeCore {
             error: shown?.error?.code, errorMessage: shown?.error?.message, end: shown?.end)
     }
 
-    // MARK: What is remembered
+    // MARK: Stored results
 
-    /// A person says that the digits differ, and that is on disk.
+    /// Applies a user's report that the digits differ, after it was written.
     mutating func digitsDiffer(from id: PeerID) {
         self.makeRecord(id)
         guard let name = self.records[id]?.name else { return }
@@ -278,7 +278,7 @@ extension NodeCore {
 }
 
 extension StoredPeer {
-    /// The digits differed: whichever peer it is, it is not trusted.
+    /// Marks the peer as mismatched and revokes any trust in it.
     mutating func noteMismatch() {
         self.isDecided = true
         self.verified = .mismatched

@@ -1,40 +1,40 @@
 public import EarshotWire
 
-/// How two persons' comparison of digits with one peer stands.
+/// The state of a comparison of digits, which two users make for one peer.
 public struct Verification: Sendable, Hashable, Codable {
-    /// How far it has come.
+    /// The progress of a comparison.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
-        /// There is none.
+        /// There is no comparison.
         case none
-        /// The peer's person has asked for it, and none here has.
+        /// The user of the peer has asked for a comparison, and no user here has.
         case requested
-        /// A person here has asked for it, and the peer's person is waited for.
+        /// A user here has asked for a comparison, and waits for the peer's user.
         case waiting
-        /// The digits are there, and both persons compare them.
+        /// The digits are available, and both users compare them.
         case ready
-        /// They were equal, by a person's word here.
+        /// The digits were equal, according to a user here.
         case matched
-        /// They were not, by a person's word, or the peer has tried to choose them.
+        /// The digits differed, according to a user, or the peer has tried to choose them.
         case mismatched
-        /// Given up, here or there.
+        /// A user here or there has cancelled the comparison.
         case cancelled
         case timedOut = "timed_out"
         case failed
     }
 
-    /// With whom.
+    /// The peer's id.
     public let peerID: PeerID
-    /// Its label, untrusted.
+    /// The peer's display name, an untrusted label.
     public let peerName: String
-    /// How far it has come.
+    /// The progress of the comparison.
     public let state: State
-    /// Six digits, once they are there.
+    /// The six digits, when they are available.
     public let digits: String?
-    /// Why it has failed.
+    /// The kind of failure.
     public let error: EarshotError.Code?
-    /// The same in words, which may quote the peer.
+    /// The reason in words, which may quote the peer.
     public let errorMessage: String?
-    /// Until when it is waited for, or the digits are shown.
+    /// The time at which the comparison stops waiting, or the digits are no longer shown.
     package let end: WallTime?
 }
 
@@ -46,7 +46,7 @@ extension Verification {
     }
 
     /// Decodes a comparison.
-    /// - Throws: `DecodingError` where the digits are not six, or anything else is not what it is to be.
+    /// - Throws: `DecodingError` if the digits are not six digits, or if another field is missing or has the wrong type.
     public init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         self.peerID = try fields.decode(PeerID.self, forKey: .peerID)

@@ -1,7 +1,7 @@
-/// What came of the last comparison of digits with a peer, as it is remembered.
+/// The stored result of the last comparison of digits with a peer.
 public enum Verified: String, Sendable, Hashable, Codable, CaseIterable {
-    /// They were equal, and a person has trusted the peer for it.
+    /// The digits were equal, and a user has therefore trusted the peer.
     case matched
-    /// They were not: a man in the middle, or another peer than expected.
+    /// The digits differed: there was a man in the middle, or the peer was another one than expected.
     case mismatched
 }
