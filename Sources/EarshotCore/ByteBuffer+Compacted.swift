@@ -1,7 +1,7 @@
 package import NIOCore
 
 extension ByteBuffer {
-    /// The readable bytes in storage of about their own size: a slice that is kept would keep all that was read with it.
+    /// The readable bytes in storage of about their own size. A slice would retain everything that was read with it.
     package var compacted: ByteBuffer {
         guard self.storageCapacity > 2 * self.readableBytes + 1024 else { return self }
         var copy = ByteBufferAllocator().buffer(capacity: self.readableBytes)

@@ -1,50 +1,50 @@
 package import EarshotWire
 package import OrderedCollections
 
-/// Names a call for as long as its caller waits: a counter.
+/// The id of a call while its caller waits: a counter.
 package struct CallID: Sendable, Hashable {
     package let number: UInt64
 
     package init(number: UInt64) { self.number = number }
 }
 
-/// What a person or a program asks of this machine's peer. Each is answered once (``Effect/answer(_:_:)``); one that fails has changed
-/// nothing. Peers are named as people name them (``PeerNaming``).
+/// A request of a user or a program to this machine's node. Each command is answered once (``Effect/answer(_:_:)``). A command that fails
+/// has changed nothing. Peers are named as users name them (``PeerNaming``).
 package enum Command: Sendable, Hashable {
-    /// Ask a peer to join a session, and go on dialling until the timeout, the settings' where it is `nil` or not above zero. Answers the
-    /// invitation: the pending one, or an accepted one where the session is there already.
+    /// Asks a peer to join a session, and dials it until the timeout. If `timeout` is `nil` or not above zero, the settings' timeout
+    /// applies. Answered with the invitation: the pending one, or an accepted one if the session exists already.
     case invite(String, context: [UInt8], timeout: Duration?)
-    /// Take an invitation of this machine's back.
+    /// Withdraws an invitation by this machine.
     case withdraw(InvitationID)
-    /// A person's answer to an incoming invitation; `always` trusts the peer from now on.
+    /// Answers an incoming invitation on behalf of a user; `always` trusts the peer from now on.
     case respond(InvitationID, Invitation.Decision, always: Bool)
-    /// Answered once the invitation is decided.
+    /// Answered when the invitation is decided.
     case awaitInvitation(InvitationID)
-    /// A person's decision about a peer; trust ends by itself at `until`. Answers the peer.
+    /// Applies a user's decision about a peer. Trust expires at `until`. Answered with the peer.
     case setTrust(Trust, String, until: WallTime?)
-    /// Send messages, in their order. Answered once what becomes of each is known; `room` is how many bytes of unreliable messages each
-    /// connection takes now.
+    /// Sends messages in their order. Answered when the outcome of each is known. `room` gives the number of bytes of unreliable messages
+    /// that each connection accepts now.
     case send([MessageDraft], room: OrderedDictionary<LinkID, Int>)
-    /// Take back a message that waits in the outbox. Answered as `send` is.
+    /// Cancels a message that waits in the outbox. Answered like `send`.
     case cancelQueued(MessageID)
-    /// End a session for both sides.
+    /// Ends a session for both sides.
     case leave(SessionID)
-    /// Compare digits with a peer. Answers how that stands.
+    /// Starts a comparison of digits with a peer. Answered with its state.
     case verify(String, timeout: Duration?)
-    /// Give a comparison up, or say that the digits differ.
+    /// Cancels a comparison, or reports that the digits differ.
     case endVerification(String, mismatch: Bool)
-    /// Something about streams.
+    /// A request about streams.
     case stream(StreamRequest)
-    /// Something about resources.
+    /// A request about resources.
     case resource(ResourceRequest)
-    /// Something about groups.
+    /// A request about groups.
     case group(GroupRequest)
 }
 
-/// What has become of a ``Command``.
+/// The result of a ``Command``.
 package enum Answer: Sendable, Equatable {
     case done
-    /// What became of each message, in their order.
+    /// The outcomes of messages, in their order.
     case sent([MessageOutcome])
     case invitation(Invitation)
     case peer(Peer)

@@ -1,6 +1,6 @@
 package import EarshotWire
 
-/// What readers of events hear of peers and sessions.
+/// An event about peers and sessions, for event readers.
 package enum CoreEvent: Sendable, Equatable {
     case peerFound(Peer)
     case peerChanged(Peer)
@@ -8,21 +8,21 @@ package enum CoreEvent: Sendable, Equatable {
     case invitationReceived(Invitation)
     case invitationResolved(Invitation)
     case verificationChanged(Verification)
-    /// Made, attached, detached or ended; the members of an ended session are listed as not connected.
+    /// The session was made, attached, detached or ended. The members of an ended session are listed as not connected.
     case sessionChanged(Session, ended: Bool)
     case discoveryChanged(DiscoveryStatus)
     /// Messages were committed to the inbox.
     case messagesReceived([Message])
-    /// Unreliable messages came: for those who read the events now, and no others.
+    /// Unreliable messages came. Only the present event readers get them.
     case liveMessages([Message])
     case messageStatuses([MessageStatus])
-    /// One is there, and waits to be accepted.
+    /// A peer has opened a stream, which waits to be accepted.
     case streamOpened(ByteStream)
     case streamClosed(ByteStream)
     case resourceOffered(Resource)
     case resourceProgress(Resource)
     case resourceFinished(Resource)
-    /// Made, joined, or changed in its name or its members; their states too.
+    /// A group was made or joined, or its name, its members or their states changed.
     case groupChanged(Group)
     case groupLeft(GroupID, GroupEnd)
 }

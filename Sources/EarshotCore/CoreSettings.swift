@@ -3,11 +3,11 @@ package import EarshotWire
 /// The settings that the core's decisions depend on.
 package struct CoreSettings: Sendable, Hashable {
     package var policy = PolicyEngine.Settings()
-    /// How long an invitation waits for an answer, unless its caller says.
+    /// The time for which an invitation waits for an answer, unless its caller gives another.
     package var invitationTimeout: Duration = .seconds(30)
     /// Peers to connect to without discovery, in the settings' order.
     package var configuredPeers: [ConfiguredPeer] = []
-    /// How long a queued message waits at most.
+    /// The longest time for which a queued message waits.
     package var outboxAge: Duration = .seconds(604_800)
     /// Whether senders are told that their messages were read.
     package var receipts = true
@@ -23,8 +23,8 @@ package struct CoreSettings: Sendable, Hashable {
     package var invitationsPerAddress = EarshotLimits.pendingInvitationsPerAddress
     /// Invitations that a stranger may send at once; after those, one a second. Read at the start only.
     package var invitationBurst = EarshotLimits.askingBurst
-    /// Whether a session is one of two running programs, and ends with either. A peer that asks while a session stands has started anew, and
-    /// nothing but ``Command/invite`` invites a peer.
+    /// Whether a session belongs to two running programs, and ends with either. If a peer asks for a session while one exists, that peer
+    /// has restarted. Only ``Command/invite`` invites a peer.
     package var sessionsEndWithPrograms = false
     /// Whether received files are moved to a directory instead of staying in the spool.
     package var putsInPlace = false

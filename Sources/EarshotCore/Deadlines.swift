@@ -1,12 +1,12 @@
 import HeapModule
 
-/// What comes due when, the earliest first; of what is due at the same moment, what was set first.
+/// The deadlines of keys, the earliest first. Equal deadlines come in the order in which they were set.
 ///
-/// Each key has one moment at most: set again, the earlier one no longer counts. Takes O(log n) a change.
+/// A key has one deadline at most: setting it again replaces the earlier one. A change takes O(log n).
 struct Deadlines<Key: Hashable & Sendable>: Sendable {
     private struct Entry: Comparable, Sendable {
         let instant: MonotonicInstant
-        /// How many were set before.
+        /// The number of entries set before this one.
         let number: UInt64
         let key: Key
 
@@ -15,28 +15,28 @@ struct Deadlines<Key: Hashable & Sendable>: Sendable {
     }
 
     private var heap = Heap<Entry>()
-    /// Which entry of the heap counts for a key.
+    /// The number of the current entry of each key. Other entries in the heap are stale.
     private var current: [Key: UInt64] = [:]
     private var total: UInt64 = 0
 
-    /// How many keys have a moment.
+    /// The number of keys with a deadline.
     var count: Int { self.current.count }
 
-    /// Those that have a moment, in the order in which they were set.
+    /// The keys with a deadline, in the order in which they were set.
     var keys: [Key] { self.current.sorted { $0.value < $1.value }.map(\.key) }  // order does not show: no two have the same number
 
-    /// Whether it has a moment.
+    /// Whether a key has a deadline.
     func contains(_ key: Key) -> Bool { self.current[key] != nil }
 
-    /// When the next key is due.
+    /// The earliest deadline.
     var next: MonotonicInstant? { self.heap.min?.instant }
 
-    /// Has `key` come due then, and no more at any earlier moment that it had.
+    /// Sets the deadline of `key`, and replaces any earlier one.
     mutating func set(_ key: Key, at instant: MonotonicInstant) {
         self.total += 1
         self.current[key] = self.total
         self.heap.insert(Entry(instant: instant, number: self.total, key: key))
-        // What was cancelled stays in the heap until it would be due: seldom more than what counts.
+        // Stale entries stay in the heap until they would be due. There are seldom more of them than current ones.
         if self.heap.count > 64, self.heap.count / 2 > self.count { self.rebuild() }
         self.dropStale()
     }
@@ -46,7 +46,7 @@ struct Deadlines<Key: Hashable & Sendable>: Sendable {
         self.dropStale()
     }
 
-    /// The next key that is due, which has no moment any more.
+    /// Removes and returns the next key that is due.
     mutating func popDue(at now: MonotonicInstant) -> Key? {
         guard let entry = self.heap.min, entry.instant <= now else { return nil }
         self.heap.removeMin()
@@ -55,7 +55,7 @@ struct Deadlines<Key: Hashable & Sendable>: Sendable {
         return entry.key
     }
 
-    /// The heap's first entry counts, so that looking at it changes nothing.
+    /// Drops stale entries at the top of the heap, so that reading the first entry changes nothing.
     private mutating func dropStale() {
         while let entry = self.heap.min, self.current[entry.key] != entry.number { self.heap.removeMin() }
     }

@@ -1,8 +1,8 @@
 public import EarshotWire
 
-/// The one error that leaves the library: a stable code, a sentence for a person, and what lay underneath.
+/// The only error type that leaves the library: a stable code, a sentence for a user, and the underlying error.
 public struct EarshotError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure; the raw value is the API's stable `code`.
+    /// The kind of failure. The raw value is the API's stable `code`.
     public enum Code: String, Sendable, Hashable, Codable, CaseIterable {
         // Multipeer Connectivity's vocabulary
         case notConnected = "not-connected"
@@ -33,7 +33,7 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
         case protocolViolation = "protocol-violation"
         // Messages and resources
         case unconfirmed
-        /// Nothing of it has left this machine: it is safe to send it again.
+        /// Nothing was sent from this machine, so that repeating the request is safe.
         case notSent = "not-sent"
         case inboxFull = "inbox-full"
         case tooLarge = "too-large"
@@ -45,20 +45,20 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
         case storage = "storage"
     }
 
-    /// What kind of failure.
+    /// The kind of failure.
     public let code: Code
-    /// One lower-case sentence without a full stop: what failed, on what, and why.
+    /// A lower-case sentence without a full stop: what failed, on what, and why.
     public let message: String
-    /// What lay underneath, for the log.
+    /// The underlying error, for the log.
     public let underlying: (any Error)?
 
-    /// For `ambiguous-peer`: whom the name could mean.
+    /// The peers that the name could mean, for `ambiguous-peer`.
     public let candidates: [Candidate]
-    /// What the user can do about it, if the code does not say so.
+    /// The action that a user can take, if the code does not imply it.
     public let remedy: Remedy?
 
-    /// What a user can do about an error. A front end words it: the command line names the command, a program its own control. The raw
-    /// value is the API's stable `remedy`.
+    /// An action that a user can take after an error. A front end words it: the command line names the command, and a program its own
+    /// control. The raw value is the API's stable `remedy`.
     public enum Remedy: String, Sendable, Hashable, Codable, CaseIterable {
         /// Invite the peer to a session.
         case invite
@@ -72,27 +72,27 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
         case verify
         /// Compare the digits again, or forget that they differed.
         case compareAgain = "compare-again"
-        /// Look at the invitations.
+        /// List the invitations.
         case listInvitations = "list-invitations"
-        /// Look at the groups.
+        /// List the groups.
         case listGroups = "list-groups"
-        /// Make a new group of the old one's members.
+        /// Make a new group with the old group's members.
         case renewGroup = "renew-group"
-        /// Look at the files.
+        /// List the files.
         case listFiles = "list-files"
         /// Fetch or delete received files.
         case clearFiles = "clear-files"
-        /// Cancel a file that is on its way.
+        /// Cancel the transfer of a file.
         case cancelFile = "cancel-file"
         /// Name the sender of the message.
         case nameSender = "name-sender"
     }
 
-    /// One of several peers that a name could mean.
+    /// A peer that an ambiguous name could mean.
     public struct Candidate: Sendable, Hashable, Codable {
-        /// Its peer id.
+        /// The peer's id.
         public let id: PeerID
-        /// Its display name, as it came.
+        /// The peer's display name, unchanged.
         public let name: String
 
         package init(id: PeerID, name: String) {
@@ -101,7 +101,7 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// An error of the given kind.
+    /// Creates an error of the given kind.
     public init(_ code: Code, _ message: String, underlying: (any Error)? = nil, candidates: [Candidate] = [], remedy: Remedy? = nil) {
         self.code = code
         self.message = message
@@ -115,7 +115,7 @@ public struct EarshotError: Error, Sendable, CustomStringConvertible {
 }
 
 extension EarshotError: Equatable {
-    /// Errors are the same where they say the same; what lay underneath is for the log.
+    /// Compares errors by what they say. The underlying error is only for the log.
     public static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message && left.candidates == right.candidates && left.remedy == right.remedy
     }

@@ -1,88 +1,89 @@
 package import EarshotWire
 package import NIOCore
 
-/// What reaches a ``NodeCore`` from outside.
+/// An event from outside that a ``NodeCore`` handles.
 package enum Input: Sendable, Equatable {
     case call(CallID, Command)
     case link(LinkID, LinkEvent)
     case discovery(DiscoveryInput)
-    /// Of a dial that an effect has asked for.
+    /// An event of a dial that an effect has requested.
     case dial(PeerID, DialEvent)
     case configuredDial(ConfiguredPeer, DialEvent)
-    /// What has become of a transaction; an error where nothing of it was written.
+    /// The outcome of a transaction; with an error, nothing of it was written.
     case committed(CommitID, EarshotError?)
-    /// What was in the outbox on disk when this run began, in its order.
+    /// The messages in the outbox on disk when this run began, in their order.
     case outbox([QueuedMessageRow])
-    /// Changes of the outbox are on disk together; an error where none of them is.
+    /// The outcome of changes of the outbox that were written together; with an error, none of them was written.
     case kept([KeepID], EarshotError?)
-    /// What has become of messages for the inbox; those of one transaction together.
+    /// The outcomes of deliveries to the inbox. Deliveries of one transaction are reported together.
     case delivered([DeliveryReport])
-    /// Bodies of messages of the outbox, of as many as are there.
+    /// Bodies of queued messages, as many as were found.
     case bodies(Conversation, [MessageID], Result<[LoadedBody], EarshotError>)
-    /// The messages of a peer that were read here and of which it has not taken note, by the disk; `nil` where that could not be read.
+    /// The messages of a peer that were read here and that it has not noted, according to the disk; `nil` if they could not be read.
     case receipts(PeerID, [MessageID]?)
-    /// The program has taken messages of a peer that were held in memory for it.
+    /// The program has taken messages of a peer from memory.
     case taken([MessageID], of: PeerID)
-    /// Messages of a peer were read here, and that it is to hear that is on disk.
+    /// Messages of a peer were read here, and the pending receipts are on disk.
     case read([MessageID], of: PeerID)
-    /// What else was to be sent in a conversation with the last message has come.
+    /// Other messages to send in the conversation together with the last one have come in.
     case flush(Conversation)
-    /// A session with a peer is needed, or a connection for the one that there is.
+    /// A session with a peer is needed, or a connection for the existing session.
     case need(PeerID, PeerNeed)
-    /// Of a transfer that needs a data connection.
+    /// An event of a transfer that needs a data connection.
     case dataPath(TransferID, DataPathEvent)
-    /// A report of a stream's mover.
+    /// A report by a stream's mover.
     case stream(StreamID, StreamReport)
-    /// A caller that waits for an answer, which may be long in coming, has gone.
+    /// A caller that waits for a long time has disconnected.
     case callerGone(CallID)
-    /// A report of a transfer's mover.
+    /// A report by a transfer's mover.
     case transfer(ResourceID, TransferReport)
-    /// The signatures that were asked for, in their order.
+    /// The requested signatures, in their order.
     case signed(SignatureID, Result<[[UInt8]], EarshotError>)
-    /// Whether what was to be checked is valid, in its order.
+    /// The results of the requested checks, in their order.
     case checked(SignatureID, [Bool])
-    /// What was on disk of transfers when this run began, the oldest first.
+    /// The transfers on disk when this run began, the oldest first.
     case transfers([LoadedTransfer], [EndedTransfer])
-    /// The disk has not taken what was to be kept of these.
+    /// The disk has refused rows of these resources.
     case rowsRefused([ResourceID])
-    /// This machine's peer is about to end: no stream begins any more, and those that there are end; so do transfers whose callers bring their
-    /// bytes, and, once it stops, all others wait for the next start.
+    /// The node is about to end. No stream begins any more, and open streams end. Transfers whose callers bring their bytes end too. All
+    /// other transfers wait for the next start when the node stops.
     case streamsOver
-    /// The settings are these from now on.
+    /// New settings.
     case settings(CoreSettings)
-    /// This machine's peer begins to work, or is about to end.
+    /// The node begins to work, or is about to end.
     case start
     case stop
-    /// Nothing is written any more, and nothing will be answered later.
+    /// Nothing is written any more, and no call will be answered later.
     case stopped
-    /// Time has passed; what is due is dealt with before any input.
+    /// A deadline has passed. Due deadlines are handled before any input.
     case deadline
 }
 
-/// What happens on a control connection.
+/// An event on a control connection.
 package enum LinkEvent: Sendable, Equatable {
-    /// The peer has proven its key on it; whether the one that stands until now is known to be dead, though its end is not reported yet.
+    /// The peer has proven its key. `isOtherDead` says whether the peer's present connection is known to be dead, although its end was not
+    /// reported yet.
     case proven(LinkFacts, isOtherDead: Bool)
-    /// A frame that is legal where the connection stands, and that the core deals with.
+    /// A frame that is legal in the connection's state and that the core handles.
     case frame(Frame)
-    /// Frames that other parts of the node deal with: a sign of life.
+    /// A frame that another part of the node handles: a sign of life.
     case heard
     /// Messages that came together.
     case messages([MessageFrame])
-    /// The same, all of them unreliable, whose bodies have storage of about their own size.
+    /// Unreliable messages that came together. The storage of each body is about as large as the body.
     case liveMessages([MessageFrame])
     case closed(LinkEnd)
 }
 
-/// Why a control connection ended.
+/// The reason why a control connection ended.
 package enum LinkEnd: Sendable, Hashable, CustomStringConvertible {
-    /// By a `goodbye` of either side.
+    /// Either side sent `goodbye`.
     case inOrder
-    /// Reset, or the stream ended.
+    /// The connection was reset, or its stream ended.
     case lost
-    /// Silence for `EarshotLimits.deadAfter`.
+    /// The peer was silent for `EarshotLimits.deadAfter`.
     case dead
-    /// One side has refused what the other sent.
+    /// One side refused what the other sent.
     case refused(Refusal)
 
     package var description: String {
@@ -95,7 +96,7 @@ package enum LinkEnd: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What discovery reports, with its addresses read.
+/// A discovery event, with its addresses parsed.
 package enum DiscoveryInput: Sendable, Hashable {
     case found(DiscoveryStatus.Backend, SeenAddresses)
     case lost(DiscoveryStatus.Backend, Sighting.Key)
@@ -104,7 +105,7 @@ package enum DiscoveryInput: Sendable, Hashable {
     case advertised(instanceName: String?)
 }
 
-/// A sighting, and those of its addresses that are numeric.
+/// A sighting with its numeric addresses.
 package struct SeenAddresses: Sendable, Hashable {
     package let sighting: Sighting
     package let addresses: [PeerAddress]
@@ -118,7 +119,7 @@ package struct SeenAddresses: Sendable, Hashable {
     }
 }
 
-/// The body of a message of the outbox, read from disk.
+/// The body of a queued message, loaded from disk.
 package struct LoadedBody: Sendable, Hashable {
     package let id: MessageID
     package let body: ByteBuffer
@@ -129,42 +130,42 @@ package struct LoadedBody: Sendable, Hashable {
     }
 }
 
-/// How a dial goes.
+/// An event of a dial.
 package enum DialEvent: Sendable, Equatable {
-    /// It has addresses to try: these, where it is a peer of the settings.
+    /// The dial has addresses to try. They are listed for a configured peer.
     case began([PeerAddress])
-    /// None of the peer's addresses is on a network of this machine's.
+    /// None of the peer's addresses is on a network of this machine.
     case nowhere
-    /// At an address of the settings a peer has answered with which a connection stands.
+    /// At a configured address, a peer has answered that is connected already.
     case answered(PeerID)
-    /// It is over; without an error its connection has been reported as proven before.
+    /// The dial has ended. Without an error, its connection was reported as proven before.
     case ended(EarshotError?)
 }
 
-/// Why a part of the node that has something for a peer asks for more than there is.
+/// The reason why another part of the node needs a session or a connection.
 package enum PeerNeed: Sendable, Hashable {
-    /// Something is sent to it by a caller's wish: invite it, unless that is under way.
+    /// A caller sends something to the peer: invite it, unless an invitation is pending.
     case session
-    /// Something waits on disk for it: invite it where it is trusted and within reach.
+    /// Messages for the peer wait on disk: invite it if it is trusted and within reach.
     case sessionForQueue
-    /// Something waits for its connection; `now` also where earlier failures have earned a pause.
+    /// Traffic waits for the peer's connection. With `now`, the dial does not wait for the pause after failures.
     case connection(now: Bool)
 }
 
-/// What happens to a transfer's data connection, or on the way to one.
+/// An event of a transfer's data connection, or of the attempts to make one.
 package enum DataPathEvent: Sendable, Hashable {
-    /// Both sides have agreed that the transfer's bytes go over a data connection; the one that it had is closed. `link` is the control
-    /// connection, which this side has opened where it `isInitiator`; no other one was wanted as this `attempt`.
+    /// Both sides have agreed that the transfer's bytes go over a data connection; an earlier one is closed. `link` is the control
+    /// connection, which this side opened if `isInitiator`. Each `attempt` is requested once.
     case wanted(PeerID, link: LinkID, isInitiator: Bool, attempt: UInt64)
-    /// It needs none any more.
+    /// The transfer no longer needs a data connection.
     case over
-    /// A peer's ticket, or its word that it can not dial.
+    /// A peer's ticket, or its report that it cannot dial.
     case ticket(DataToken, from: PeerID)
     case unavailable(from: PeerID)
-    /// An attempt of this side's to dial has come to nothing.
+    /// A dial by this side has failed.
     case dialFailed(attempt: UInt64)
-    /// A connection stands that one of the two has dialled.
+    /// A connection that one side has dialled is established.
     case attached(attempt: UInt64)
-    /// Its time is over.
+    /// The attempt has timed out.
     case expired(attempt: UInt64)
 }

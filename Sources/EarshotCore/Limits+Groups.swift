@@ -1,46 +1,50 @@
 import EarshotWire
 
-/// What groups are held to.
+/// The limits of groups.
 extension EarshotLimits {
-    /// How many members a group has at most.
+    /// The maximum number of members of a group.
     package static let groupMembers = Int(WireLimits.groupMembers)
-    /// How many seats, leaves and removals of one group are kept at most, of each.
+    /// The maximum number of seats, of leaves and of removals of one group that are kept, each.
     package static let groupRecords = WireLimits.groupRecords
-    /// How many seats are held at most until those are forgotten that are not kept: what two sides hold together is compared as a whole.
+    /// The number of seats held at which those that are not kept are dropped. Two sides' seats are compared together, and need this room.
     package static let groupSeatsHeld = 2 * groupRecords
-    /// The highest number of a seat that an invitation may name, and that is let in: nobody comes in again so often, and with the last number a
-    /// key would be out for good.
+    /// The highest seat number that an invitation may name and that is accepted. No peer rejoins so often. With the last possible number, a
+    /// key would be excluded permanently.
     package static let groupSeatNumber: UInt32 = 1 << 20
-    /// How long an inviter waits for the records of a peer that has answered by a seat that others have vouched for.
+    /// The time for which an inviter waits for the records of a peer that has answered with a seat that others vouched for.
     package static let groupProofTime: Duration = .seconds(10)
-    /// How many transfers of one thing to a group move at a time.
+    /// The number of transfers of one file to a group that move at a time.
     package static let shareTransfers = 4
-    /// For how long nothing of one may move before another one of its share begins as well.
+    /// The time after which a transfer that does not move lets another one of its share begin.
     package static let shareStallTime: Duration = .seconds(5)
-    /// How many groups this machine is in at most; as many more that are over are kept for others to hear of it.
+    /// The maximum number of groups that this machine is in. As many dissolved groups are kept, so that other members hear of their end.
     package static let groups = 64
-    /// How often a minute a peer is given what it lacks of a group, on one connection; and how often it is asked at once.
+    /// The number of times per minute that a peer's request for missing records of a group is answered on one connection, and the number of
+    /// times that a peer is asked at once.
     package static let groupExchanges = 8
-    /// After how long a peer may be asked once more for what is lacking here of a group: not as often as it has to answer.
+    /// The time after which a peer may be asked again for missing records of a group. The resulting rate is lower than the rate at which a
+    /// peer has to answer.
     package static let groupQuestionInterval: Duration = .seconds(10)
-    /// How many records that are new here are checked a second for one peer; the others wait.
+    /// The number of new records per second that are checked for one peer; others wait.
     package static let groupRecordsPerSecond = 64
-    /// How many of them are checked at once.
+    /// The number of records that are checked at once.
     package static let groupRecordsPerTurn = 16
-    /// How many invalid signatures a peer may send at once before its next ones have to wait.
+    /// The number of invalid signatures that a peer may send at once before its next ones have to wait.
     package static let groupInvalidSignatures = 8
-    /// How long each invalid signature beyond those delays the peer's next ones.
+    /// The delay of the peer's next signatures for each invalid signature beyond that number.
     package static let groupInvalidSignatureInterval: Duration = .seconds(1)
-    /// How many of a peer's records wait to be checked: all of one group. What comes beyond is dropped, and asked for later.
+    /// The number of a peer's records that may wait to be checked: all records of one group. Further records are dropped, and requested
+    /// later.
     package static let groupRecordsWaiting = 3 * groupRecords + 1
-    /// When members that are wanted are dialled after they are known: at random, up to this.
+    /// The longest random delay before a new member is dialled.
     package static let groupDialDelay: Duration = .seconds(2)
-    /// How many members are dialled at once that nothing else wants.
+    /// The number of concurrent dials to members that only groups need.
     package static let groupDials = 4
-    /// Up to how many connections members are dialled without anything to say.
+    /// The number of connections up to which members are dialled without pending traffic.
     package static let groupLinks = 256
-    /// How long after a change of a group its members hear again how it stands, and what it does not need is forgotten.
+    /// The time after the last change of a group, at which its members are told its digest again, and records that are not kept are
+    /// dropped.
     package static let groupQuiet: Duration = .seconds(3)
-    /// How long changes of members' states are gathered before they are published.
+    /// The time for which changes of members' states are gathered before they are published.
     package static let groupNewsDelay: Duration = .milliseconds(50)
 }

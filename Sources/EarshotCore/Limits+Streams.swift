@@ -1,26 +1,28 @@
 /// The limits of streams.
 extension EarshotLimits {
-    /// How long a stream waits for its peer to be within reach and for a reader there to accept it.
+    /// The time for which a stream waits for its peer to be within reach and for a reader there to accept it.
     package static let streamOpenTime: Duration = .seconds(30)
-    /// How long the receiver lets one wait: a little longer, so that its sender's word comes first.
+    /// The time for which the receiver lets a stream wait: a little longer, so that the sender's timeout comes first.
     package static let streamWaitTime: Duration = .seconds(35)
-    /// Streams from one peer that wait to be accepted; one more is refused as `busy`. Those that were accepted the protocol bounds.
+    /// The number of streams from one peer that may wait to be accepted; another one is refused as `busy`. The protocol limits accepted
+    /// streams.
     package static let waitingStreams = 32
-    /// Streams to one peer: no more than it may take.
+    /// The number of streams to one peer: as many as the peer may accept.
     package static let outgoingStreams = 64
-    /// Callers that wait for a stream: each holds a connection to the control socket.
+    /// The number of callers that may wait for a stream. Each holds a connection to the control socket.
     package static let streamAcceptors = 512
-    /// Bytes by which the sender of one stream may be ahead of its reader.
+    /// The number of bytes by which the sender of a stream may be ahead of its reader.
     package static let streamWindow: UInt64 = 1024 * 1024
-    /// The same for all streams of one peer together, which share it, and what each has at least.
+    /// The number of bytes that all streams of one peer share for this, and the minimum for each stream.
     package static let streamWindows: UInt64 = 4 * 1024 * 1024
     package static let streamWindowMinimum: UInt64 = 64 * 1024
-    /// Bytes of one stream that may wait for the socket.
+    /// The number of bytes of one stream that may wait for the socket.
     package static let streamUnwrittenBytes = 512 * 1024
-    /// Bytes after which a stream asks for a data connection: for fewer it costs more than it brings.
+    /// The number of bytes after which a stream requests a data connection: for fewer bytes, the cost exceeds the benefit.
     package static let streamRerouteAfter: UInt64 = 1024 * 1024
-    /// Streams to one peer that ask for one at a time: with as many of the peer's own no connection that is not proven yet gives way.
+    /// The number of streams to one peer that request a data connection at a time. With as many streams of the peer's own, no unproven
+    /// connection is evicted.
     package static let streamReroutes = 2
-    /// Closed streams that stay listed.
+    /// The number of closed streams that stay listed.
     package static let closedStreams = 100
 }

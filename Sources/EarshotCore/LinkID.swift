@@ -1,7 +1,7 @@
-/// Names a connection for as long as the daemon runs: a counter, because the address of an object that is gone is given to the next one.
+/// The id of a connection while the daemon runs. A counter, because the address of a released object is reused.
 package struct LinkID: Sendable, Hashable {
     package let number: UInt64
 
-    /// None is made twice.
+    /// Creates an id. The number must be unique.
     package init(number: UInt64) { self.number = number }
 }

@@ -1,7 +1,7 @@
 package import EarshotWire
 import OrderedCollections
 
-/// What persons and programs ask, and what they are told.
+/// Requests of users and programs, and the answers to them.
 extension NodeCore {
     mutating func take(_ command: Command, _ call: CallID) {
         switch command {
@@ -44,16 +44,16 @@ extension NodeCore {
         }
     }
 
-    /// Nothing is decided any more: calls that wait for an invitation hear how it stands.
+    /// Answers the calls that still wait, because no decision follows: a call that waits for an invitation gets its present state.
     mutating func dismissCallers() {
         self.dismissSenders()
         for call in self.groups.signatures.dismiss() + self.groups.all.flatMap(\.joiners) { self.answer(call, .failure(.stopping)) }
         for (call, invitation) in self.invitations.dismissWaiters() { self.answer(call, .invitation(invitation)) }
     }
 
-    // MARK: What there is
+    // MARK: Queries
 
-    /// Every peer that is listed, in the order in which they came.
+    /// Every listed peer, in the order in which they came.
     package var peers: [Peer] { self.records.values.filter(\.presence.isAnnounced).map(self.snapshot) }
 
     /// - Throws: as ``resolve(_:)``, and `unknown-peer` for a full id that was never seen.
@@ -68,10 +68,10 @@ extension NodeCore {
         self.records.values.compactMap { record in record.session.session.map(record.session) }
     }
 
-    /// What others may know of every peer, in the order in which they came.
+    /// The facts that other parts of the node may know of every peer, in the order in which they came.
     package var allFacts: [PeerFacts] { self.records.values.map(\.facts) }
 
-    /// Invitations in the order in which they were made; the pending ones alone unless `all`.
+    /// Returns the pending invitations, or all if `all`, in the order in which they were made.
     package func invitations(all: Bool) -> [Invitation] { self.invitations.list(all: all) }
 
     /// - Throws: `not-found`.
@@ -80,25 +80,25 @@ extension NodeCore {
         return entry.invitation
     }
 
-    /// A message that this machine sends, or has sent of late.
+    /// Returns a message that this machine is sending, or has sent recently.
     package func outgoingMessage(_ id: MessageID) -> OutgoingMessage? { self.outgoing.find(id) }
 
-    /// Messages that are not acknowledged yet, over all peers, and how many bytes of them are on their way.
+    /// The number of messages that are not acknowledged yet, over all peers, and the number of their bytes in flight.
     package var unacknowledged: (messages: Int, bytes: Int) {
         self.traffic.values.reduce((0, 0)) { ($0.0 + $1.outbox.count, $0.1 + $1.outbox.bytes) }
     }
 
-    /// Why a peer could not be reached.
+    /// Returns the reason why a peer could not be reached.
     package func failure(of peer: PeerID) -> Peer.Failure? { self.records[peer]?.failure }
 
-    /// Where a peer may be dialled for data: where discovery sees it, and where it was last.
+    /// Returns the addresses at which a peer may be dialled for data: where discovery sees it, and where the last dial succeeded.
     package func places(of peer: PeerID) -> (seen: [SightedAddress], lastGood: PeerAddress?) {
         guard let record = self.records[peer] else { return ([], nil) }
         return (record.presence.sightedAddresses, record.reach.lastGoodAddress)
     }
 
-    /// Closes what members of sessions would not miss, so that they learn this side's new name at once; the others do with their next
-    /// connection. A name is proven with each connection, and not said again on it.
+    /// The connections that can be closed without a loss to session members, so that these peers learn this side's new name at once. Other
+    /// peers learn it with their next connection: a name is proven when a connection is made, and not sent again on it.
     package var renewableLinks: [LinkID] {
         let idle = self.records.values.filter { record in
             record.isAttached && record.comparing.shown == nil && self.streams.count(of: record.id, .open) == 0
@@ -107,13 +107,13 @@ extension NodeCore {
         return idle.compactMap(\.connection)
     }
 
-    /// How discovery stands, and under which name this machine is advertised.
-    /// Where other machines advertise this node's peer id.
+    /// The addresses at which other machines advertise this node's peer id.
     package var identityCopyAddresses: [PeerAddress] { self.identityCopies.addresses }
 
+    /// The state of discovery, and the name under which this machine is advertised.
     package var discovery: (status: DiscoveryStatus, instanceName: String?) { (self.discoveryStatus, self.instanceName) }
 
-    /// How many there are.
+    /// The numbers of peers, sessions, connections, pending invitations and open transfers.
     package var counts: (peers: Int, sessions: Int, connections: Int, pendingInvitations: Int, transfers: Int) {
         (
             self.records.values.count(where: \.presence.isAnnounced), self.records.values.count { $0.sessionID != nil },
@@ -121,9 +121,9 @@ extension NodeCore {
         )
     }
 
-    // MARK: Beginning
+    // MARK: Start
 
-    /// Takes up what was kept, before anything else.
+    /// Loads the stored state, before anything else.
     package mutating func load(_ peers: [StoredPeer], _ sessions: [StoredSession], _ groups: [StoredGroup] = []) {
         for peer in peers {
             self.records[peer.id] = PeerRecord(peer)

@@ -1,12 +1,12 @@
 package import EarshotWire
 import OrderedCollections
 
-/// What tests see of a core, and no other part of the node needs.
+/// Views of a core that only tests need.
 extension NodeCore {
-    /// How much there is of what is bounded, or has to agree with something else.
+    /// The sizes of bounded or mutually dependent collections.
     package struct Figures: Sendable, Hashable {
         package var records = 0
-        /// Listed for nothing but that discovery sees them, as it is counted.
+        /// The counted number of peers that are listed only because discovery sees them.
         package var discovered = 0
         package var sightings = 0
         package var mostSightings = 0
@@ -16,30 +16,30 @@ extension NodeCore {
         package var lateAnswers = 0
         package var decidedInvitations = 0
         package var pendingInvitations = 0
-        /// Invitations that a decision is said to be under way about.
+        /// Invitations that are marked as having a decision under way.
         package var decidingInvitations = 0
         package var strangersInvitations = 0
         package var strangersComparisons = 0
-        /// Sessions that are said to be on their way to the disk.
+        /// Sessions that are marked as being written.
         package var agreements = 0
-        /// Acceptances by the settings that are said to wait for their turn.
+        /// Acceptances by the settings that are marked as waiting for their turn.
         package var dueAcceptances = 0
         package var names = 0
         package var configured = 0
         package var deadlines = 0
         package var dataPaths = 0
-        /// Dials for data that are said to be under way to one peer, the most.
+        /// The highest number of dials for data to one peer that are marked as under way.
         package var dataDials = 0
-        /// Conversations in which there were messages, of how many.
+        /// The number of conversations that have had messages, and the number of all conversations.
         package var outboxes = 0
         package var conversations = 0
-        /// Calls that wait for what becomes of messages.
+        /// The number of calls that wait for the outcomes of messages.
         package var sending = 0
-        /// Changes of the outbox that are said to be under way.
+        /// The number of changes of the outbox that are marked as under way.
         package var keeping = 0
         package var openStreams = 0
         package var closedStreams = 0
-        /// Of one peer, the most.
+        /// The highest number for one peer, also in the next three lines.
         package var waitingStreams = 0
         package var outgoingStreams = 0
         package var incomingStreams = 0
@@ -47,13 +47,13 @@ extension NodeCore {
         package var streamAcceptors = 0
         package var openTransfers = 0
         package var finishedTransfers = 0
-        /// Of one peer, the most.
+        /// The highest number for one peer, also in the next two lines.
         package var waitingOffers = 0
         package var incomingMovers = 0
         package var outgoingMovers = 0
-        /// Changes of rows that a caller or a peer waits for.
+        /// The number of changes of rows for which a caller or a peer waits.
         package var transferCommits = 0
-        /// Transfers for which their sender is charged.
+        /// The number of transfers for which their sender is charged.
         package var chargedTransfers = 0
     }
 
@@ -99,36 +99,36 @@ extension NodeCore {
         }
         for invitation in self.invitations.list(all: true) {
             if invitation.state != .pending { figures.decidedInvitations += 1 }
-            // One to a group waits for its inviter's word, and not for the disk.
+            // An invitation to a group waits for its inviter, and not for the disk.
             if invitation.group == nil, self.invitations[invitation.id]?.isDeciding == true { figures.decidingInvitations += 1 }
         }
         return figures
     }
 
-    /// Messages that wait or have been sent, but for unreliable ones.
+    /// The outgoing messages, pending or finished, except unreliable ones.
     package var outgoingMessages: [OutgoingMessage] { self.outgoing.all }
     package func outbox(of peer: PeerID) -> Outbox? { self.traffic[Conversation(with: peer)]?.outbox }
     package func outbox(in conversation: Conversation) -> Outbox? { self.traffic[conversation]?.outbox }
     package func isAttached(_ conversation: Conversation) -> Bool { self.carrier(of: conversation) != nil }
     package var queueUsage: QueueUsage { self.outgoing.queue }
-    /// Receipts of which senders have taken note, and that are not on their way to the disk; and those of which they have not.
+    /// The number of noted receipts that are not being written yet. ``unnotedCount`` is the number of receipts that senders have not noted.
     package var gatheringNotes: Int { self.notes.count }
     package var unnotedCount: Int { self.unnotedReads.count }
     package func unnoted(of peer: PeerID) -> Int { self.unnotedReads.all(of: peer).count }
 
-    /// Decisions that are not on disk yet.
+    /// The number of decisions that are not on disk yet.
     package var undecidedCount: Int { self.decisions.count }
 
-    /// Changes of rows of transfers that are not on disk yet, and that a caller or a peer waits for.
+    /// The number of changes of transfers' rows that are not on disk yet, and for which a caller or a peer waits.
     package var uncommittedTransfers: Int { self.transfers.commitCount }
 
-    /// Whether a call waits for a stream, or for the end of one that it has opened.
+    /// Whether a call waits for a stream, or for the end of a stream that it has opened.
     package func isAwaitingStream(_ call: CallID) -> Bool {
         self.streams.acceptors.contains { $0.call == call }
             || self.streams.ids(.openOutgoing).contains { self.streams[$0]?.opener == call }
     }
 
-    /// Whether a call waits for the end of a resource, or for it to have begun.
+    /// Whether a call waits for a resource to begin or to end.
     package func isAwaitingResource(_ call: CallID) -> Bool {
         self.transfers.ids(.open).contains { self.transfers[$0]?.caller == call }
     }
@@ -136,25 +136,25 @@ extension NodeCore {
     /// Whether a call waits to be let into a group.
     package func isAwaitingGroup(_ call: CallID) -> Bool { self.groups.all.contains { $0.joiners.contains(call) } }
 
-    /// Data connections, and attempts at them.
+    /// The number of data connections and attempts to make one.
     package var dataPathCount: Int { self.dataPaths.count }
 
-    /// What memory has of what is kept.
+    /// The stored rows, according to memory.
     package var keptPeers: [StoredPeer] { self.records.values.compactMap(\.standing.stored) }
     package var keptSessions: [StoredSession] { self.records.values.compactMap(\.session.session) }
 
-    /// What memory has of a group that is kept, and who is in it by that.
+    /// The stored rows of a group according to memory, with the members that follow from them.
     package struct KeptGroup: Sendable {
         package let stored: StoredGroup
         package let members: [PeerID]
-        /// Those for whom there is no room.
+        /// The candidates for whom there is no room.
         package let full: [PeerID]
         package let digest: GroupRecordHash
     }
 
     package var keptGroups: [KeptGroup] { self.groups.all.filter { $0.invitation == nil }.map(self.kept) }
 
-    /// One that this machine is in.
+    /// Returns a group that this machine is in.
     package func keptGroup(_ id: GroupID) -> KeptGroup? { self.groups[id].flatMap { $0.isJoined ? self.kept($0) : nil } }
 
     private func kept(_ held: HeldGroup) -> KeptGroup {
@@ -164,8 +164,8 @@ extension NodeCore {
             digest: held.records.digest)
     }
 
-    /// Whether nobody who asks would be told anything else by the other: of peers, sessions, streams, invitations, comparisons
-    /// and what is kept.
+    /// Whether another core would give the same answers to queries about peers, sessions, streams, invitations, comparisons and stored
+    /// rows.
     package func showsSame(as other: NodeCore) -> Bool {
         let (own, others) = (self.peers, other.peers)
         guard own.count == others.count, zip(own, others).allSatisfy({ $0.id == $1.id && $0.showsSame(as: $1) }) else { return false }

@@ -1,27 +1,27 @@
 package import EarshotWire
 import OrderedCollections
 
-/// What a peer decides, as a value: an input and the time come in, effects go out, and nothing else happens.
+/// The decisions of a node, as a value. An input and the time come in and effects go out; there are no other side effects.
 ///
-/// The shell (`Earshot`'s `Node`) carries the effects of one input out, in order and without waiting, before it hands in the next one. So a
-/// run is its inputs: two cores that are handed the same ones do the same, which is what the simulator plays with.
+/// The shell (`Earshot`'s `Node`) performs the effects of one input in order and without waiting, before it passes the next one. A run is
+/// therefore defined by its inputs: two cores with the same inputs do the same. The simulator relies on this.
 ///
-/// Each concern has its storage here or in ``PeerRecord``, as a type that alone changes it; the extensions of this type are what happens when
-/// an input comes, and call the concerns one after the other.
+/// Each concern has its storage here or in ``PeerRecord``, as a type that only the concern itself changes. The extensions of this type
+/// handle the inputs, and call the concerns one after the other.
 package struct NodeCore: Sendable {
-    /// Which peer this machine is.
+    /// The peer id of this machine.
     package let id: PeerID
-    /// The key that it proves itself by, where it has one to sign with.
+    /// The key with which this machine proves its identity, if it has one to sign with.
     let key: OwnKey?
     var settings: CoreSettings
 
     // Peers
     var records: OrderedDictionary<PeerID, PeerRecord> = [:]
-    /// Which peer a sighting was of, so that its loss finds the record.
+    /// The peer of each sighting, so that a loss finds the record.
     var sightedPeers: [SightingKey: PeerID] = [:]
-    /// Peers that are listed for nothing but that discovery sees them.
+    /// The peers that are listed only because discovery sees them.
     var discoveredOnly: Set<PeerID> = []
-    /// Whether the last new peer of discovery found no room in the list.
+    /// Whether the list had no room for the last new peer of discovery.
     var isDiscoveryFull = false
     var discoveryStatus: DiscoveryStatus
     var instanceName: String?
@@ -29,17 +29,17 @@ package struct NodeCore: Sendable {
     var names = NameIndex()
     var configuredDials: OrderedDictionary<ConfiguredPeer, ConfiguredDial> = [:]
     var pins = PinnedPeers()
-    /// Which peer has proven its key on a connection that has not ended.
+    /// The peer that has proven its key on each open connection.
     var linkPeers: [LinkID: PeerID] = [:]
-    /// Blocked peers' connections: they hear only `declined`.
+    /// The connections of blocked peers, which only hear `declined`.
     var mutedLinks: OrderedDictionary<LinkID, StandingLink.Current> = [:]
-    /// What blocked peers are told after a while.
+    /// The delayed answers to blocked peers.
     var lateAnswers = LateAnswers()
 
     // Agreement
     var invitations = InvitationTable()
     var groups = GroupTable()
-    /// What strangers wait for a person here to decide.
+    /// The limits on strangers' requests that a user here has to answer.
     var strangers: Strangers
     var decisions = DecisionQueue()
 
@@ -49,107 +49,108 @@ package struct NodeCore: Sendable {
     var dataPaths: DataPaths
     var streams = StreamTable()
     var transfers = TransferTable()
-    /// Of which transfers the disk has refused rows that are to be written again.
+    /// The transfers whose rows the disk has refused, and which are to be written again.
     var refusedRows: OrderedSet<ResourceID> = []
-    /// Transfers whose end is on its way to the disk, and whose bodies in the spool go once it is there.
+    /// The transfers whose end is being written. Their bodies in the spool are removed after that.
     var spooledEnds: OrderedDictionary<ResourceID, Resource> = [:]
-    /// Those of them that have come with the present input: one look at the disk is for all.
+    /// The transfers among these that ended with the present input: one look at the disk serves all.
     var newSpooledEnds: [Resource] = []
 
     // Messages
     var outgoing = OutgoingMessages()
-    /// What is remembered of the messages of each conversation.
+    /// The message state of each conversation.
     var traffic: OrderedDictionary<Conversation, MessageTraffic> = [:]
     var batches = SendingBatches()
     var messageIDs = MessageIDSource()
-    /// The sequence number of the last message that was sent to any peer.
+    /// The sequence number of the last message to any peer.
     var lastSequence: UInt64 = 0
-    /// The deadline that is looked at next.
+    /// The next deadline that is checked.
     var messageExpiry: MonotonicInstant?
     var keeping = OutboxKeeping()
-    /// Where it is known what has become of a queued message, and the disk has refused that.
+    /// The recipients of queued messages whose final status the disk has refused.
     var unsettled: OrderedSet<Unsettled> = []
-    /// Messages that were read here, and of which their senders have not yet said that they know it.
+    /// The messages that were read here and whose senders have not noted so.
     var unnotedReads = UnnotedReads()
-    /// Those of which the senders have said so: gathered, to be removed from the disk in one commit.
+    /// The notes of senders, gathered to be removed from the disk in one commit.
     var notes = ReceiptNotes()
     package internal(set) var isNoting = false
-    /// Peers for which `loadReceipts` is under way, each with the notes that had not been committed when it began.
+    /// The peers for which `loadReceipts` is under way, each with the notes that were not committed when it began.
     var receiptLoads: [PeerID: ReceiptNotes] = [:]
 
     var deadlines = Deadlines<Deadline>()
     var isStopping = false
-    /// Makes what no other may guess.
+    /// The source of secrets.
     var random: any RandomNumberGenerator & Sendable
     private var holds: UInt64 = 0
     private var commits: UInt64 = 0
 
-    // Of the input that is being dealt with
+    // State of the input that is being handled
     var now = Now(monotonic: MonotonicInstant(nanoseconds: 0), wall: WallTime(milliseconds: 0))
-    /// The control connection that it came on.
+    /// The control connection on which the input came.
     var cause: LinkID?
     private var effects: [Effect] = []
 
-    /// What comes due by itself.
+    /// A deadline.
     enum Deadline: Hashable, Sendable {
         case dataPath(TransferID, attempt: UInt64)
-        /// A stream that nobody has accepted.
+        /// A stream that was not accepted expires.
         case stream(StreamID)
-        /// The time of a caller that waits for one.
+        /// A caller that waits for a stream times out.
         case streamAcceptor(CallID)
-        /// The time of what a transfer waits for.
+        /// The step that a transfer waits for times out.
         case transfer(ResourceID)
-        /// Rows of transfers that the disk has refused are written again.
+        /// Refused rows of transfers are written again.
         case transferRows
-        /// How far a transfer over a data connection is, is looked at.
+        /// The progress of a transfer over a data connection is checked.
         case progress(ResourceID)
-        /// The grace of a peer that is not seen any more.
+        /// The grace period of a lost peer ends.
         case grace(PeerID)
         case redial(PeerID)
         case redialConfigured(ConfiguredPeer)
-        /// A connection that nothing needs goes.
+        /// An unneeded connection is closed.
         case idle(LinkID)
         case invitation(InvitationID)
-        /// The peer that made it has been away for too long.
+        /// The inviter has been away for too long.
         case inviterAbsent(InvitationID)
-        /// A peer that must not notice that it is blocked hears `declined`.
+        /// A blocked peer, which must not notice the block, hears `declined`.
         case lateAnswer(UInt64)
-        /// The time of a comparison's state is over.
+        /// A comparison's state expires.
         case comparison(PeerID)
-        /// A peer that has asked for a comparison has not revealed in time.
+        /// A peer that has asked for a comparison has not revealed its nonce in time.
         case comparisonStep(PeerID, VerificationID)
         case trust(PeerID)
-        /// What could not be written of a peer is written again.
+        /// The refused row of a peer is written again.
         case keep(PeerID)
-        /// The first message to be given up is looked at.
+        /// The first message to expire is checked.
         case messages
-        /// What a peer has refused is tried again.
+        /// Messages that a peer has refused are sent again.
         case outboxRetry(Conversation)
-        /// Which of a peer's messages were read in earlier runs, is asked again.
+        /// The receipts of earlier runs for a peer are loaded again.
         case receipts(PeerID)
         /// Notes of receipts are written together.
         case notes
-        /// What has become of queued messages, and could not be written, is written again.
+        /// Refused statuses of queued messages are written again.
         case unsettled
-        /// A decision whose caller hears of it only once it is on disk is written again.
+        /// A decision whose caller waits until it is on disk is written again.
         indirect case again(Decision)
         /// A group has not changed for a while.
         case groupQuiet(GroupID)
-        /// What could not be written of a group is written again.
+        /// The refused rows of a group are written again.
         case keepGroup(GroupID)
         /// Changes of members' states are published together.
         case groupNews
-        /// Transfers of a share may have stood still for so long that others of it begin.
+        /// Transfers of a share may have stalled for so long that others begin.
         case share(ShareID)
         /// More records of a peer may be checked.
         case groupRecords(PeerID)
-        /// A peer may be asked again for what is lacking of groups.
+        /// A peer may be asked again for missing records of groups.
         case groupQuestions(PeerID)
-        /// Trusted peers are invited for what waits for them.
+        /// Trusted peers are invited for messages that wait for them.
         case queueInvitations
     }
 
-    /// `random` makes what no other may guess: the system's generator, where nothing is simulated. `discovery` says whether there is any.
+    /// Creates a core. `random` generates secrets: the system's generator, except in simulations. `hasDiscovery` says whether discovery is
+    /// in use.
     package init(
         id: PeerID, key: OwnKey? = nil, settings: CoreSettings, hasDiscovery: Bool, random: any RandomNumberGenerator & Sendable
     ) {
@@ -163,8 +164,8 @@ package struct NodeCore: Sendable {
         self.dataPaths = DataPaths()
     }
 
-    /// Takes one input at a time, and appends what is to be done to `effects`. What is due by then is dealt with first: a machine that was
-    /// suspended does nothing late that it had to do before.
+    /// Handles one input, and appends its effects to `effects`. Due deadlines are handled first, so that a machine that was suspended does
+    /// nothing too late.
     package mutating func handle(_ input: Input, at now: Now, into effects: inout [Effect]) {
         self.now = now
         swap(&self.effects, &effects)
@@ -262,7 +263,7 @@ package struct NodeCore: Sendable {
         }
     }
 
-    /// What the disk has refused is tried once more before the end: what is over here would be back at the next start.
+    /// Retries the writes that the disk has refused, before the end: otherwise the next start would load outdated rows.
     private mutating func keepAgain() {
         for deadline in self.deadlines.keys {
             switch deadline {
@@ -274,14 +275,14 @@ package struct NodeCore: Sendable {
         }
     }
 
-    /// When `.deadline` is to come in, unless another input comes before it.
+    /// The time at which `.deadline` has to come in, unless another input comes before it.
     package var nextDeadline: MonotonicInstant? { self.deadlines.next }
 
-    // MARK: What others call
+    // MARK: Helpers
 
     mutating func emit(_ effect: Effect) { self.effects.append(effect) }
 
-    /// For a concern that appends its effects itself.
+    /// Runs code of a concern that appends effects itself.
     mutating func withEffects(_ body: (inout Self, inout [Effect]) -> Void) {
         var effects: [Effect] = []
         swap(&effects, &self.effects)
@@ -294,7 +295,7 @@ package struct NodeCore: Sendable {
     mutating func send(_ frame: Frame, on link: LinkID?) { if let link { self.effects.append(.send(link, [frame])) } }
     mutating func set(_ deadline: Deadline, after delay: Duration) { self.deadlines.set(deadline, at: self.now.monotonic + delay) }
 
-    /// Charges the peer whose input this is so many bytes until that is released; `nil` where it is no peer's.
+    /// Charges the peer of the present input a number of bytes until the hold is released. Returns `nil` if the input is not a peer's.
     mutating func hold(_ bytes: Int) -> HoldID? {
         guard let cause = self.cause else { return nil }
         self.holds += 1
@@ -305,12 +306,12 @@ package struct NodeCore: Sendable {
 
     mutating func release(_ hold: HoldID?) { if let hold { self.emit(.release(hold)) } }
 
-    /// Names the next transaction.
+    /// Returns the id of the next transaction.
     mutating func nextCommit() -> CommitID {
         self.commits += 1
         return CommitID(number: self.commits)
     }
 
-    /// A fresh identifier.
+    /// Returns a new identifier.
     mutating func fresh<Kind>() -> WireID<Kind> { WireID(using: &self.random) }
 }

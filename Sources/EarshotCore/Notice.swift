@@ -1,10 +1,10 @@
-/// A line for the log: what an administrator looks for there.
+/// A log line, for administrators.
 package struct Notice: Sendable, Hashable {
     package enum Level: Sendable, Hashable {
         case debug, info, notice, warning, error
     }
 
-    /// One fact of it, under its name.
+    /// A named value of the line.
     package struct Detail: Sendable, Hashable {
         package let name: String
         package let value: String

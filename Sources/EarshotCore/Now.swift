@@ -1,14 +1,14 @@
-/// The present time, by three clocks: handed in with each input, because the core asks no clock.
+/// The present time by three clocks. It is passed with each input, because the core reads no clock.
 package struct Now: Sendable, Hashable {
-    /// For deadlines, pauses and rates.
+    /// The clock for deadlines, pauses and rates.
     package let monotonic: MonotonicInstant
-    /// For times that are shown. The wall clock may be wrong, and jump.
+    /// The clock for displayed times. The wall clock may be wrong, and may jump.
     package let wall: WallTime
-    /// For the expiry of what is on disk: the wall clock's time when the state was new, and since then as much more as daemons have run on that
-    /// state. Nobody sets this clock, and it stands still while no daemon runs.
+    /// The clock for the expiry of stored rows. It started with the wall clock's time when the state was new, and advances only while a
+    /// daemon runs on that state. Nobody sets this clock.
     package let running: WallTime
 
-    /// Without a time of its own, the running clock shows what the wall clock shows.
+    /// Creates a time. Without a value of its own, the running clock equals the wall clock.
     package init(monotonic: MonotonicInstant, wall: WallTime, running: WallTime? = nil) {
         self.monotonic = monotonic
         self.wall = wall

@@ -1,19 +1,19 @@
-/// What the parts of the node that depend on a peer have to hear of it. `NodeCore.spread(_:of:)` lists the hearers in order.
+/// A change of a peer that concerns dependent parts of the node. `NodeCore.spread(_:of:)` lists the receivers in order.
 package enum PeerChange: Sendable, Equatable {
-    /// A connection to it is proven: what counted for the one before counts no more.
+    /// A connection to the peer is proven. State of the connection before it is no longer valid.
     case connected
-    /// Both sides have named the session on the connection: it carries messages.
+    /// Both sides have named the session on the connection, which carries messages from now on.
     case attached
-    /// It has another session than before, or none.
+    /// The peer has another session than before, or none.
     case sessionReplaced
-    /// Something that others depend on has ended; the error is said of what ends with it.
+    /// Something that others depend on has ended. Everything that ends with it gets the error.
     case ended(Ending, EarshotError)
-    /// It has closed its connection for a fault of this side's: what was moving would come to the same again.
+    /// The peer has closed its connection because of an error of this side. Repeating the same traffic would fail again.
     case refusedConnection(explanation: String)
-    /// The two sides do not agree on a connection, and dialling again would end the same way.
+    /// The two sides cannot agree on a connection, and dialling again would fail in the same way.
     case unreachable(EarshotError)
-    /// It is seen, or connected: what waits for a session with it may ask for one.
+    /// The peer is seen or connected. Pending traffic may ask for a session with it.
     case withinReach
-    /// Its row is gone.
+    /// The peer's row is gone.
     case forgotten
 }

@@ -1,28 +1,28 @@
 package import EarshotWire
 
-/// What one part of the node may know of a peer that another part decides about.
+/// The facts about a peer that one part of the node decides and other parts may read.
 package struct PeerFacts: Sendable, Hashable {
     package let id: PeerID
     package let name: String
     package let trust: Trust
-    /// The session with it.
+    /// The session with the peer.
     package let session: SessionID?
-    /// The control connection that stands.
+    /// The present control connection.
     package let link: LinkID?
-    /// Whether the session is carried by that connection.
+    /// Whether that connection carries the session.
     package let isAttached: Bool
 }
 
-/// What the core has to know of a control connection.
+/// The facts about a control connection that the core needs.
 package struct LinkFacts: Sendable, Hashable {
     package let peer: ProvenPeer
-    /// Where the other side is: an IPv4 address, or an IPv6 /64; empty where that cannot be told.
+    /// The address of the other side: an IPv4 address or an IPv6 /64; empty if it is not known.
     package let origin: [UInt8]
     /// Whether this side dialled.
     package let isInitiator: Bool
-    /// Where this side dialled.
+    /// The address that this side dialled.
     package let dialledAddress: PeerAddress?
-    /// Until when an authority of the settings speaks for the peer's certificate; `nil` where none does.
+    /// The time until which a configured authority vouches for the peer's certificate; `nil` if none does.
     package let vouchedUntil: WallTime?
 
     package init(peer: ProvenPeer, origin: [UInt8], isInitiator: Bool, dialledAddress: PeerAddress?, vouchedUntil: WallTime?) {
@@ -37,7 +37,7 @@ package struct LinkFacts: Sendable, Hashable {
 }
 
 extension TransportKind {
-    /// Whether what passes over it can be read on the wire.
+    /// Whether traffic over the transport can be read on the wire.
     package var protection: Protection {
         switch self {
         case .tls: .encrypted

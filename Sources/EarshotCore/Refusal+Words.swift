@@ -1,13 +1,13 @@
 package import EarshotWire
 
 extension Refusal {
-    /// A refusal for the other side. A failure that concerns this machine's files has a message for its users, which may quote paths and the
-    /// kernel's words: the other side hears only the meaning. Messages of all other codes are passed on unchanged.
+    /// Creates a refusal for the other side. A failure of this machine's files has a message for local users, which may quote paths and the
+    /// kernel's words. The other side gets only the meaning. Messages of all other codes are passed on unchanged.
     package init(toPeer error: EarshotError) {
         self.init(error.code, Self.words(of: error.code) ?? error.message)
     }
 
-    /// The words for failures that concern this machine's files; `nil` for all others.
+    /// Returns the words for failures of this machine's files; `nil` for all others.
     private static func words(of code: EarshotError.Code) -> String? {
         switch code {
         case .invalidSource: "its sender cannot read it any more"
@@ -22,7 +22,7 @@ extension Refusal {
         }
     }
 
-    /// With as much of a text as a frame takes.
+    /// Creates a refusal, with the text truncated to fit into a frame.
     package init(_ code: EarshotError.Code, _ text: String) {
         var words = text.unicodeScalars
         while String(words).utf8.count > WireLimits.explanation { words.removeLast() }

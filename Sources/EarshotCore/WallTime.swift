@@ -1,6 +1,6 @@
-/// A moment by the clock on the wall, which people set: what is shown and stored goes by it. The core never asks for it either.
+/// An instant of the wall clock, which users set. Displayed and stored times use it. The core never reads this clock either.
 package struct WallTime: Sendable, Hashable, Comparable {
-    /// Since 1970-01-01T00:00:00Z, without leap seconds.
+    /// The milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
     package let milliseconds: Int64
 
     package init(milliseconds: Int64) {
@@ -9,16 +9,16 @@ package struct WallTime: Sendable, Hashable, Comparable {
 
     package static func < (left: Self, right: Self) -> Bool { left.milliseconds < right.milliseconds }
 
-    /// So much later, to the millisecond; at the bounds of what can be told it stays there.
+    /// Returns a later time, to the millisecond. The result saturates at the bounds.
     package static func + (time: Self, duration: Duration) -> Self {
         let (sum, overflow) = time.milliseconds.addingReportingOverflow(duration.wholeMilliseconds)
         return Self(milliseconds: overflow ? (duration < .zero ? .min : .max) : sum)
     }
 
-    /// How long after the other; negative where it is before.
+    /// Returns the time since the other one; negative if this one is earlier.
     package static func - (left: Self, right: Self) -> Duration { .milliseconds(left.milliseconds) - .milliseconds(right.milliseconds) }
 
-    /// In UTC to the second, as people read it: `2026-08-01T12:00:00Z` (ISO 8601).
+    /// The time in UTC to the second, as displayed: `2026-08-01T12:00:00Z` (ISO 8601).
     package var text: String {
         let (day, second) = Self.parts(Self.parts(self.milliseconds, 1000).whole, 86_400)
         let (year, month, dayOfMonth) = Self.date(day)
@@ -26,16 +26,16 @@ package struct WallTime: Sendable, Hashable, Comparable {
         return "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(dayOfMonth, 2))T\(time)Z"
     }
 
-    /// Rounded down, and what is left.
+    /// Returns the quotient, rounded down, and the remainder.
     private static func parts(_ value: Int64, _ divisor: Int64) -> (whole: Int64, rest: Int64) {
         let rest = (value % divisor + divisor) % divisor
         return (value / divisor - (value % divisor < 0 ? 1 : 0), rest)
     }
 
-    /// The Gregorian date of a day after 1970-01-01. Years are taken from March on, so that a leap day is the last day
-    /// of one; 400 of them have 146,097 days.
+    /// Returns the Gregorian date of a day after 1970-01-01. Years are counted from March, so that a leap day is the last day of its year;
+    /// 400 years have 146,097 days.
     private static func date(_ day: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        // From 0000-03-01.
+        // Counts days from 0000-03-01.
         let (era, dayOfEra) = Self.parts(day + 719_468, 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
@@ -52,6 +52,6 @@ package struct WallTime: Sendable, Hashable, Comparable {
 }
 
 extension Duration {
-    /// Its milliseconds, rounded down towards zero; those that 64 bits do not hold end at their bounds.
+    /// The milliseconds of the duration, rounded towards zero. Values beyond 64 bits saturate.
     package var wholeMilliseconds: Int64 { Int64(clamping: self.attoseconds / 1_000_000_000_000_000) }
 }

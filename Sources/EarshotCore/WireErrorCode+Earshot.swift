@@ -1,7 +1,7 @@
 package import EarshotWire
 
 extension WireErrorCode {
-    /// The library's code for a reason on the wire; an unknown one is a violation of the version that was agreed.
+    /// The library's code for a reason on the wire. An unknown code is a violation of the negotiated version.
     package var earshotCode: EarshotError.Code {
         switch self {
         case .versionUnsupported: .versionUnsupported
@@ -28,12 +28,12 @@ extension WireErrorCode {
         }
     }
 
-    /// The stable word for it.
+    /// The stable name of the code.
     package var name: String {
         self == .superseded ? "superseded" : self.earshotCode.rawValue
     }
 
-    /// What a failure of ours is called on the wire.
+    /// Returns the wire code for a failure of this machine.
     package init(_ code: EarshotError.Code) {
         self =
             switch code {
