@@ -7,7 +7,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// What a peer can do to a group by records and invitations that are valid, and cannot.
+/// The damage that a peer can do to a group by valid records and invitations, and the damage that is prevented.
 @Suite struct GroupAbuseTests {
     private static func key(_ number: Int) -> [UInt8] { [0x32, UInt8(number >> 8), UInt8(number & 0xFF)] }
 
@@ -18,7 +18,7 @@ import Testing
         return .leave(leave)
     }
 
-    /// A seat by the word of the group's creator, which is peer 0.
+    /// A seat that the group's creator, peer 0, signed.
     private static func seat(_ number: Int, _ seatNumber: UInt32, in group: GroupID) throws -> GroupRecord {
         let creator = GroupBench.key(0).publicKey
         var seat = GroupSeat(
@@ -29,7 +29,7 @@ import Testing
         return .seat(seat)
     }
 
-    /// Has peer 0 hear as many leaves of keys that nobody knows as it takes.
+    /// Sends peer 0 as many leaves of unknown keys as it takes.
     private func fill(_ bench: inout GroupBench, _ id: GroupID, from other: Int) throws {
         let link = try bench.link(0, other)
         for number in 0..<EarshotLimits.groupRecords {
@@ -39,7 +39,7 @@ import Testing
         bench.advance(.seconds(5))
     }
 
-    /// Whoever knows a group's id can make them, by as many keys as it likes.
+    /// Anyone who knows a group's id can make leaves, by any number of keys.
     @Test func leavesOfWhoIsNotInTheGroup() throws {
         var bench = try GroupBench(4)
         try bench.connectAll()
@@ -51,7 +51,8 @@ import Testing
         for index in 0...1 { #expect(bench.members(id, at: index) == [0, 1]) }
     }
 
-    /// But of a seat that is held: who was restored from a backup hears from a member that it does not know that it had left.
+    /// A leave of a held seat is accepted from a sender that is no known member. A member that was restored from a backup then hears that
+    /// it had left.
     @Test func itsOwnLeaveFromWhoIsNotKnown() throws {
         var bench = try GroupBench(3)
         try bench.connectAll()
@@ -69,7 +70,7 @@ import Testing
         #expect(bench.group(id, at: 1) == nil && bench.left(id, at: 1) == [.left])
     }
 
-    /// Nor do those of a member keep others in it.
+    /// Leaves that a member makes up do not keep other members in the group.
     @Test func leavesThatAMemberMakesUp() throws {
         var (bench, id) = try GroupBench.group(of: 3)
         try self.fill(&bench, id, from: 1)
@@ -81,7 +82,7 @@ import Testing
         #expect(bench.peers[0].core.groups[id]?.records.digest == bench.peers[1].core.groups[id]?.records.digest)
     }
 
-    /// All that hold more leaves than there is room for keep the same.
+    /// All machines with more leaves than there is room for keep the same ones.
     @Test func whichLeavesAreKept() throws {
         let (bench, id) = try GroupBench.group(of: 1)
         let empty = try #require(bench.peers[0].core.groups[id]?.records)
@@ -92,7 +93,7 @@ import Testing
             for leave in order { records.merge(leave) }
             #expect(records.leaves.count == EarshotLimits.groupRecords)
             digests.insert(records.digest)
-            // Of a peer that has a seat there is a place, at the cost of one that has none.
+            // A peer with a seat has room for its leave, at the cost of a peer without one.
             records.merge(try Self.seat(9999, 1, in: id))
             #expect(records.merge(try Self.leave(9999, in: id)) == nil)
             #expect(records.leaves.count == EarshotLimits.groupRecords && records.membership.members.count == 1)
@@ -107,7 +108,7 @@ import Testing
             members: 1, voucherNumber: 1, seatNumber: number, context: [])
     }
 
-    /// With the last number there is, a key would have left for good, or would be removed for good.
+    /// With the last possible number, a key would have left, or would be removed, permanently.
     @Test(arguments: [false, true]) func groupSeatNumber(isAbove: Bool) throws {
         var bench = try GroupBench(2)
         try bench.connectAll()
@@ -118,7 +119,7 @@ import Testing
         #expect(bench.peers[1].pending == (isAbove ? [] : [invite.id]))
     }
 
-    /// Nor is one let in that takes a lower one than it was given, which is the second, or one above all.
+    /// A seat is refused if its number is lower than the given one, which is the second, or above the maximum.
     @Test(arguments: [1, EarshotLimits.groupSeatNumber + 1]) func aSeatThatWasNotGiven(number: UInt32) throws {
         var (bench, id) = try GroupBench.group(of: 2)
         bench.ask(1, .leave("team"))
@@ -144,7 +145,7 @@ import Testing
         #expect(answer?.error == .noSpace)
     }
 
-    /// Two that are being joined at once take one place each.
+    /// Two groups that are joined at the same time take one place each.
     @Test func groupsThatAreJoinedAtOnce() throws {
         var bench = try GroupBench(3)
         try bench.connectAll()
@@ -164,13 +165,13 @@ import Testing
         bench.releaseSignatures(of: 1)
         #expect(bench.peers[1].core.groups.count == EarshotLimits.groups)
         #expect(calls.map { bench.peers[1].answers[$0]?.error } == [nil, .noSpace])
-        // It may be accepted later.
+        // The other group may be accepted later.
         bench.ask(1, .leave("group 3"))
         bench.respond(1, pending[1], .accept)
         #expect(bench.peers[1].core.groups.count == EarshotLimits.groups)
     }
 
-    /// The node reads as much at a time from who is in a group with it as from who is in a session.
+    /// The node reads as much at a time from a member of a shared group as from a session member.
     @Test func whoIsInAGroupIsNoStranger() throws {
         var bench = try GroupBench(2)
         try bench.connectAll()
@@ -183,7 +184,7 @@ import Testing
         #expect(!bench.peers[0].core.isMember(link, bench.ids[1]))
     }
 
-    /// What was sent to a group that this machine has just left is refused, and holds up nothing that is said in the session.
+    /// A message to a group that this machine has just left is refused, and does not delay messages in the session.
     @Test func aMessageToAGroupThatIsLeftHoldsUpNothing() throws {
         var (bench, id) = try GroupBench.group(of: 2)
         let link = try bench.link(1, 0)
@@ -205,7 +206,7 @@ import Testing
         }
         #expect(inbox.map { String(buffer: $0.body) } == ["hello"])
         #expect(inbox.map(\.followsRefusal) == [false])
-        // Nor, once it is in again, what is said there from then on.
+        // After this machine is back in the group, the refusal does not delay new messages there either.
         try bench.letIn(1, by: 0, to: id)
         let call = bench.send("again", by: 0, to: id)
         #expect(bench.status(of: call, at: 0, for: 1) == .delivered)

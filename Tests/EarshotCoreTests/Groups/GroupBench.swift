@@ -6,9 +6,9 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// Several cores that talk to each other over connections that lose nothing, and sign with toy signatures.
+/// Several cores that talk to each other over lossless connections, and sign with toy signatures.
 struct GroupBench {
-    /// One direction of a connection each.
+    /// One direction of a connection.
     private struct Wire {
         let from: Int
         let link: LinkID
@@ -34,7 +34,7 @@ struct GroupBench {
         }
     }
 
-    /// A group of so many, all of which are connected.
+    /// Makes a group of that many peers, all connected.
     static func group(of count: Int) throws -> (bench: GroupBench, id: GroupID) {
         var bench = try GroupBench(count)
         try bench.connectAll()
@@ -73,7 +73,7 @@ struct GroupBench {
         self.settle()
     }
 
-    /// Hands on what was sent until nothing is.
+    /// Delivers frames until no peer sends any.
     mutating func settle() {
         var isMoving = true
         while isMoving {
@@ -91,7 +91,7 @@ struct GroupBench {
         }
     }
 
-    /// The connection of one to another.
+    /// Returns the connection of one peer to another.
     func link(_ one: Int, _ other: Int) throws -> LinkID { try #require(self.wires.first { $0.from == one && $0.to == other }).link }
 
     mutating func advance(_ duration: Duration) {
@@ -99,14 +99,14 @@ struct GroupBench {
         self.settle()
     }
 
-    /// One is started anew, and has no connections then.
+    /// Restarts a peer, which has no connections then.
     mutating func restart(_ index: Int) {
         for other in self.peers.indices where self.isConnected(index, other) { self.disconnect(index, other) }
         let name = self.peers[index].core.settings.name
         self.peers[index] = self.peers[index].restarted { $0.name = name }
     }
 
-    // MARK: What persons do
+    // MARK: Requests
 
     @discardableResult
     mutating func ask(_ index: Int, _ request: GroupRequest) -> Answer? {
@@ -120,7 +120,7 @@ struct GroupBench {
         try #require(self.ask(index, .create(name: name, isClosed: isClosed, isUnprotected: false))?.group).id
     }
 
-    /// One lets another in: both are connected.
+    /// Lets a connected peer into a group.
     mutating func letIn(_ other: Int, by one: Int, to group: GroupID) throws {
         self.ask(one, .invite(group.description, peers: [self.ids[other].description], context: [], timeout: nil))
         let invitation = try #require(self.peers[other].pending.last, "\(other) is not invited by \(one)")
@@ -128,14 +128,14 @@ struct GroupBench {
         #expect(self.members(group, at: other).contains(other), "\(one) has let \(other) in")
     }
 
-    /// The two are connected for as long as that takes.
+    /// Connects two peers, lets one into a group by the other, and disconnects them.
     mutating func letInAndPart(_ other: Int, by one: Int, to group: GroupID) throws {
         try self.connect(one, other)
         try self.letIn(other, by: one, to: group)
         self.disconnect(one, other)
     }
 
-    /// One asks another, which accepts, and has not signed yet that it lets it in; the call of that one.
+    /// Invites a peer, which accepts, and holds the inviter's signature. Returns the invitee's call.
     @discardableResult
     mutating func beginJoining(_ other: Int, by one: Int, to group: GroupID) throws -> CallID {
         self.ask(one, .invite(group.description, peers: [self.ids[other].description], context: [], timeout: nil))
@@ -145,7 +145,7 @@ struct GroupBench {
         return self.peers[other].lastCall
     }
 
-    /// What one has to sign and to check is, at last.
+    /// Releases the signatures and checks of a peer.
     mutating func releaseSignatures(of index: Int) {
         self.peers[index].releaseSignatures()
         self.settle()
@@ -168,16 +168,16 @@ struct GroupBench {
         return call
     }
 
-    // MARK: What there is
+    // MARK: State
 
     func group(_ id: GroupID, at index: Int) -> Group? { try? self.peers[index].core.group(id.description) }
 
-    /// By their indexes.
+    /// Returns the members of a group by their indexes.
     func members(_ id: GroupID, at index: Int) -> Set<Int> {
         Set((self.group(id, at: index)?.members ?? []).compactMap { member in self.ids.firstIndex { $0 == member.peerID } })
     }
 
-    /// Those with which one is attached in the group.
+    /// Returns the members with which a peer is attached in a group.
     func attached(_ id: GroupID, at index: Int) -> Set<Int> {
         Set(
             (self.group(id, at: index)?.members ?? []).filter { $0.state == .connected }.compactMap { member in

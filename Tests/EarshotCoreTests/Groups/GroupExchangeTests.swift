@@ -5,9 +5,9 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// What members hear of a group from peers that they do not know for members.
+/// News of a group from peers that are not known as members.
 @Suite struct GroupExchangeTests {
-    /// It was let in, and the group dissolved, while the second was away.
+    /// Peer 2 was let in, and the group was dissolved, while peer 1 was away.
     @Test func whoWasAwayHearsOfTheEndFromALaterMember() throws {
         var bench = try GroupBench(3)
         let id = try bench.create(0)
@@ -21,7 +21,7 @@ import Testing
         #expect(bench.left(id, at: 1) == [.dissolved])
     }
 
-    /// Each was let in by one that did not know of the other.
+    /// Each of the two was let in by a member that did not know of the other.
     @Test func membersThatDoNotKnowEachOtherMeetByAnInvitation() throws {
         var bench = try GroupBench(4)
         let id = try bench.create(0)
@@ -34,7 +34,7 @@ import Testing
         for index in 1...2 { #expect(bench.members(id, at: index) == [0, 1, 2, 3]) }
     }
 
-    /// It was taken out while it was away, and asks one that it does not know for a member.
+    /// Peer 1 was removed while it was away, and invites a member that it does not know.
     @Test func whoIsOutAndInvitesHearsOfIt() throws {
         var bench = try GroupBench(3)
         let id = try bench.create(0)
@@ -48,7 +48,8 @@ import Testing
         #expect(bench.members(id, at: 2) == [0, 2])
     }
 
-    /// By anyone, who has not named the group: it was restored from before it joined.
+    /// A peer shows this machine its own seat without naming the group: this machine was restored from a backup that is older than its
+    /// joining.
     @Test func whoIsShownItsOwnSeatUnaskedLeaves() throws {
         var bench = try GroupBench(3)
         let backup = bench.peers[1]
@@ -74,7 +75,7 @@ import Testing
         #expect(leaves(forged) == [], "it would sign whatever others make up")
     }
 
-    /// It is connected over TLS, with an earlier version.
+    /// The member is connected over TLS, and runs an earlier version.
     @Test func aMemberThatKnowsNothingOfGroupsIsShownAsThat() throws {
         var (bench, id) = try GroupBench.group(of: 2)
         bench.disconnect(0, 1)

@@ -5,9 +5,9 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// Files that are sent to all members of a group: a transfer each, few at a time.
+/// Files that are sent to all members of a group: one transfer per member, few at a time.
 @Suite struct GroupFileTests {
-    /// A group of so many, of which the first has asked for something to be sent to the others; what its transfers are called.
+    /// A group of that many other peers, to which peer 0 sends something. Stores the ids of its transfers.
     private struct Share {
         var bench: GroupBench
         let group: GroupID
@@ -42,10 +42,10 @@ import Testing
             self.bench.settle()
         }
 
-        /// The source of one is open: it is offered.
+        /// Reports the source of a transfer as open, so that the transfer is offered.
         mutating func open(_ id: ResourceID) { self.report(id, .opened(OpenedSource(size: 10, stamp: "1"))) }
 
-        /// Those of which the mover has begun.
+        /// The transfers whose mover has begun.
         var begun: [ResourceID] {
             self.transfers.filter { id in
                 (self.bench.peers[0].orders[id] ?? []).contains { if case .open = $0 { true } else { false } }
@@ -56,7 +56,7 @@ import Testing
             try self.bench.peers[index].core.resource(id, at: self.bench.peers[index].now.monotonic)
         }
 
-        /// The member that one is for.
+        /// Returns the member that receives a transfer.
         func member(_ id: ResourceID) throws -> Int { try #require(self.bench.ids.firstIndex(of: try self.row(id).peerID)) }
     }
 
@@ -69,7 +69,7 @@ import Testing
             let theirs = try share.row(id, at: member)
             #expect(theirs.group == own.group && theirs.shareID == nil && theirs.peerID == share.bench.ids[0])
             #expect(share.bench.peers[member].core.sessions.isEmpty, "no session comes of it")
-            // It has been taken: room is made for it.
+            // The member has accepted it: room is reserved.
             #expect((share.bench.peers[member].orders[id] ?? []).contains { if case .resume = $0 { true } else { false } })
         }
         #expect(Set(try share.transfers.map(share.member)) == [1, 2, 3])
@@ -79,11 +79,11 @@ import Testing
         let limit = EarshotLimits.shareTransfers
         var share = try Share(to: limit + 2)
         #expect(share.begun == Array(share.transfers.prefix(limit)))
-        // One is over: the next one begins.
+        // One transfer has ended, and the next one begins.
         share.call(.remove(share.transfers[0]))
         share.report(share.transfers[0], .stopped)
         #expect(share.begun == Array(share.transfers.prefix(limit + 1)))
-        // None has moved for a while: they hold up nobody.
+        // After none has moved for a while, the stalled transfers no longer delay the others.
         share.bench.advance(EarshotLimits.shareStallTime - .milliseconds(1))
         #expect(share.begun.count == limit + 1)
         share.bench.advance(.milliseconds(1))
@@ -135,13 +135,14 @@ import Testing
         #expect(rows.map(\.id) == share.transfers && rows.allSatisfy { $0.state == .cancelled })
         for id in share.transfers { #expect(try share.row(id, at: share.member(id)).state == .cancelled) }
         for id in share.transfers { share.report(id, .stopped) }
-        // And, once all are over, deleted.
+        // After all transfers have ended, the same request deletes them.
         #expect(share.call(.removeShare(share.id)) == .resources([]))
         #expect(share.call(.removeShare(share.id))?.error == .notFound)
         #expect(throws: EarshotError.self) { try share.row(share.transfers[0]) }
     }
 
-    /// A receiver answers what its sender asks again, though there is no session of two, and after a restart; until one of them is out.
+    /// A receiver answers a repeated offer of its sender without a session of the two, and after a restart, until one of them leaves the
+    /// group.
     @Test func endsAreRemembered() throws {
         var share = try Share(to: 1)
         let (id, sender) = (share.transfers[0], share.bench.ids[0])
@@ -155,7 +156,8 @@ import Testing
         var again = share.bench.peers[1].restarted()
         again.handle(.transfers([], [ended]))
         #expect(again.core.transfers.ended(id, of: sender) == ended)
-        // A session of the two that begins and ends is no end of the group: the other, which has not asked for it, ends it at once.
+        // A session of the two that begins and ends does not end the group's transfers. The other side, which did not ask for the session,
+        // ends it at once.
         let invitation = share.bench.peers[1].invite(on: try share.bench.link(1, 0))
         #expect(share.bench.respond(1, invitation, .accept)?.invitation?.sessionID != nil)
         #expect(share.bench.peers[1].core.transfers.ended(id, of: sender) == ended)

@@ -6,9 +6,9 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// Invitations to groups that end otherwise than by their answer.
+/// Invitations to groups that end in other ways than by their answer.
 @Suite struct GroupInvitationTests {
-    /// Also where it is withdrawn while the seat is being signed, or written.
+    /// This also holds if the invitation is withdrawn while the seat is being signed or written.
     @Test(arguments: [true, false]) func anInvitationThatIsWithdrawnBeforeTheSeatIsOnDiskLetsNobodyIn(isSigned: Bool) throws {
         var bench = try GroupBench(2)
         try bench.connectAll()
@@ -27,7 +27,7 @@ import Testing
         #expect(bench.peers[1].answers[joining]?.error == .cancelled)
     }
 
-    /// The first has asked the second, which is let in by the third, and has not answered the first yet.
+    /// Peer 0 has invited peer 1, which is let in by peer 2 and has not answered peer 0 yet.
     @Test func thePeersNextInvitationWaitsForTheAnswerToTheLast() throws {
         var bench = try GroupBench(3)
         try bench.connectAll()
@@ -47,7 +47,7 @@ import Testing
         #expect(bench.members(other, at: 1) == [0, 1])
     }
 
-    /// It has left the seat by which it was found to be a member.
+    /// The peer has left the seat by which it was found to be a member.
     @Test func whoAcceptsWhatIsOverIsToldSo() throws {
         var bench = try self.overUnanswered()
         #expect(bench.respond(1, try #require(bench.peers[1].pending.first), .accept)?.error == .cancelled)
@@ -61,7 +61,7 @@ import Testing
         try bench.letIn(1, by: 0, to: try #require(bench.peers[0].core.groupList.first).id)
     }
 
-    /// The first has asked the second, and has found it to be a member already by a seat that the second has left: it is not answered yet.
+    /// Peer 0 has invited peer 1, and found it to be a member already by a seat that peer 1 has left. Peer 1 has not answered yet.
     private func overUnanswered() throws -> GroupBench {
         var bench = try GroupBench(3)
         let id = try bench.create(0)
@@ -74,7 +74,7 @@ import Testing
         return bench
     }
 
-    /// It has taken its invitation back while the connection was away.
+    /// The inviter has withdrawn its invitation while the connection was lost.
     @Test func anInviterThatAsksAnewOnAnotherConnectionTakesItsFirstBack() throws {
         var bench = try GroupBench(2)
         try bench.connectAll()
@@ -121,7 +121,7 @@ import Testing
         #expect(bench.peers[0].answers[joining]?.error == .timedOut && bench.group(id, at: 0) == nil)
     }
 
-    /// A peer is answered 8 indexes a minute: it is given all records without asking.
+    /// A peer gets answers to 8 indexes a minute, but receives all records without asking.
     @Test func onOneConnectionAPeerJoinsAsOftenAsItIsLetIn() throws {
         var bench = try GroupBench(3)
         try bench.connectAll()
@@ -131,12 +131,12 @@ import Testing
             try bench.letIn(1, by: 0, to: id)
             #expect(bench.members(id, at: 1) == [0, 1, 2] && bench.attached(id, at: 1) == [0, 1, 2])
             bench.ask(1, .leave("team"))
-            // As often as an inviter may ask.
+            // The interval at which an inviter may invite.
             bench.advance(.seconds(1))
         }
     }
 
-    /// It says that another one has let it in, and shows nothing of it.
+    /// The peer claims that another member has let it in, and shows no seat.
     @Test func whoIsNotTheMemberThatItSaysEndsTheInvitationSoon() throws {
         var bench = try GroupBench(3)
         try bench.connectAll()
@@ -157,7 +157,7 @@ import Testing
         #expect(bench.members(id, at: 0) == [0])
     }
 
-    /// The first of two, in a group into which the second has let so many keys that nobody connects with.
+    /// Makes a group of two peers, in which peer 1 has let in many keys that never connect.
     private func crowd(_ count: Int) throws -> (bench: GroupBench, id: GroupID) {
         var (bench, id) = try GroupBench.group(of: 2)
         try bench.peers[0].see(peerID(9))
@@ -177,7 +177,7 @@ import Testing
         return (bench, id)
     }
 
-    /// Those stay that came in through it, by the creator's word.
+    /// The members that came in through the removed one stay, with seats that the creator countersigns.
     @Test(arguments: [130, 300]) func aMemberThatHasLetInManyIsTakenOut(count: Int) throws {
         var (bench, id) = try self.crowd(count)
         let answer = bench.ask(0, .remove("team", peer: bench.ids[1].description, withInvited: false))
@@ -185,7 +185,7 @@ import Testing
         #expect(bench.group(id, at: 0)?.members.count == min(count + 2, EarshotLimits.groupRecords) - 1)
     }
 
-    /// Nor does whoever the member has let in keep others out, and what was void holds no place.
+    /// Peers that the member has let in do not keep others out, and void seats hold no place.
     @Test func placesAreFreeAsSoonAsSeatsAreVoid() throws {
         var (bench, _) = try self.crowd(EarshotLimits.groupRecords)
         let invited = bench.ask(0, .invite("team", peers: [peerID(9).description], context: [], timeout: nil))

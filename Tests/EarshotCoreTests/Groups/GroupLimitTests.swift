@@ -7,9 +7,9 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// The limits of groups, each at its edge.
+/// The limits of groups, each tested at its edge.
 @Suite struct GroupLimitTests {
-    /// A seat of a peer that is nowhere, by the word of the group's creator, which is peer 0.
+    /// A seat of a peer that never connects, signed by the group's creator, peer 0.
     private func seat(_ number: Int, in group: GroupID, number seatNumber: UInt32 = 1) throws -> GroupRecord {
         let creator = GroupBench.key(0).publicKey
         let key: [UInt8] = [0x31, UInt8(number >> 8), UInt8(number & 0xFF)]
@@ -21,7 +21,7 @@ import Testing
         return .seat(seat)
     }
 
-    /// Two that are in a group, and the connection of the second one to the first.
+    /// Makes a group of two peers. Returns the connection of peer 1 to peer 0.
     private func pair() throws -> (bench: GroupBench, id: GroupID, link: LinkID) {
         var bench = try GroupBench(2)
         try bench.connectAll()
@@ -37,7 +37,7 @@ import Testing
         for number in 0...EarshotLimits.groupRecordsPerTurn {
             bench.peers[1].frame(.group(.record(try self.seat(number, in: id), of: id)), on: link)
         }
-        // The first one has begun alone, and the others have come behind it.
+        // The first check has begun alone, and the other records have come behind it.
         #expect(bench.peers[1].checks == before + 1)
         bench.peers[1].releaseSignature()
         #expect(bench.peers[1].checks == before + 1 + EarshotLimits.groupRecordsPerTurn)
@@ -48,7 +48,7 @@ import Testing
         bench.advance(.seconds(10))
         let before = bench.peers[1].checks
         let count = EarshotLimits.groupRecordsPerSecond + 3
-        // Of one peer, so that the group does not become full of members.
+        // All seats are of one peer, so that the group does not fill up with members.
         for number in 1...count {
             let record = try self.seat(1, in: id, number: UInt32(number))
             bench.peers[1].frame(.group(.record(record, of: id)), on: link)
@@ -92,7 +92,7 @@ import Testing
         var (bench, id, link) = try self.pair()
         bench.advance(.seconds(120))
         _ = bench.peers[1].sent(on: link)
-        /// How often it is asked for one frame with so many names, all of which say something else.
+        /// Returns the number of questions after one frame with that many names, all with different digests.
         func asked(_ count: Int = 1) -> Int {
             let names = (0..<count).map { _ in GroupName(group: id, digest: .random()) }
             bench.peers[1].frame(.group(.names(names)), on: link)
@@ -149,7 +149,7 @@ import Testing
         #expect(before == 0, "not at once")
         bench.peers[1].advance(EarshotLimits.groupDialDelay + EarshotLimits.higherPeerDialDelay)
         #expect(bench.peers[1].dials.count == EarshotLimits.groupDials)
-        // One after the other fails, and the next ones have their turn.
+        // Each dial fails in turn, and the next members are dialled.
         for dialled in bench.peers[1].dials { bench.peers[1].handle(.dial(dialled, .ended(EarshotError(.unavailable, "gone")))) }
         bench.peers[1].advance(EarshotLimits.groupDialDelay + EarshotLimits.higherPeerDialDelay)
         #expect(Set(bench.peers[1].dials).count > EarshotLimits.groupDials)

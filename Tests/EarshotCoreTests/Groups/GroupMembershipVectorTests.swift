@@ -5,18 +5,18 @@ import Testing
 
 @testable import EarshotCore
 
-/// The vectors of memberships: who is in a group by its records, and which seats are kept. What is published is what this code makes of the cases
-/// below, and the published records give the same in another order.
+/// The test vectors of memberships: the members that follow from records, and the seats that are kept. The published file is generated from
+/// the cases below, and its records give the same result in another order.
 @Suite struct GroupMembershipVectorTests {
     private struct Vector: Codable, Sendable {
         let name: String
         let group: String
-        /// The charter first; with signatures of one byte, which are not looked at.
+        /// The charter first. The signatures have one byte and are not checked.
         let records: [String]
-        /// Peer ids, in the order in which they have their places.
+        /// Peer ids, in the order of their places.
         let members: [String]
         let full: [String]
-        /// The hashes of the index, and those of them that the digest leaves out.
+        /// The hashes of the index, and those among them that the digest leaves out.
         let hashes: [String]
         let evidence: [String]
         let digest: String
@@ -30,7 +30,7 @@ import Testing
     private static func key(_ peer: Int) -> [UInt8] { [0x30, UInt8(peer >> 8), UInt8(peer & 0xFF)] }
     private static func peer(_ peer: Int) -> PeerID { PeerID(subjectPublicKeyInfo: self.key(peer)) }
 
-    /// By the creator, number 0, in role 3 where no member is named.
+    /// Makes a seat. Without a voucher, the creator, peer 0, signs it in role 3.
     private static func seat(_ peer: Int, _ number: UInt32 = 1, by voucher: Int? = nil) throws -> GroupRecord {
         .seat(
             GroupSeat(
@@ -47,7 +47,7 @@ import Testing
         .removal(GroupRemoval(peer: self.peer(peer), number: number, signature: [1]))
     }
 
-    /// Seats of so many peers, all by one member.
+    /// Makes seats of several peers, all vouched for by one member.
     private static func seats(_ peers: Range<Int>, by voucher: Int) throws -> [GroupRecord] {
         try peers.map { try self.seat($0, by: voucher) }
     }
@@ -78,7 +78,7 @@ import Testing
         ]
     }
 
-    // MARK: What they come to
+    // MARK: Results
 
     private static func hex(_ record: GroupRecord) throws -> String {
         var buffer = ByteBuffer()
@@ -88,7 +88,7 @@ import Testing
 
     private static func vector(_ name: String, _ charter: GroupCharter, _ terms: GroupTerms, _ records: [GroupRecord]) throws -> Vector {
         var group = GroupRecords(charter, terms)
-        // A seat is taken behind that of its voucher.
+        // A seat is accepted after its voucher's seat.
         var rest = records
         var count = 0
         repeat {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import EarshotCore
 
-/// Who is a member by which records, and that it does not matter in which order and over which path they come.
+/// The members that follow from records, independently of the records' order and path.
 @Suite struct GroupRecordsTests {
-    /// Keys of which none signs anything here: what is merged has been checked before.
+    /// Keys that sign nothing here: merged records count as checked.
     private static func key(_ number: UInt8) -> [UInt8] { [0x30, number] }
 
     private static func peer(_ number: UInt8) -> PeerID { PeerID(subjectPublicKeyInfo: self.key(number)) }
@@ -96,7 +96,7 @@ import Testing
         #expect(group.merge(try Self.seat(1, by: 1)) == .invalid)
         #expect(group.merge(try Self.seat(0, 2, by: 1)) == .invalid, "nobody vouches for the creator")
         #expect(group.merge(Self.removal(0)) == .invalid)
-        // Two that vouch for each other, of which one was let in by a third that is removed.
+        // Two peers vouch for each other. One of them was let in by a third peer, which is removed.
         for record in [try Self.seat(1), try Self.seat(2, by: 1), try Self.seat(3, by: 2), try Self.seat(2, 1, by: 3)] {
             group.merge(record)
         }
@@ -105,7 +105,8 @@ import Testing
         #expect(Self.members(group) == [Self.peer(0)])
     }
 
-    /// A member lets another in that signs for it in turn: whichever of its two seats goes before the other, it is one by the creator's word.
+    /// A member lets in a peer that vouches for the member in turn. Whichever of its two seats comes first, the member stays by the seat
+    /// that rests on the creator.
     @Test func whoIsVouchedForByItsOwnGuestKeepsItsVoucher() throws {
         var before: Set<Bool> = []
         for name in (0..<16).map({ "x\($0)" }) {
@@ -123,7 +124,7 @@ import Testing
                 for record in group.path(to: member) { #expect(other.merge(record) == nil, "each behind those that it rests on") }
                 #expect(Self.members(other).contains(member))
             }
-            // As it is read at the next start, in whatever order.
+            // The records are loaded at the next start in any order.
             var again = try Self.group()
             for record in group.all { again.merge(record) }
             #expect(Self.members(again) == members)
@@ -161,7 +162,7 @@ import Testing
         let last = try #require(group.membership.full.last?.peer)
         let others = group.membership.members.dropFirst(2).map(\.peer)
         #expect(others.allSatisfy { $0 < last })
-        // The creator's word makes room for it.
+        // The creator's signature makes room for the peer.
         let number = try #require((UInt8(2)...65).first { Self.peer($0) == last })
         group.merge(try Self.seat(number, by: 1, role: .creator))
         #expect(group.membership.contains(last) && group.membership.full.count == 2)
@@ -179,7 +180,7 @@ import Testing
         #expect(group.leaves.keys.elementsEqual([Self.peer(0)]), "a removal says more than a leave")
     }
 
-    // MARK: What is checked
+    // MARK: Checks
 
     @Test func whoseSignatureARecordNeeds() throws {
         let group = try Self.group(try Self.seat(1))
@@ -199,13 +200,13 @@ import Testing
         #expect(checks.allSatisfy { $0.input.starts(with: Array("earshot/1 group".utf8) + [3]) })
     }
 
-    // MARK: In any order
+    // MARK: Any order
 
-    /// One that holds the records of a group, and what it does with them.
+    /// A holder of a group's records.
     private struct Holder {
         var group: GroupRecords
 
-        /// Each gives the other what it lacks, as over a connection; both forget at the end.
+        /// Exchanges missing records in both directions, as over a connection. Both drop unneeded seats at the end.
         static func exchange(in holders: inout [Holder], _ first: Int, _ second: Int) {
             guard first != second else { return }
             var (one, other) = (holders[first], holders[second])
@@ -225,7 +226,7 @@ import Testing
         }
     }
 
-    /// Holders that let each other in, leave, are removed and let in again, with what each knows at that time, and that meet at random.
+    /// Holders let each other in, leave, are removed and let in again, each by the records that it has at the time, and meet at random.
     @Test(arguments: 0..<100) func theSameRecordsGiveTheSameMembers(_ number: Int) throws {
         var random = SplitMix64(seed: UInt64(number))
         let count = 8
@@ -241,7 +242,7 @@ import Testing
             let peer = UInt8(other)
             switch Int.random(in: 0..<10, using: &random) {
             case 0..<4:
-                // Lets the other in, as one that is still a member by what it knows, or is not.
+                // The actor lets the other in. By the actor's records, the other may still be a member or not.
                 guard other != 0, actor != other, let own = seatNumber(actor, UInt8(actor)) else { continue }
                 let highest = [actor, other].compactMap { holders[$0].group.nextNumber(of: Self.peer(peer)) }.max() ?? 1
                 let seat = try Self.seat(peer, highest, by: UInt8(actor), own)
@@ -254,7 +255,7 @@ import Testing
                 guard other != 0, let known = holders[0].group.nextNumber(of: Self.peer(peer)), known > 1 else { continue }
                 holders[0].group.merge(Self.removal(peer, known - 1))
             case 6:
-                // Countersigns what a member has vouched for.
+                // The creator countersigns a vouched seat.
                 let seats = holders[0].group.seats.values.filter { $0.warrant.role == .voucher }
                 guard let seat = seats.randomElement(using: &random) else { continue }
                 var own = seat
@@ -264,7 +265,7 @@ import Testing
             default: Holder.exchange(in: &holders, actor, other)
             }
         }
-        // Until nobody has anything new for anybody.
+        // Repeats until no holder has new records for another.
         var rounds = 0
         while Set(holders.map(\.group.hashes)).count > 1, rounds < count {
             rounds += 1
@@ -274,7 +275,7 @@ import Testing
         #expect(hashes.count == 1, "they do not hold the same records")
         #expect(Set(holders.map(\.group.membership.members)).count == 1)
         #expect(Set(holders.map(\.group.terms)).count == 1)
-        // And the same as one that is told all of it at once.
+        // A holder that receives all records at once gets the same result.
         var whole = start
         for record in holders[3].group.lacking(in: []) { whole.merge(record) }
         #expect(whole.membership.members == holders[0].group.membership.members && whole.hashes == holders[0].group.hashes)

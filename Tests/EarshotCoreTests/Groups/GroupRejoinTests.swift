@@ -6,7 +6,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// Groups that are gone and being joined anew while something of the earlier time is still on its way.
+/// Groups that this machine has left and joins again, while something of the earlier membership is still in flight.
 @Suite struct GroupRejoinTests {
     @Test func aRowOfTheEarlierTimeIsNoneOfTheNextOnes() throws {
         var (bench, id) = try GroupBench.group(of: 2)
@@ -28,7 +28,7 @@ import Testing
         try bench.letIn(2, by: 0, to: id)
         for inviter in [0, 2] { bench.ask(inviter, .invite("team", peers: ["peer1"], context: [], timeout: nil)) }
         let invitations = bench.peers[1].pending
-        // The other inviter hears nothing of it.
+        // The other inviter does not hear of it.
         bench.disconnect(0, 2)
         bench.peers[1].isDiskHeld = true
         bench.respond(1, invitations[0], .accept)
@@ -40,7 +40,7 @@ import Testing
         #expect(bench.peers[1].groupsOnDisk[id] == nil)
     }
 
-    /// The second of two is invited, and its disk writes nothing.
+    /// Invites peer 1 of two, and holds its disk.
     private func invited() throws -> (bench: GroupBench, id: GroupID) {
         var bench = try GroupBench(2)
         try bench.connect(0, 1)
@@ -50,7 +50,7 @@ import Testing
         return (bench, id)
     }
 
-    /// Whoever leaves while the joining is being written hears that it is done when no start would find the group.
+    /// A leave during the write of the joining is answered when no start would load the group any more.
     @Test func aLeaveWhileTheJoiningIsWritten() throws {
         var (bench, id) = try self.invited()
         bench.respond(1, try #require(bench.peers[1].pending.last), .accept)
@@ -83,13 +83,13 @@ import Testing
         #expect(bench.peers[1].answers[joining] != nil)
     }
 
-    /// The second of two is started from a backup: it has left and come back since then, which it does not know.
+    /// Starts peer 1 of two from a backup that is older than its leave and its rejoining.
     private func restored() throws -> (bench: GroupBench, id: GroupID) {
         var (bench, id) = try GroupBench.group(of: 2)
         let backup = bench.peers[1]
         bench.ask(1, .leave("team"))
         try bench.letIn(1, by: 0, to: id)
-        // What comes first is checked alone, and the leave and the seat behind it together.
+        // The first record is checked alone, and the leave and the seat after it together.
         bench.ask(0, .rename("team", to: "other"))
         bench.disconnect(0, 1)
         bench.peers[1] = backup
@@ -126,7 +126,7 @@ import Testing
         #expect(bench.members(id, at: 0) == [0] && bench.group(id, at: 1) == nil)
     }
 
-    /// The second is let in by the third, and leaves, of which the first hears nothing before it invites it.
+    /// Peer 1 is let in by peer 2 and leaves. Peer 0 hears of neither before it invites peer 1.
     @Test func anAcceptanceOfASeatThatWasLeftEndsTheInvitation() throws {
         var bench = try GroupBench(3)
         let id = try bench.create(0)
@@ -144,7 +144,7 @@ import Testing
         for index in 0..<3 { #expect(bench.members(id, at: index) == [0, 1, 2]) }
     }
 
-    /// Killed before it has written more, it is not in the group at its next start.
+    /// If the machine is killed before it has written more, it is not in the group at its next start.
     @Test func whatIsDissolvedBeforeItIsJoinedIsOverOnDisk() throws {
         var (bench, id) = try self.invited()
         bench.peers[1].call(.setTrust(.trusted, peerID(9).description, until: nil))
@@ -155,7 +155,7 @@ import Testing
         #expect(bench.peers[1].groupsOnDisk[id]?.isOver == true)
     }
 
-    /// It is heard each time, also on the same connection.
+    /// The leave is sent each time, even on the same connection.
     @Test func whoGivesUpJoiningAgainLeavesAgain() throws {
         var bench = try GroupBench(2)
         try bench.connect(0, 1)
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    /// Its inviter, which would pass that on, is away.
+    /// The inviter, which would pass the leave on, is away.
     @Test func thoseThatHaveNamedTheGroupHearOfAJoiningThatFails() throws {
         var bench = try GroupBench(3)
         try bench.connectAll()
@@ -194,7 +194,7 @@ import Testing
         bench.disconnect(1, 2)
         bench.ask(1, .leave("team"))
         try bench.beginJoining(1, by: 0, to: id)
-        // It knows nothing of the leave, and gives the older seat.
+        // Peer 2 does not know of the leave, and shows the older seat.
         try bench.connect(1, 2)
         #expect(bench.group(id, at: 1)?.state == .joining)
         bench.releaseSignatures(of: 0)
@@ -214,7 +214,7 @@ import Testing
         #expect(bench.attached(id, at: 1) == [0, 1, 2])
     }
 
-    /// It has known all the while that it is a member, and says again what was refused before this side knew.
+    /// The peer has known all the time that it is a member, and repeats a message that was refused before this side knew.
     @Test func noMessageOvertakesOneThatWasRefusedBeforeItsSenderWasAMember() throws {
         var bench = try GroupBench(3)
         try bench.connectAll()

@@ -5,7 +5,8 @@ import Testing
 
 @testable import EarshotCore
 
-/// Who has a place where there are more seats, peers or leaves than there is room for: whatever the order, and whatever a member makes up.
+/// The use of places when there are more seats, peers or leaves than places: independent of the order, and of records that a member makes
+/// up.
 @Suite struct GroupRoomTests {
     private static func key(_ number: Int) -> [UInt8] { [0x33, UInt8(number >> 8), UInt8(number & 0xFF)] }
 
@@ -23,7 +24,7 @@ import Testing
         .leave(GroupLeave(publicKey: self.key(peer), scheme: .ed25519, number: number, signature: [4]))
     }
 
-    /// Peers of the highest ids, whom an order by id would have last.
+    /// The peers with the highest ids first: an order by id would put them last.
     private static let honest = (1..<200).sorted { Self.peer($0) > Self.peer($1) }
 
     private static func group(_ records: GroupRecord...) throws -> GroupRecords {
@@ -34,9 +35,9 @@ import Testing
         return group
     }
 
-    // MARK: In any order
+    // MARK: Any order
 
-    /// A tree of seats, of which each was vouched for by an earlier one, or a later one where that is how it came about.
+    /// A tree of seats. Each seat is vouched for by an earlier one.
     private static func tree(of count: Int, _ random: inout SplitMix64) throws -> [GroupRecord] {
         try (1..<count).map { number in
             let voucher = Int.random(in: 0..<number, using: &random)
@@ -44,7 +45,7 @@ import Testing
         }
     }
 
-    /// Shows all of them in some order, and those again whose voucher was not there yet, as whoever holds them does.
+    /// Merges all records in a random order, and again those whose voucher was missing, as their holders would send them.
     private static func take(_ records: [GroupRecord], into group: inout GroupRecords, _ random: inout SplitMix64) {
         for _ in 0..<2 {
             var rest = records.shuffled(using: &random)
@@ -75,13 +76,13 @@ import Testing
         }
         #expect(Set(groups.map(\.digest)).count == 1)
         #expect(Set(groups.map(\.membership.members)).count == 1)
-        // Whoever is told what is kept, each behind its voucher's, holds the same.
+        // A peer that receives the kept seats, each after its voucher's, holds the same ones.
         var other = try Self.group()
         for record in groups[0].all { other.merge(record) }
         #expect(other.digest == groups[0].digest && other.hashes == groups[0].hashes)
     }
 
-    /// Two that have seen one half each, with leaves, and tell each other what they lack.
+    /// Two holders that have seen one half each, with leaves, exchange the records that they lack.
     @Test(arguments: 0..<3) func twoThatHaveSeenDifferentSeatsAgree(_ number: Int) throws {
         var random = SplitMix64(seed: UInt64(100 + number))
         let records = try Self.tree(of: 500, &random)
@@ -105,7 +106,8 @@ import Testing
 
     // MARK: Members
 
-    /// It vouches for as many keys as it likes, and these for one another; the others came in by another branch, some of them late.
+    /// The member vouches for any number of keys, and these vouch for one another. The other members came in by another branch, some of
+    /// them late.
     @Test(arguments: [1, 3, 300]) func aMemberTakesNoPlacesFromOtherBranches(width: Int) throws {
         let (mallory, bob, carol, dave) = (400, Self.honest[0], Self.honest[1], Self.honest[2])
         var group = try Self.group(try Self.seat(mallory), try Self.seat(bob))
@@ -120,7 +122,7 @@ import Testing
         group.forget()
         for peer in [bob, carol, dave] { #expect(group.membership.contains(Self.peer(peer))) }
         #expect(group.room(for: [Self.peer(Self.honest[3])], letInBy: Self.peer(dave)) == 1)
-        // Its share alone: of 64 members the creator, bob, and as many as he lets in up to half of the rest.
+        // The member keeps only its share. Of 64 members, these are the creator, bob, and up to half of the rest as peers that bob lets in.
         for peer in Self.honest[3..<40] { group.merge(try Self.seat(peer, by: bob)) }
         let honest = group.membership.members.count { member in Self.honest.contains { Self.peer($0) == member.peer } }
         #expect(honest >= (EarshotLimits.groupMembers - 3) / 2)
@@ -129,7 +131,7 @@ import Testing
 
     // MARK: Leaves
 
-    /// The victim's is the highest id: it would be the first to go.
+    /// The victim has the highest id: its leave would be the first to go.
     @Test(arguments: [false, true]) func noLeaveIsPushedOutByOnesThatAreMadeUp(areSeatsMadeUp: Bool) throws {
         let (mallory, victim) = (400, Self.honest[0])
         let old = try Self.seat(victim)
@@ -146,12 +148,12 @@ import Testing
         #expect(group.leaves[Self.peer(victim)] != nil)
         group.merge(old)
         #expect(!group.membership.isCandidate(Self.peer(victim)))
-        // As it is read at the next start.
+        // The records are loaded at the next start.
         let again = try #require(GroupRecords(StoredGroup(charter: group.charter, records: group.all, isOver: false)))
         #expect(again.hashes == group.hashes && again.digest == group.digest)
     }
 
-    /// It has come back since, and its inviter is taken out: the seat that it left stays left.
+    /// The peer has come back since, and its inviter is removed. The seat that the peer left stays left.
     @Test func whoCameBackHasLeftItsFirstSeatAllTheSame() throws {
         let (bob, carol) = (1, 2)
         var group = try Self.group(try Self.seat(carol), Self.leave(carol), try Self.seat(bob), try Self.seat(carol, 2, by: bob))
@@ -162,7 +164,7 @@ import Testing
         #expect(group.membership.evidence.count == 1)
     }
 
-    /// What is kept for a leave alone is not in the digest: an older version forgets it.
+    /// Evidence for leaves is not part of the digest, because an older version drops it.
     @Test func theDigestIsThatOfOlderVersions() throws {
         var group = try Self.group(try Self.seat(1), try Self.seat(2, by: 1), try Self.seat(3, by: 2), Self.leave(1), Self.leave(3))
         group.forget()

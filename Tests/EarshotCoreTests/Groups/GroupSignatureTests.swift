@@ -5,7 +5,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// Signatures that are not valid: the record is ignored, the invitation declined, the answer void, and the connection stays.
+/// Invalid signatures: the record is ignored, the invitation is declined, the answer is void, and the connection stays.
 @Suite struct GroupSignatureTests {
     private static func removal(of peer: PeerID, _ number: UInt32 = 1) -> GroupRecord {
         .removal(GroupRemoval(peer: peer, number: number, signature: [1]))
@@ -22,7 +22,7 @@ import Testing
         #expect(bench.status(of: call, at: 1, for: 0) == .delivered)
     }
 
-    /// Two versions may disagree about one signature: they do not ask each other for it again and again.
+    /// Two versions that disagree about one signature do not ask each other for the record repeatedly.
     @Test func whatIsNotTakenIsNotAskedForAgain() throws {
         var (bench, id) = try GroupBench.group(of: 2)
         bench.advance(.seconds(60))
@@ -61,7 +61,7 @@ import Testing
             #expect(bench.peers[0].checks == before + EarshotLimits.groupInvalidSignatures + number)
         }
         #expect(bench.peers[0].holds.isEmpty && bench.peers[0].closed[link] == nil)
-        // Another connection does not restore the allowance.
+        // A new connection does not restore the allowance.
         bench.disconnect(0, 1)
         try bench.connect(0, 1)
         let checked = bench.peers[0].checks

@@ -7,7 +7,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// Groups between cores: making one, letting peers in, and what members hear of each other.
+/// Groups between cores: making a group, letting peers in, and the news that members get of each other.
 @Suite struct GroupTests {
     @Test func whoCreatesAGroupIsItsOnlyMember() throws {
         var bench = try GroupBench(1)
@@ -146,7 +146,7 @@ import Testing
         let link = try bench.link(1, 2)
         bench.peers[1].frame(.group(.names([GroupName(group: id, digest: .random())])), on: link)
         #expect(bench.peers[1].sent(on: link).isEmpty)
-        // The first has let it in, and the second hears it from that one.
+        // Peer 0 has let peer 2 in, and peer 1 hears it from peer 0.
         let (key, creator) = (GroupBench.key(2).publicKey, GroupBench.key(0).publicKey)
         var seat = GroupSeat(
             publicKey: key, scheme: .ed25519, name: try DisplayName("peer2"), number: 1, joinedAtMilliseconds: 1, voucher: bench.ids[0],
@@ -203,7 +203,7 @@ import Testing
         #expect(answer?.error == .forbidden)
     }
 
-    /// A peer that knows of a group calls its session so: who joins the group later has no session of that id any more.
+    /// A peer that knows a group's id names its session so. When this machine joins the group, a session with that id ends.
     @Test func noSessionHasAGroupsID() throws {
         var bench = try GroupBench(2)
         try bench.connectAll()
@@ -217,7 +217,7 @@ import Testing
         try bench.letIn(1, by: 0, to: id)
         #expect(bench.peers[1].core.records[stranger]?.sessionID == nil && bench.peers[1].sessionsOnDisk[stranger] == nil)
         #expect(bench.peers[1].sent(on: link).contains(.sessionEnd(id.session)))
-        // Nor later.
+        // The same holds later.
         bench.peers[1].frame(.sessionResume(id.session), on: link)
         #expect(bench.peers[1].core.records[stranger]?.sessionID == nil)
     }
@@ -241,7 +241,7 @@ import Testing
         let id = try bench.create(0)
         let invitation = try #require(
             bench.ask(0, .invite("team", peers: ["peer1"], context: [], timeout: nil))?.invitations?.first)
-        // Its answer is on its way when it is withdrawn.
+        // The invitee's answer is in flight when the invitation is withdrawn.
         bench.peers[0].areSignaturesHeld = true
         bench.respond(1, invitation.id, .accept)
         #expect(bench.group(id, at: 1)?.state == .joining)
@@ -267,7 +267,7 @@ import Testing
         #expect(bench.peers[1].pending.isEmpty && bench.peers[1].core.invitations(all: true).isEmpty)
     }
 
-    /// The second of two has accepted, and the first, who has invited it, has not signed yet that it lets it in.
+    /// Peer 1 of two has accepted, and the inviter, peer 0, has not signed its seat yet.
     private func joining(timeout: Duration) throws -> (bench: GroupBench, id: GroupID) {
         var bench = try GroupBench(2)
         try bench.connectAll()
@@ -292,7 +292,7 @@ import Testing
 
     @Test func whoAcceptsOfAnInviterThatHasForgottenGivesUp() throws {
         var (bench, id) = try self.joining(timeout: .seconds(3600))
-        // It starts anew, and knows nothing of what it has asked.
+        // The inviter restarts, and has forgotten its invitation.
         bench.restart(0)
         try bench.connect(0, 1)
         #expect(bench.group(id, at: 1)?.state == .joining)
@@ -310,7 +310,7 @@ import Testing
         #expect(bench.peers[1].answers[bench.peers[1].lastCall]?.error == nil)
     }
 
-    /// By a version that waits until it is asked for the records.
+    /// The inviter runs a version that sends the records only when asked.
     @Test func whoHasNotHeardThatTheLastMemberLetItInIsTold() throws {
         var (bench, id) = try self.joining(timeout: .seconds(3600))
         let (link, other) = (try bench.link(0, 1), try bench.link(1, 0))
@@ -360,7 +360,7 @@ import Testing
         #expect(bench.group(id, at: 0)?.members.first { $0.peerID == bench.ids[1] }?.state == .blocked)
         _ = bench.send("y", by: 1, to: id)
         #expect(bench.bodies(at: 0) == [] && bench.bodies(at: 2) == ["x", "y"])
-        // The connection ends, so that the other does not take this machine for connected.
+        // The connection ends, so that the other side does not consider this machine connected.
         let link = try bench.link(0, 1)
         bench.peers[0].advance(EarshotLimits.blockedConnectionTime - .milliseconds(1))
         #expect(bench.peers[0].closed[link] == nil)
