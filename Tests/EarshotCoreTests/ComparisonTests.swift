@@ -4,9 +4,9 @@ import Testing
 
 @testable import EarshotCore
 
-/// Two persons compare digits, and peers that do not keep to it.
+/// The comparison of digits by two users, and peers that violate its protocol.
 @Suite struct ComparisonTests {
-    /// Two machines with a connection, over which what they send is handed on at once.
+    /// Two connected machines, whose frames are delivered at once.
     private struct Pair {
         var alice = CoreBench(peerID(1), seed: 1)
         var bob = CoreBench(peerID(2), seed: 2)
@@ -16,7 +16,7 @@ import Testing
             self.links = (try self.alice.prove(peerID(2), name: "bob", isInitiator: true), try self.bob.prove(peerID(1), name: "alice"))
         }
 
-        /// Hands on until nothing is under way.
+        /// Delivers frames until none is in flight.
         mutating func relay() {
             while true {
                 let (from, to) = (self.alice.sent(on: self.links.alice), self.bob.sent(on: self.links.bob))
@@ -26,7 +26,7 @@ import Testing
             }
         }
 
-        /// Both ask, alice first; the digits of both.
+        /// Both users ask for the comparison, alice's first. Returns the digits of both sides.
         mutating func compare() throws -> (String?, String?) {
             #expect(self.alice.call(.verify("bob", timeout: .seconds(300)))?.verification?.state == .waiting)
             self.relay()
@@ -44,10 +44,10 @@ import Testing
         var pair = try Pair()
         let (ours, theirs) = try pair.compare()
         #expect(ours != nil && ours == theirs)
-        // One attempt, then a pause: on both sides.
+        // After one attempt, both sides have to pause.
         #expect(pair.alice.call(.verify("bob", timeout: nil))?.error == .busy)
         #expect(pair.bob.call(.verify("alice", timeout: nil))?.error == .busy)
-        // A person's word makes it trust, and is remembered.
+        // A user's confirmation trusts the peer, and is stored.
         let trusted = pair.alice.call(.setTrust(.trusted, "bob", until: nil))?.peer
         #expect(trusted?.trust == .trusted && trusted?.verified == .matched)
         #expect(try pair.alice.core.verification("bob").state == .matched)
@@ -73,7 +73,7 @@ import Testing
         #expect(seen.trust == .unknown && seen.verified == .mismatched)
         #expect(try pair.bob.core.verification("alice").errorMessage?.contains("alice says") == true)
         #expect(pair.alice.call(.setTrust(.trusted, "bob", until: nil))?.error == .forbidden)
-        // A "yes" on the other side that comes after this "no" does not count; not before a person there has it forgotten.
+        // A later "yes" on the other side does not count after this "no", until a user there resets the comparison.
         #expect(pair.bob.call(.setTrust(.trusted, "alice", until: nil))?.error == .forbidden)
         pair.bob.call(.setTrust(.unknown, "alice", until: nil))
         #expect(try pair.bob.core.verification("alice").state == .none)
@@ -81,12 +81,12 @@ import Testing
         var again = pair.alice.restarted { $0.policy.fromUnknown = .accept }
         #expect(try again.peer(peerID(2)).verified == .mismatched)
         #expect(try again.core.explainPolicy("bob").decisions.first { $0.action == .invite }?.outcome == .ask)
-        // A person may forget it.
+        // A user may reset the result.
         #expect(again.call(.setTrust(.unknown, "bob", until: nil))?.peer?.verified == nil)
         #expect(again.call(.setTrust(.trusted, "bob", until: nil))?.peer?.trust == .trusted)
     }
 
-    /// As where a person takes the trust back.
+    /// The effect is the same as when a user revokes the trust.
     @Test func aMismatchEndsWhatWaitsForASession() throws {
         var pair = try Pair()
         pair.alice.call(.setTrust(.trusted, "bob", until: nil))
@@ -98,7 +98,7 @@ import Testing
         #expect(pair.alice.core.outgoingMessage(id)?.stands(.failed, at: peerID(2)) == true)
     }
 
-    /// Where the disk does not take it, nothing has changed, and it can be said again.
+    /// If the disk does not accept the report, nothing has changed, and the user can repeat it.
     @Test func aMismatchThatCannotBeKept() throws {
         var pair = try Pair()
         _ = try pair.compare()
@@ -121,14 +121,14 @@ import Testing
         pair.relay()
         #expect(try pair.alice.core.verification("bob").error == .timedOut)
         #expect(try pair.bob.core.verification("alice").errorMessage?.contains("stopped waiting") == true)
-        // Nothing was derived, so that nothing has to wait.
+        // No digits were derived, so that no pause is needed.
         let (ours, theirs) = try pair.compare()
         #expect(ours == theirs)
         #expect(pair.alice.call(.endVerification("bob", mismatch: true))?.error == nil)
         #expect(pair.alice.call(.endVerification("bob", mismatch: true))?.error == .conflict, "there are no digits any more")
     }
 
-    /// Asked for a second time, it waits for the longer of the two.
+    /// A repeated request waits for the longer of the two times.
     @Test func aLongerTimeExtendsWhatWaits() throws {
         var pair = try Pair()
         let first = try #require(pair.alice.call(.verify("bob", timeout: .seconds(60)))?.verification?.end)
@@ -143,7 +143,7 @@ import Testing
         #expect(try pair.alice.core.verification("bob").state == .timedOut)
     }
 
-    /// Whatever the clock is set to meanwhile.
+    /// Setting the wall clock does not change the waiting time.
     @Test(arguments: [Duration.seconds(3600), .seconds(-3600)]) func aSetClockExtendsNothing(by change: Duration) throws {
         var bob = CoreBench()
         _ = try bob.prove(peerID(1))
@@ -157,7 +157,7 @@ import Testing
         #expect(try bob.core.verification("peer").state == .waiting)
     }
 
-    /// A caller that names no time, or none that is one, waits for so long.
+    /// A caller that gives no time, or a time of zero, waits for the default.
     @Test(arguments: [nil, .zero] as [Duration?]) func comparisonTime(timeout: Duration?) throws {
         var pair = try Pair()
         pair.alice.call(.verify("bob", timeout: timeout))
@@ -179,7 +179,7 @@ import Testing
         #expect(shown.state == .none && shown.digits == nil)
     }
 
-    // MARK: A peer that does not keep to it
+    // MARK: Peers that violate the protocol
 
     private static var number: UInt64 { 7 }
 
@@ -199,7 +199,7 @@ import Testing
         Set(bob.core.records.values.filter { $0.comparing.state == .requested }.map(\.id))
     }
 
-    /// A peer that has asked and does not reveal.
+    /// A peer asks and does not reveal its nonce.
     @Test func comparisonStepTime() throws {
         var bob = CoreBench()
         let link = try bob.prove(peerID(1))
@@ -224,7 +224,7 @@ import Testing
         #expect(try bob.restarted().peer(peerID(1)).verified == .mismatched)
     }
 
-    /// Also while a person's trust, which knew nothing of it, is on its way to the disk.
+    /// This also holds while a user's trust, given without knowledge of the reveal, is being written.
     @Test func aFalseRevealEndsTrustThatIsBeingWritten() throws {
         var bob = CoreBench()
         let link = try bob.prove(peerID(1))
@@ -246,13 +246,13 @@ import Testing
         _ = self.begin(&bob, link)
         let shown = try bob.core.verification(peerID(1).description)
         #expect(shown.state == .requested && shown.digits == nil)
-        // A second one while the first is under way closes the connection, and changes nothing that is kept.
+        // A second attempt while the first is under way closes the connection, and changes no stored row.
         _ = self.begin(&bob, link, 9)
         #expect(bob.closed[link] == .some(.protocolViolation))
         #expect(bob.peersOnDisk.isEmpty)
     }
 
-    /// More strangers ask than there are places, and more than their address has: the address that holds most gives way.
+    /// More strangers ask than there are places, and more from one address than its share. The address that holds most places loses one.
     @Test func requestsAreFew() throws {
         var bob = CoreBench()
         func asking(_ number: Int, from place: Int) throws -> (peer: PeerID, link: LinkID) {
@@ -271,18 +271,18 @@ import Testing
         #expect(self.end(&bob, all[0].link) == .busy)
         #expect(try bob.core.verification(all[0].peer.description).error == .busy)
         #expect(self.requests(bob) == Set(all.dropFirst().map(\.peer) + [newcomer.peer]))
-        // A trusted one takes no stranger's place.
+        // A trusted peer takes no stranger's place.
         bob.call(.setTrust(.trusted, PeerID(subjectPublicKeyInfo: [7, 102]).description, until: nil))
         _ = try asking(102, from: 2)
         #expect(self.requests(bob).count == EarshotLimits.comparisonRequests + 1)
-        // One that has gone leaves its place.
+        // A stranger that disconnects leaves its place.
         bob.lose(all[31].link)
         #expect(self.requests(bob).count == EarshotLimits.comparisonRequests)
         _ = try asking(103, from: 201)
         #expect(self.requests(bob).count == EarshotLimits.comparisonRequests + 1)
     }
 
-    /// Asked again and again, it is told that this is too often, and no person here hears of it.
+    /// A peer that asks too often is answered `busy`, and no user here hears of it.
     @Test func asking() throws {
         var bob = CoreBench()
         let link = try bob.prove(peerID(1))
@@ -299,7 +299,7 @@ import Testing
         bob.advance(EarshotLimits.askingInterval)
         _ = self.begin(&bob, link, 200)
         #expect(self.requests(bob) == [peerID(1)])
-        // Blocking it ends that too.
+        // Blocking the peer ends its request too.
         bob.call(.setTrust(.blocked, peerID(1).description, until: nil))
         #expect(self.requests(bob).isEmpty && bob.core.strangers.comparisons.places.count == 0)
     }
@@ -322,7 +322,7 @@ import Testing
         #expect(bob.call(.verify("nobody", timeout: nil))?.error == .unknownPeer)
     }
 
-    /// Of a dial that is under way: the exchange waits for the connection that stays.
+    /// While a dial is under way, the exchange waits for the connection that stays.
     @Test func whileThisSideDialsItWaits() throws {
         var bob = CoreBench()
         try bob.see(peerID(1))

@@ -5,7 +5,7 @@ import Testing
 @testable import EarshotWire
 
 extension CoreBench {
-    /// A core that lets everyone in, in a session with a peer that speaks of it on a connection; what was sent meanwhile is gone.
+    /// Makes a core that accepts every invitation, with an attached session on a connection. Frames sent so far are dropped.
     static func inSession(
         with peer: PeerID, extensions: [HelloExtension] = [], change: (inout CoreSettings) -> Void = { _ in }
     ) throws -> (bench: CoreBench, link: LinkID, session: SessionID) {
@@ -20,7 +20,7 @@ extension CoreBench {
         return (bench, link, session)
     }
 
-    /// A peer that has proven its key joins a session, as the settings or a person let it in.
+    /// Lets a connected peer join a session, by the settings or by a user's answer.
     mutating func join(on link: LinkID) throws -> SessionID {
         let id = self.invite(on: link)
         if self.core.invitations[id]?.invitation.state == .pending { self.call(.respond(id, .accept, always: false)) }
@@ -31,7 +31,7 @@ extension CoreBench {
         return session
     }
 
-    /// A peer takes a session up again on a new connection.
+    /// Resumes a peer's session on a new connection.
     mutating func resume(_ session: SessionID, with peer: PeerID, extensions: [HelloExtension] = []) throws -> LinkID {
         let link = try self.prove(peer, extensions: extensions)
         self.frame(.sessionResume(session), on: link)

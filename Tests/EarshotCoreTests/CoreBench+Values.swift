@@ -17,7 +17,7 @@ extension Answer {
 }
 
 extension NodeCore {
-    /// A core with the settings' defaults but for `change`.
+    /// Makes a core with default settings, modified by `change`.
     static func bench(_ id: PeerID = peerID(100), key: OwnKey? = nil, seed: UInt64 = 1, change: (inout CoreSettings) -> Void = { _ in })
         -> NodeCore
     {
@@ -28,7 +28,7 @@ extension NodeCore {
 }
 
 extension Now {
-    /// By both clocks: the wall's begins at 2026-08-01T12:00:00Z.
+    /// Creates a time by both clocks. The wall clock starts at 2026-08-01T12:00:00Z.
     init(after time: Duration) {
         self.init(
             monotonic: MonotonicInstant(nanoseconds: 0) + time, wall: WallTime(milliseconds: 1_785_585_600_000) + time)
@@ -36,7 +36,7 @@ extension Now {
 }
 
 extension LinkFacts {
-    /// Of a connection with a peer, proven.
+    /// Returns the facts of a proven connection with a peer.
     static func of(
         _ peer: PeerID, name: String = "peer", isInitiator: Bool = false, transport: TransportKind = .tls,
         origin: [UInt8] = [10, 77, 0, 2], preference: EncryptionPreference = .optional, vouchedUntil: WallTime? = nil,

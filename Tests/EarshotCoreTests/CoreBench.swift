@@ -7,17 +7,17 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// One core that is driven by hand: time stands still until it is moved, and the disk writes at once unless it is held.
+/// A core driven by hand. Time stands still until it is advanced, and the disk writes at once unless it is held.
 struct CoreBench {
     var core: NodeCore
-    /// Since the beginning.
+    /// The time since the start.
     private(set) var time: Duration = .zero
-    /// What of its clocks the wall's is ahead.
+    /// The offset of the wall clock.
     var wallAhead: Duration = .zero
-    /// The same for the clock by which what is on disk expires.
+    /// The offset of the clock for the expiry of stored rows.
     var runningAhead: Duration = .zero
 
-    // What has come of it so far
+    // Outputs so far
     private(set) var effects: [Effect] = []
     private(set) var answers: [CallID: Answer] = [:]
     private(set) var events: [CoreEvent] = []
@@ -27,40 +27,40 @@ struct CoreBench {
     private(set) var unreliable: [LinkID: [UnreliableMessages]] = [:]
     private(set) var closed: [LinkID: WireErrorCode?] = [:]
     private(set) var holds: OrderedDictionary<HoldID, Int> = [:]
-    /// What the movers of resources were told to do.
+    /// The commands to the movers of resources.
     private(set) var orders: [ResourceID: [TransferCommand]] = [:]
 
     // The disk
     var isDiskHeld = false
-    /// What the next transaction comes to.
+    /// The error of the next transaction.
     var diskError: EarshotError?
-    /// Whether the outbox's others come to the same.
+    /// Whether later writes of the outbox fail with the same error.
     var doesDiskErrorStay = false
     private(set) var peersOnDisk: OrderedDictionary<PeerID, StoredPeer> = [:]
     private(set) var groupsOnDisk: OrderedDictionary<GroupID, StoredGroup> = [:]
     private(set) var sessionsOnDisk: OrderedDictionary<PeerID, StoredSession> = [:]
-    /// What waits there for peers, and the messages of peers.
+    /// The queued messages and the inbox.
     private(set) var outboxOnDisk: OrderedDictionary<MessageID, QueuedMessage> = [:]
     private(set) var inbox: [InboxMessage] = []
     private(set) var statusesOnDisk: OrderedDictionary<MessageID, [Message.Recipient]> = [:]
-    /// Of which of their messages peers have taken note.
+    /// The messages whose senders have noted that they were read.
     private(set) var notedOnDisk: [MessageID] = []
-    /// What of transfers was written because a caller or a peer waits for it, and what where nobody does.
+    /// Changes of transfers that a caller or a peer waits for, and changes that nobody waits for.
     private(set) var transferOperations: [StoreOperation] = []
     private(set) var keptTransfers: [TransferChange] = []
-    /// What becomes of the next messages for the inbox.
+    /// The refusal of further messages for the inbox.
     var refusal: DeliveryOutcome.Refusal?
-    /// Whether the inbox is in memory, and whether the program has taken nothing of it.
+    /// Whether the inbox is in memory, and the program has taken no message from it.
     var holdsMessages = false
     private var heldWork: [Work] = []
-    /// Whether signing and checking take their time.
+    /// Whether signatures and checks are held.
     var areSignaturesHeld = false
     private var later: [Input] = []
     private var depth = 0
-    /// How many records were checked.
+    /// The number of checked records.
     private(set) var checks = 0
     private var heldCommits: [(id: CommitID, operations: [StoreOperation])] = []
-    /// What the disk was asked for so far.
+    /// The transactions so far.
     var commits: [CommitID] { self.effects.compactMap { if case .commit(let id, _) = $0 { id } else { nil } } }
 
     private var links: UInt64 = 0
@@ -87,7 +87,7 @@ struct CoreBench {
         self.depth += 1
         for effect in effects { self.carryOut(effect) }
         self.depth -= 1
-        // What takes a while elsewhere, and comes back once all else is done.
+        // Held work elsewhere completes after everything else.
         while self.depth == 0, !self.areSignaturesHeld, !self.later.isEmpty { self.handle(self.later.removeFirst()) }
         return effects
     }
@@ -128,7 +128,7 @@ struct CoreBench {
         }
     }
 
-    /// What the disk is asked for messages.
+    /// An operation of the disk for messages.
     private enum Work {
         case keep(KeepID, [OutboxChange])
         case deliver(LinkID, [InboxMessage])
@@ -182,7 +182,7 @@ struct CoreBench {
         }
     }
 
-    /// Hands in a call; its answer, where there is one at once.
+    /// Makes a call. Returns its answer if it came at once.
     @discardableResult
     mutating func call(_ command: Command) -> Answer? {
         self.calls += 1
@@ -191,19 +191,19 @@ struct CoreBench {
         return self.answers[call]
     }
 
-    /// The call that was handed in last.
+    /// The last call.
     var lastCall: CallID { CallID(number: self.calls) }
 
-    /// The first of what was to be signed or checked is.
+    /// Completes the first held signature or check.
     mutating func releaseSignature() { if !self.later.isEmpty { self.handle(self.later.removeFirst()) } }
 
-    /// What was to be signed and checked is.
+    /// Completes all held signatures and checks.
     mutating func releaseSignatures() {
         self.areSignaturesHeld = false
         while !self.later.isEmpty { self.handle(self.later.removeFirst()) }
     }
 
-    /// Moves time, and has what comes due meanwhile dealt with at its moment.
+    /// Advances time, and handles each deadline at its time.
     mutating func advance(_ duration: Duration) {
         let end = self.time + duration
         while let due = self.core.nextDeadline, due <= Now(after: end).monotonic {
@@ -213,18 +213,18 @@ struct CoreBench {
         self.time = end
     }
 
-    /// Time passes while the machine sleeps: nothing is dealt with.
+    /// Advances time while the machine is suspended: no deadline is handled.
     mutating func sleep(_ duration: Duration) { self.time += duration }
 
     // MARK: Disk
 
-    /// The disk writes what it was held with, and what follows from that.
+    /// Writes everything that the disk was held with, and what follows from it.
     mutating func releaseDisk() {
         self.isDiskHeld = false
         self.writeHeld()
     }
 
-    /// The disk writes the first transaction that it was held with.
+    /// Writes the first held transaction.
     mutating func writeNext() {
         let (id, operations) = self.heldCommits.removeFirst()
         let error = self.diskError
@@ -233,7 +233,7 @@ struct CoreBench {
         self.handle(.committed(id, error))
     }
 
-    /// The disk does the first thing for messages that it was held with.
+    /// Completes the first held operation for messages.
     mutating func workNext() { self.finish(self.heldWork.removeFirst()) }
 
     private mutating func writeHeld() {
@@ -259,7 +259,7 @@ struct CoreBench {
         }
     }
 
-    /// The same machine after a restart.
+    /// Returns the same machine after a restart.
     func restarted(change: (inout CoreSettings) -> Void = { _ in }) -> CoreBench {
         var again = CoreBench(self.core.id, seed: 2, change: change)
         again.time = self.time
@@ -293,7 +293,7 @@ struct CoreBench {
 
     // MARK: Messages
 
-    /// Sends a message; what became of it, where that is known at once.
+    /// Sends a message. Returns its outcome if it is known at once.
     @discardableResult
     mutating func send(
         _ body: String = "x", to peer: PeerID, mode: Message.Mode = .reliable, id: MessageID? = nil, queue: Bool = false,
@@ -306,25 +306,25 @@ struct CoreBench {
         return self.call(.send([draft], room: room))?.sent?.first
     }
 
-    /// What became of the message of a call.
+    /// Returns the outcome of a call's message.
     func outcome(of call: CallID) -> MessageOutcome? { self.answers[call]?.sent?.first }
 
-    /// Messages that were sent on a connection since it was last asked for anything.
+    /// Returns the messages sent on a connection since the last query.
     mutating func messages(on link: LinkID) -> [MessageFrame] {
         self.sent(on: link).compactMap { if case .message(let message) = $0 { message } else { nil } }
     }
 
-    /// Invitations that were sent on a connection since it was last asked for anything.
+    /// Returns the invitations sent on a connection since the last query.
     mutating func invites(on link: LinkID) -> [InvitationID] {
         self.sent(on: link).compactMap { if case .invite(let invite) = $0 { invite.id } else { nil } }
     }
 
-    /// Messages of which readers of events have heard.
+    /// The messages that were published to event readers.
     var received: [Message] {
         self.events.flatMap { event -> [Message] in if case .messagesReceived(let messages) = event { messages } else { [] } }
     }
 
-    /// A peer sends a message in a session.
+    /// Receives a message of a peer in a session.
     mutating func receive(
         _ body: String, _ id: MessageID, in session: SessionID, mode: MessageFrame.Mode = .reliable, on link: LinkID
     ) {
@@ -339,7 +339,7 @@ struct CoreBench {
 
     // MARK: Peers
 
-    /// A peer proves its key on a new connection.
+    /// Connects a peer that proves its key.
     @discardableResult
     mutating func prove(
         _ peer: PeerID, name: String = "peer", from origin: [UInt8] = [10, 77, 0, 2], isInitiator: Bool = false,
@@ -356,7 +356,7 @@ struct CoreBench {
     mutating func frame(_ frame: Frame, on link: LinkID) { self.handle(.link(link, .frame(frame))) }
     mutating func lose(_ link: LinkID, _ end: LinkEnd = .lost) { self.handle(.link(link, .closed(end))) }
 
-    /// A peer invites, for a day.
+    /// Receives an invitation of a peer, with a timeout of one day.
     @discardableResult
     mutating func invite(_ id: InvitationID? = nil, on link: LinkID) -> InvitationID {
         let id = id ?? self.freshInvitation()
@@ -369,7 +369,7 @@ struct CoreBench {
         return InvitationID(high: 77, low: self.calls)
     }
 
-    /// Discovery sees a peer there.
+    /// Reports a sighting of a peer.
     mutating func see(_ peer: PeerID, name: String = "peer", at host: String = "10.77.0.9", interface: Int32 = 1) throws {
         self.handle(.discovery(.found(.avahi, try Self.sighting(peer, name: name, at: host, interface: interface))))
     }
@@ -381,17 +381,17 @@ struct CoreBench {
         return SeenAddresses(sighting: sighting, addresses: [PeerAddress(host: host, zone: nil, port: 47110)])
     }
 
-    /// What was sent on a connection since it was last asked.
+    /// Returns the frames sent on a connection since the last query.
     mutating func sent(on link: LinkID) -> [Frame] { self.sent.removeValue(forKey: link) ?? [] }
 
-    /// The answer to an invitation that was sent on a connection, the last one.
+    /// Returns the last answer to an invitation that was sent on a connection.
     mutating func inviteAnswer(on link: LinkID) -> InviteAnswer? {
         self.sent(on: link).compactMap { if case .inviteAnswer(let answer) = $0 { answer } else { nil } }.last
     }
 
-    // MARK: What there is
+    // MARK: State
 
-    /// Invitations that wait, in their order.
+    /// The pending invitations, in their order.
     var pending: [InvitationID] { self.core.invitations(all: false).map(\.id) }
 
     func invitation(_ id: InvitationID) throws -> Invitation { try self.core.invitation(id) }

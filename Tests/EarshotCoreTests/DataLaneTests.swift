@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// Each transition of ``DataLane``: one line on the action, one on what follows from the state.
+/// The transitions of ``DataLane``: one line for the action, and one for the consequences of the state.
 @Suite struct DataLaneTests {
     private let token = DataToken()
 
@@ -41,7 +41,7 @@ import Testing
         _ = responder.receivedTicket(self.token)
         #expect(responder.dialFailed() == .giveUpAndSay)
         #expect(initiator.receivedUnavailable() == .giveUp)
-        // Late ones change nothing.
+        // Late events change nothing.
         #expect(initiator.receivedUnavailable() == .wait)
         #expect(initiator.attached() == .drop)
         #expect(responder.attached() == .drop)

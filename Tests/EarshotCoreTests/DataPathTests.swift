@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// A transition a line: what comes in, and what is to be done for it.
+/// The transitions of data paths, one per line: an event, and the resulting effects.
 @Suite struct DataPathTests {
     private static let bob = PeerID(subjectPublicKeyInfo: [1])
     private static let carol = PeerID(subjectPublicKeyInfo: [2])
@@ -13,7 +13,7 @@ import Testing
 
     private var core = NodeCore.bench()
 
-    /// What comes of an event of the one transfer.
+    /// Returns the effects of an event on the transfer.
     private mutating func on(_ event: DataPathEvent, at now: MonotonicInstant = start) -> [DataPathEffect] {
         self.on(.dataPath(Self.transfer, event), at: now).compactMap {
             if case .dataPath(Self.transfer, let effect) = $0 { effect } else { nil }
@@ -34,7 +34,7 @@ import Testing
         get throws { try #require(DataToken(bytes: [UInt8](repeating: 9, count: WireLimits.dataToken))) }
     }
 
-    /// The ticket that went out, and the token that is expected for it.
+    /// Returns the token of the sent ticket, and the token that is expected for it.
     private func ticket(in effects: [Effect]) throws -> (sent: DataToken, expected: DataToken) {
         let sent = effects.lazy.compactMap { effect -> DataToken? in
             guard case .send(Self.link, let frames) = effect, case .dataTicket(let ticket)? = frames.last else { return nil }
@@ -72,7 +72,7 @@ import Testing
         #expect(self.on(.unavailable(from: Self.bob)) == [.revoke, .doWithout(attempt: 1)])
     }
 
-    // MARK: The other side
+    // MARK: The responder
 
     @Test mutating func theResponderExpectsBeforeItSaysSo() throws {
         let effects = self.on(.dataPath(Self.transfer, self.wanted(isInitiator: false)))
@@ -97,7 +97,7 @@ import Testing
         #expect(self.on(.dialFailed(attempt: 1)) == [])
     }
 
-    // MARK: Time
+    // MARK: Timeouts
 
     @Test(arguments: [true, false]) mutating func dataDialTime(isInitiator: Bool) {
         _ = self.on(self.wanted(isInitiator: isInitiator))
@@ -109,16 +109,16 @@ import Testing
         #expect(self.on(.attached(attempt: 1), at: due) == [.drop])
     }
 
-    /// A machine that was suspended finds a deadline and what came meanwhile at once: the deadline goes first.
+    /// After a suspend, a deadline and other events are due at once: the deadline is handled first.
     @Test mutating func whatIsDueGoesFirst() {
         _ = self.on(self.wanted(isInitiator: false))
         let later = Self.start + EarshotLimits.dataDialTime + .seconds(3600)
         #expect(self.on(.attached(attempt: 1), at: later) == [.revoke, .doWithout(attempt: 1), .drop])
     }
 
-    // MARK: Several at once
+    // MARK: Several transfers
 
-    /// How the first dial of several ends.
+    /// The end of the first of several dials.
     enum End: CaseIterable {
         case attached, dialFailed, expired, over
     }
@@ -167,7 +167,7 @@ import Testing
         #expect(self.core.dataPathCount == 0)
     }
 
-    // MARK: What is not for it
+    // MARK: Unrelated events
 
     @Test mutating func othersTicketsAndEarlierAttemptsChangeNothing() throws {
         _ = self.on(self.wanted(isInitiator: true))

@@ -4,19 +4,19 @@ import Testing
 
 @testable import EarshotCore
 
-/// Two cores that want a data connection for the same transfers, over a control connection that delays what it carries: whichever of them can
-/// dial, both have the two ends of one connection or none, and each is told once.
+/// Two cores that want data connections for the same transfers, over a control connection with delays. Whichever core can dial, both get
+/// the two ends of one connection or none, and each is told once.
 @Suite struct DataPathWorldTests {
     private struct Side {
         var core: NodeCore
         let peer: PeerID
         let canDial: Bool
-        /// Frames under way to this side.
+        /// The frames in flight to this side.
         var inbox: [Frame] = []
-        /// Who may dial in with what.
+        /// The tokens with which the peer may dial in.
         var expected: [(transfer: TransferID, token: DataToken, attempt: UInt64)] = []
         var dials: [(transfer: TransferID, token: DataToken, attempt: UInt64)] = []
-        /// What came of each: a connection's number, or 0 for none.
+        /// The outcomes of each transfer: the number of a connection, or 0 for none.
         var outcomes: [TransferID: [Int]] = [:]
     }
 
@@ -26,7 +26,7 @@ import Testing
         var random: SplitMix64
         var now = MonotonicInstant(nanoseconds: 0)
         var connections = 0
-        /// What is being reported as attached.
+        /// The connection that is being reported as attached.
         var attached = 0
 
         init(seed: UInt64) {
@@ -62,7 +62,7 @@ import Testing
             }
         }
 
-        /// One frame arrives, or one dial ends; `false` where nothing is under way.
+        /// Delivers a frame, or ends a dial. Returns `false` if nothing is in flight.
         mutating func step() -> Bool {
             let choices = (0..<2).flatMap { side in
                 (self.sides[side].inbox.isEmpty ? [] : [(side, true)]) + (self.sides[side].dials.isEmpty ? [] : [(side, false)])
@@ -98,7 +98,7 @@ import Testing
 
     private static let transfers = (1...3).map { TransferID(high: 0, low: $0) }
 
-    /// A world in which both have agreed on some transfers.
+    /// Makes a world in which both sides have agreed on some transfers.
     private func world(_ seed: UInt64) -> World {
         var world = World(seed: seed)
         for transfer in Self.transfers {
@@ -128,7 +128,7 @@ import Testing
         #expect(with > 0 && without > 0)
     }
 
-    /// Time runs out on either side at any step: each is told once all the same, and two different connections are never taken for one.
+    /// Time runs out on either side at any step. Each side is still told once, and two different connections never count as one.
     @Test func eachIsToldOnceWhateverRunsOut() {
         var expired = 0
         for seed in 0..<2000 as Range<UInt64> {

@@ -35,7 +35,7 @@ import Testing
         #expect(self.deadlines.popDue(at: self.at(9)) == "b")
     }
 
-    /// Set and cancelled a thousand times, it holds no more than what counts.
+    /// After a thousand changes, the collection holds only the current deadlines.
     @Test mutating func cancelledOnesDoNotGather() {
         for number in 0..<1000 {
             self.deadlines.set("\(number)", at: self.at(Int64(1000 - number)))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// Decisions about one peer while the disk is busy: each one stands as if it had been taken after the other, in memory and on disk.
+/// Decisions about one peer while the disk is busy: each takes effect as if it had been made after the one before, in memory and on disk.
 @Suite struct DecisionTests {
     private let alice = peerID(1)
 
@@ -35,7 +35,7 @@ import Testing
         try self.expect(.blocked, inSession: false, by: bob)
     }
 
-    /// The inviter takes it back while the acceptance is on its way to the disk: what answers `conflict` has changed nothing.
+    /// The inviter withdraws the invitation while the acceptance is being written. A call that fails with `conflict` has changed nothing.
     @Test(arguments: [true, false]) func whatWasWithdrawnMeanwhileLeavesNothing(always: Bool) throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
@@ -53,8 +53,8 @@ import Testing
         #expect(bob.inviteAnswer(on: link) == nil)
     }
 
-    /// The withdrawal waits for its turn while the acceptance comes to be on disk: the connection has read it already, and has not written the
-    /// answer. The inviter holds no session, so none is held here.
+    /// The withdrawal waits for its turn while the acceptance is written. The connection has already read the withdrawal, and has not
+    /// written the answer. The inviter has no session, so that none is kept here.
     @Test(arguments: [InviteWithdraw.Reason.withdrawn, .timedOut]) func whatWasWithdrawnBeforeItsAnswerWasWrittenIsNoSession(
         reason: InviteWithdraw.Reason
     ) throws {
@@ -67,12 +67,12 @@ import Testing
         bob.frame(.inviteWithdraw(InviteWithdraw(id: id, reason: reason)), on: link)
         #expect(bob.sent(on: link) == [.sessionEnd(session)])
         try self.expect(.unknown, inSession: false, by: bob)
-        // The next one is asked as ever.
+        // The next invitation is handled as usual.
         let next = bob.invite(on: link)
         #expect(bob.pending == [next])
     }
 
-    /// The withdrawal is of an invitation that led to no session, or whose session has been replaced: the present one stands.
+    /// The invitation led to no session, or its session has been replaced: the present session stays.
     @Test func aLateWithdrawalEndsNoOtherSession() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
@@ -85,7 +85,7 @@ import Testing
         #expect(bob.core.sessions.map(\.id) == [standing])
     }
 
-    /// The disk refuses to undo it: the caller hears that nothing has come of it once that is so, also on disk.
+    /// The disk refuses to undo the acceptance. The caller's call fails only when the acceptance is undone on disk too.
     @Test(arguments: [true, false]) func anAcceptanceIsUndoneBeforeItIsTold(stops: Bool) throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
@@ -103,7 +103,7 @@ import Testing
         #expect(bob.peersOnDisk.isEmpty && bob.sessionsOnDisk.isEmpty)
     }
 
-    /// A session that has ended is not to be back at the next start.
+    /// A session that has ended must not return at the next start.
     @Test func whatTheDiskHasRefusedIsWrittenBeforeTheEnd() throws {
         var (bob, link, session) = try CoreBench.inSession(with: self.alice)
         bob.diskError = EarshotError(.storage, "the disk is full")
@@ -113,7 +113,7 @@ import Testing
         #expect(bob.sessionsOnDisk.isEmpty && bob.peersOnDisk.isEmpty && bob.restarted().core.sessions.isEmpty)
     }
 
-    /// Where the disk has no room, nothing has changed, and the invitation waits on.
+    /// If the disk is full, nothing has changed, and the invitation stays pending.
     @Test func anAcceptanceThatCannotBeKept() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
@@ -149,7 +149,7 @@ import Testing
         #expect(bob.call(.leave(session))?.error == .notFound)
     }
 
-    /// One that the settings were about to accept, and whose peer is not trusted any more when its turn comes, waits for a person.
+    /// If the settings were about to accept an invitation, and its peer is no longer trusted at its turn, a user has to decide.
     @Test func settingsAcceptByWhatIsThereWhenItsTurnComes() throws {
         var bob = CoreBench()
         bob.call(.setTrust(.trusted, self.alice.description, until: nil))
@@ -163,7 +163,8 @@ import Testing
         #expect(bob.core.sessions.isEmpty && bob.inviteAnswer(on: link) == nil)
     }
 
-    /// However often a trusted peer invites and withdraws while the disk is busy, one decision about it waits; the last word counts.
+    /// If a trusted peer invites and withdraws repeatedly while the disk is busy, only one decision about it waits, and the last state
+    /// counts.
     @Test func invitingAndWithdrawingCostsOneTurn() throws {
         var bob = CoreBench()
         bob.call(.setTrust(.trusted, self.alice.description, until: nil))
@@ -174,7 +175,7 @@ import Testing
             bob.frame(.inviteWithdraw(InviteWithdraw(id: id, reason: .withdrawn)), on: link)
         }
         let last = bob.invite(on: link)
-        // The one that the disk has, and one behind it.
+        // The decision that is being written, and the one after it.
         #expect(bob.core.decisions.count <= 2 && bob.holds.count <= 2)
         bob.releaseDisk()
         let answer = bob.inviteAnswer(on: link)
@@ -193,7 +194,7 @@ import Testing
         try self.expect(.trusted, inSession: false, by: bob)
     }
 
-    /// What is noted in passing, while a decision waits for the disk, does not undo it.
+    /// Notes about a peer while a decision is being written do not undo the decision.
     @Test func whatIsNotedMeanwhileUndoesNothing() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
@@ -206,7 +207,7 @@ import Testing
         try self.expect(.blocked, inSession: false, by: bob)
     }
 
-    /// A session begins once it is on disk, and not before; the peer is told then.
+    /// A session begins when it is on disk, and not before. The peer is told then.
     @Test func anAcceptanceIsOnDiskBeforeThePeerHearsOfIt() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
@@ -219,7 +220,7 @@ import Testing
         #expect(bob.inviteAnswer(on: link)?.decision == bob.sessionsOnDisk[self.alice].map { .accepted($0.id) })
     }
 
-    /// An acceptance of this side's invitation that cannot be kept ends the session for both.
+    /// If the acceptance of this side's invitation cannot be written, the session ends for both sides.
     @Test func aSessionThatCannotBeKeptEnds() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
@@ -232,7 +233,7 @@ import Testing
         #expect(bob.core.sessions.isEmpty && bob.sessionsOnDisk.isEmpty && bob.peersOnDisk.isEmpty)
     }
 
-    /// The peer accepts while a person's trust in it is being written, and the disk has no room for the session.
+    /// The peer accepts while a user's trust in it is being written, and the disk has no room for the session.
     @Test func trustOutlivesASessionThatCannotBeKept() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
@@ -249,7 +250,7 @@ import Testing
         try self.expect(.trusted, inSession: false, by: bob)
     }
 
-    /// The peer's own invitation has put it there, and was told as accepted.
+    /// The peer's own invitation led to that session, and was reported as accepted.
     @Test func aSessionThatIsOnDiskAlreadyStays() throws {
         let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
         var bob = CoreBench(high)

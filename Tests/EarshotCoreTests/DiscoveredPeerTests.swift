@@ -4,11 +4,11 @@ import Testing
 
 @testable import EarshotCore
 
-/// Discovery's news become rows, and names mean peers.
+/// The rows that result from discovery's events, and the peers that names mean.
 @Suite struct DiscoveredPeerTests {
     private let bob = peerID(7)
 
-    /// What was published of a peer.
+    /// Returns the kinds of events that were published about a peer.
     private func kinds(_ alice: CoreBench, of id: PeerID) -> [String] {
         alice.events.compactMap { event in
             switch event {
@@ -34,7 +34,7 @@ import Testing
         Sighting.Key(instanceName: "bob", interfaceIndex: interface, overIPv6: false)
     }
 
-    /// Each machine's by its id, from half of the longest on.
+    /// The pause depends on the machine's id, from half of the longest pause up.
     @Test func pausesBeforePeersOfTheSettings() {
         var reach = Reachability()
         #expect(reach.pause(of: self.bob) == .zero)
@@ -44,7 +44,8 @@ import Testing
         #expect(Set(pauses).count == 256)
     }
 
-    /// Another machine that advertises our id is reported once, and listed until its last sighting has gone. Our own record is neither.
+    /// Another machine that advertises this machine's id is reported once, and listed until its last sighting is lost. This machine's own
+    /// record is neither reported nor listed.
     @Test func ourIdentityAtAnotherMachine() throws {
         var alice = CoreBench()
         let own = alice.core.id
@@ -106,7 +107,7 @@ import Testing
         #expect(alice.core.nextDeadline == nil)
     }
 
-    /// A reset takes what its own backend saw, and no more.
+    /// A reset removes only the sightings of its own backend.
     @Test func aResetIsOfOneBackend() throws {
         var alice = CoreBench()
         alice.handle(try self.seen(self.bob, at: ["10.9.8.7"]))
@@ -116,7 +117,7 @@ import Testing
         #expect(alice.core.sightedPeers.count == 1)
     }
 
-    /// An own id, or a record without an id, make no row.
+    /// A record with this machine's own id, or without an id, makes no row.
     @Test func whatIsNoPeerIsNotListed() throws {
         var alice = CoreBench()
         alice.handle(try self.seen(alice.core.id, at: ["10.9.8.7"]))
@@ -133,16 +134,16 @@ import Testing
         for number in 0...EarshotLimits.discoveredPeers { try alice.see(id(number), name: "p\(number)") }
         #expect(alice.core.peers.count == EarshotLimits.discoveredPeers)
         #expect(alice.core.records[id(EarshotLimits.discoveredPeers)] == nil)
-        // Said once, until there is room again.
+        // The warning is logged once until there is room again.
         try alice.see(id(EarshotLimits.discoveredPeers + 1), name: "one more")
         #expect(alice.notices.count { $0.text.hasPrefix("too many peers") } == 1)
-        // One that a person decides about makes room.
+        // A peer that a user decides about makes room.
         alice.call(.setTrust(.trusted, id(7).description, until: nil))
         try alice.see(id(EarshotLimits.discoveredPeers), name: "one more")
         #expect(alice.core.records[id(EarshotLimits.discoveredPeers)] != nil)
     }
 
-    /// A host that advertises under a peer's id, again and again, leaves a bounded row behind.
+    /// A host that advertises repeatedly under a peer's id leaves a row of bounded size.
     @Test func sightingsPerPeer() throws {
         var alice = CoreBench()
         for number in 0...EarshotLimits.sightingsPerPeer {
@@ -152,10 +153,10 @@ import Testing
         #expect(alice.core.records[self.bob]?.presence.sightings.count == EarshotLimits.sightingsPerPeer)
         let row = try #require(alice.core.peers.first)
         #expect(row.addresses.count == min(3 * EarshotLimits.sightingsPerPeer, EarshotLimits.addressesPerPeer))
-        // The oldest one gave way; each of the others has its share of the addresses, the latest too.
+        // The oldest sighting was displaced. Each of the others has its share of the addresses, including the latest.
         #expect(row.addresses.contains("10.0.1.0:9") && !row.addresses.contains("10.0.0.0:9"))
         #expect(row.addresses.contains("10.0.\(EarshotLimits.sightingsPerPeer).1:9"))
-        // It is back as soon as there is room, though discovery does not say again that it is there.
+        // The displaced sighting is back as soon as there is room, though discovery does not report it again.
         for number in 1...EarshotLimits.sightingsPerPeer { alice.handle(.discovery(.lost(.avahi, self.key(interface: Int32(number))))) }
         #expect(alice.core.peers.first?.addresses == ["10.0.0.0:9", "10.0.0.1:9", "10.0.0.2:9"])
         #expect(alice.core.records[self.bob]?.presence.isInGrace == false)
@@ -163,7 +164,7 @@ import Testing
         #expect(alice.core.sightedPeers.isEmpty && alice.core.records[self.bob]?.presence.isInGrace == true)
     }
 
-    /// Those that gave way are bounded too, and are lost like others.
+    /// The displaced sightings are bounded too, and are lost like others.
     @Test func displacedSightings() throws {
         var alice = CoreBench()
         let count = EarshotLimits.sightingsPerPeer + EarshotLimits.displacedSightings
@@ -171,7 +172,7 @@ import Testing
         #expect(alice.core.sightedPeers.count == count)
         #expect(alice.core.sightedPeers[SightingKey(backend: .avahi, key: self.key(interface: 0))] == nil)
         #expect(alice.core.sightedPeers[SightingKey(backend: .avahi, key: self.key(interface: 1))] == self.bob)
-        // One of them goes, and one of the others, for which the latest that gave way is back.
+        // A displaced sighting is lost, and a present one, which the latest displaced sighting replaces.
         for number in [2, count] { alice.handle(.discovery(.lost(.avahi, self.key(interface: Int32(number))))) }
         let kept = try #require(alice.core.records[self.bob]?.presence)
         #expect(kept.sightings.count == EarshotLimits.sightingsPerPeer && kept.keys.count == count - 2)
@@ -180,7 +181,7 @@ import Testing
         #expect(alice.core.sightedPeers.isEmpty && alice.core.records[self.bob]?.presence.keys.isEmpty == true)
     }
 
-    /// One that gave way to advertisements that lead nowhere is dialled as soon as it is back: nothing else would have it dialled.
+    /// A sighting that useless advertisements had displaced is dialled as soon as it is back: no other event would start the dial.
     @Test func aSightingThatIsBackIsDialled() throws {
         var alice = CoreBench()
         alice.handle(try self.seen(self.bob, interface: 0, at: ["10.0.0.1"]))
@@ -191,7 +192,7 @@ import Testing
         #expect(alice.dials == [self.bob])
     }
 
-    /// DNS takes no account of the case of letters, and of nothing else that makes two spellings one word.
+    /// DNS ignores the case of ASCII letters, and no other difference between spellings.
     @Test func instancesAreToldApartAsDNSDoes() {
         let keys = ["bob", "Bob", "jos\u{E9}", "jose\u{301}", "\u{C9}", "\u{E9}"].map {
             Sighting.Key(instanceName: $0, interfaceIndex: 1, overIPv6: false)
@@ -211,7 +212,7 @@ import Testing
         }
     }
 
-    /// So many ids that are only advertised are named where no peer is called what they begin with.
+    /// If no peer has the name, a limited number of ids that begin with it and are only advertised is listed.
     @Test func advertisedIDsNamed() throws {
         var alice = CoreBench()
         let start = "RASPBERRY"
@@ -227,7 +228,7 @@ import Testing
         #expect(ids.count == EarshotLimits.advertisedIDsNamed + 1)
     }
 
-    /// What an advertisement says of a peer that is in the settings by its id, or was trusted by it, is that peer's own id all the same.
+    /// If a peer's id is in the settings or was trusted, an advertisement with that id is enough to use its beginning.
     @Test func idsOfSettingsAndDecisionsNeedNoProof() throws {
         var alice = CoreBench { $0.configuredPeers = [ConfiguredPeer(id: peerID(1), host: "127.0.0.1", port: 1)] }
         alice.call(.setTrust(.trusted, peerID(2).description, until: nil))
@@ -236,7 +237,7 @@ import Testing
         }
     }
 
-    /// A member that takes the name of another one that is absent: the name means neither, both are published anew, and that ends again.
+    /// A member takes the name of an absent one. The name then means neither, and both are published again, also when the conflict ends.
     @Test func twoMembersOfOneNameAreAmbiguous() throws {
         var alice = CoreBench()
         let first = try alice.prove(self.bob, name: "bob")
@@ -248,7 +249,7 @@ import Testing
         let error = try #require(self.error(alice, "bob"))
         #expect(error.code == .ambiguousPeer && Set(error.candidates.map(\.id)) == [self.bob, peerID(8)])
         #expect(try alice.peer(self.bob).nameConflict == peerID(8) && alice.peer(peerID(8)).nameConflict == self.bob)
-        // What is left of it when one of the two is blocked means the other; both are published anew.
+        // When one of the two is blocked, the name means the other one. Both are published again.
         alice.call(.setTrust(.blocked, peerID(8).description, until: nil))
         #expect(try alice.core.resolve("bob") == self.bob)
         #expect(try alice.peer(self.bob).nameConflict == nil)
@@ -257,7 +258,7 @@ import Testing
         #expect(self.error(alice, "")?.code == .invalidParameter)
     }
 
-    // MARK: The settings' peers
+    // MARK: Configured peers
 
     private static let place = ConfiguredPeer(id: nil, host: "bob.test", port: 1)
 
@@ -275,7 +276,7 @@ import Testing
             alice.advance(.nanoseconds(1))
             #expect(dials() == attempt + 1)
         }
-        // Once it stands, it is looked at from time to time.
+        // When the connection is established, the peer is checked periodically.
         let link = try alice.prove(self.bob, name: "bob", isInitiator: true)
         alice.handle(.configuredDial(Self.place, .answered(self.bob)))
         alice.handle(.configuredDial(Self.place, .ended(nil)))
@@ -283,7 +284,7 @@ import Testing
         let count = dials()
         alice.advance(EarshotLimits.configuredCheck)
         #expect(dials() == count, "it is connected")
-        // Lost, it is dialled anew, at the latest after the higher peer's pause.
+        // When the connection is lost, the peer is dialled again, at the latest after the pause of the side with the higher id.
         alice.lose(link)
         alice.advance(EarshotLimits.higherPeerDialDelay)
         #expect(dials() == count + 1)
@@ -301,13 +302,13 @@ import Testing
         #expect(!alice.effects.contains(.dialConfigured(place)))
         alice.advance(.nanoseconds(1))
         #expect(alice.effects.contains(.dialConfigured(place)))
-        // The settings drop it: nothing is left of it.
+        // When the settings drop the peer, nothing of it is left.
         alice.handle(.settings(CoreSettings()))
         #expect(alice.core.configuredDials.isEmpty)
         #expect(try alice.peer(self.bob).addresses == [])
     }
 
-    /// What waits until a dial there is over is not told any more when it is.
+    /// A comparison that waited for the end of a dial to that address must not wait for its report any more.
     @Test func aDialOfAPeerThatTheSettingsDropHoldsNothingBack() throws {
         var alice = CoreBench { $0.configuredPeers = [ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)] }
         let link = try alice.prove(self.bob, name: "bob")
@@ -317,7 +318,7 @@ import Testing
         #expect(alice.sent(on: link).contains { if case .verification = $0 { true } else { false } })
     }
 
-    /// Neither of the two holds the other up.
+    /// Neither of the two dials delays the other.
     @Test func aConfiguredPeerIsDialledWhereItIsSeenToo() throws {
         let place = ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)
         var alice = CoreBench { $0.configuredPeers = [place] }
@@ -339,7 +340,7 @@ import Testing
         #expect(minutes[2].there - minutes[1].there >= 8 && minutes[2].seen - minutes[1].seen >= 8)
     }
 
-    /// Another key answers where the settings say: the row is that one's, and what was asked of the former fails for good.
+    /// Another key answers at the configured address. The row becomes that key's, and requests to the former peer fail permanently.
     @Test func anotherKeyAnswersThere() throws {
         let place = ConfiguredPeer(id: self.bob, host: "bob.test", port: 1)
         var alice = CoreBench { $0.configuredPeers = [place] }

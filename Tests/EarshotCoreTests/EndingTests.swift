@@ -2,9 +2,9 @@ import Testing
 
 @testable import EarshotCore
 
-/// What ends with a session, a connection, or the trust in a peer.
+/// The consequences of the end of a session, of a connection, or of the trust in a peer.
 @Suite struct EndingTests {
-    /// As the table of the specification's article has it.
+    /// Compares with the table in the specification's article.
     @Test func theTable() {
         typealias Row = [Ending.Dependent]
         let ends: [Ending: Row] = [

@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotCore
 @testable import EarshotWire
 
-/// Files are offered with their attributes to those that know them, and received with those that were offered last.
+/// Files are offered with their attributes to peers that support them, and received with the attributes of the last offer.
 @Suite struct FileAttributesTests {
     private static let attributes = FileAttributes(isExecutable: true, seconds: 5, nanoseconds: 6)
 
@@ -28,7 +28,7 @@ import Testing
         #expect(self.offers(bench.sent()).map(\.attributes) == [knows ? Self.attributes : nil, knows ? Self.attributes : nil])
     }
 
-    /// What a body's tree lies in has none that are the directory's.
+    /// The spool directory that contains a body's tree has attributes of its own, which are not the directory's.
     @Test func aDirectoryHasNone() throws {
         var bench = try TransferBench()
         bench.lose()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// Decisions on their way to the disk, and what of them is left where the disk says no, or takes its time.
+/// Decisions that are being written, and their effects if the disk refuses them or is slow.
 @Suite struct FullDiskTests {
     private static let peer = peerID(1)
     private static let invitation = InvitationID(high: 0, low: 7)
@@ -41,9 +41,9 @@ import Testing
         effects.flatMap { effect -> [Frame] in if case .send(_, let frames) = effect { frames } else { [] } }
     }
 
-    // MARK: What could not be written
+    // MARK: Refused writes
 
-    /// A session may begin otherwise, which the peer has accepted.
+    /// Another session can begin, which the peer has accepted.
     @Test mutating func anAcceptanceThatCouldNotBeWrittenStandsInNobodysWay() throws {
         try self.connect()
         _ = self.invited()
@@ -60,7 +60,7 @@ import Testing
         #expect(self.core.facts(of: Self.peer)?.session == session)
     }
 
-    /// It is over at once, and not asked about again and again.
+    /// The invitation ends at once, and is not decided again and again.
     @Test mutating func whatTheSettingsCouldNotAcceptIsOver() throws {
         self.core = .bench { $0.policy.fromUnknown = .accept }
         try self.connect()
@@ -71,7 +71,7 @@ import Testing
         #expect(self.core.figures.agreements == 0 && self.core.figures.decidingInvitations == 0)
     }
 
-    /// The session has ended in memory, and comes back with no start.
+    /// The session has ended in memory, and does not return at the next start.
     @Test mutating func whatCouldNotBeWrittenIsWrittenLater() throws {
         let session = StoredSession(id: SessionID(high: 0, low: 9), members: [self.core.id, Self.peer], createdAt: Now(after: .zero).wall)
         self.core.load([], [session])
@@ -85,7 +85,7 @@ import Testing
         #expect(self.commits(in: self.on(.deadline, after: .seconds(40))).isEmpty)
     }
 
-    /// The disk has neither a session nor its end, and what belonged to it goes with the beginning of the next one.
+    /// The disk has stored neither a session nor its end. Its remains are removed when the next session begins.
     @Test mutating func whatASessionLeftGoesWithTheNext() throws {
         try self.connect()
         _ = self.call(.invite(Self.peer.description, context: [], timeout: nil))
@@ -103,9 +103,10 @@ import Testing
         #expect(!later.operations.contains(.removeSession(with: Self.peer)))
     }
 
-    // MARK: What was noted meanwhile
+    // MARK: Notes during a write
 
-    /// Trusted by its id, it has spoken TLS before that was on disk: it is not to come in plaintext after the next start.
+    /// The peer was trusted by its id and has used TLS before the trust was on disk. After the next start, it must not be accepted in
+    /// plaintext.
     @Test mutating func whatIsNotedWhileTheDiskIsBusyIsWrittenToo() throws {
         let first = try #require(self.commits(in: self.call(.setTrust(.trusted, Self.peer.description, until: nil))).first)
         try self.connect()
@@ -116,7 +117,7 @@ import Testing
         #expect(self.commits(in: self.on(.committed(second.id, nil))).isEmpty)
     }
 
-    /// The stranger has hung up before the person's word had its turn at the disk.
+    /// The stranger has disconnected before the user's report had its turn at the disk.
     @Test mutating func aStrangerWhoseDigitsDifferedIsRememberedThoughItHasGone() throws {
         try self.connect()
         let call = CallID(number: 2)
@@ -130,9 +131,9 @@ import Testing
         #expect(self.core.keptPeers.first { $0.id == Self.peer }?.verified == .mismatched)
     }
 
-    // MARK: Inviters that start anew
+    // MARK: Inviters that restart
 
-    /// It does not know of its invitation, and no answer goes to what was not asked: that the session is named has it say so.
+    /// The inviter has forgotten its invitation, and ignores an answer to it. Naming the session makes the inviter reject the session.
     @Test mutating func aSessionIsNamedWhereItsInvitationCameOnAnotherConnection() throws {
         try self.connect(1)
         _ = self.invited()
@@ -156,7 +157,7 @@ import Testing
         #expect(self.core.invitations(all: true).isEmpty)
     }
 
-    /// Nothing is sent on a connection that has gone; the charge is given back all the same.
+    /// Nothing is sent on a closed connection, and the charge is released all the same.
     @Test mutating func aBlockedPeerThatHasGoneIsAnsweredNoMore() throws {
         let commit = try #require(self.commits(in: self.call(.setTrust(.blocked, Self.peer.description, until: nil))).first)
         _ = self.on(.committed(commit.id, nil))

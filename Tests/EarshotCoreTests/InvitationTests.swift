@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// Asking, being asked, and what an invitation comes to.
+/// Outgoing and incoming invitations, and their outcomes.
 @Suite struct InvitationTests {
     private let alice = peerID(1)
 
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [InvitationPolicy.accept, .reject, .ask]) func policies(policy: InvitationPolicy) throws {
-        // The other policy is the opposite, so that the one at hand is seen to count.
+        // The other policy is the opposite, so that the tested policy is seen to apply.
         let opposite: InvitationPolicy = policy == .accept ? .ask : .accept
         for isTrusted in [false, true] {
             var bob = CoreBench {
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// Trusting a peer answers the invitation of its that waits here as it would its next one.
+    /// When a peer becomes trusted, its pending invitation is answered like its next one would be.
     @Test(arguments: [InvitationPolicy.accept, .reject, .ask]) func trustAnswersWhatWaits(policy: InvitationPolicy) throws {
         var bob = CoreBench { $0.policy.fromTrusted = policy }
         let link = try bob.prove(self.alice)
@@ -139,14 +139,14 @@ import Testing
         #expect(bob.answers[call]?.invitation?.state == .accepted)
         #expect(bob.answers[call]?.invitation?.sessionID == session)
         #expect(bob.core.sessions.map(\.id) == [session])
-        // Named once on this connection too: the other side waits for that.
+        // The session is named once on this connection too, because the other side waits for that.
         #expect(bob.sent(on: again).filter { $0 == .sessionResume(session) }.count == 1)
     }
 
     // MARK: Sessions of running programs
 
-    /// Where sessions end with programs, a peer that asks while a session stands has started anew: a person is asked, and nothing that was sent to the
-    /// program before reaches the new one.
+    /// If sessions end with programs, a peer that asks while a session exists has restarted. A user is asked, and messages to the former
+    /// program do not reach the new one.
     @Test func aProgramThatAsksAnewEndsItsFormerSession() throws {
         var (bob, _, session) = try CoreBench.inSession(with: self.alice) { $0.sessionsEndWithPrograms = true }
         bob.core.settings.policy.fromUnknown = .ask
@@ -163,7 +163,7 @@ import Testing
         #expect(bob.messages(on: link).isEmpty)
     }
 
-    /// A session that an earlier program held is not the answer to this program's invitation.
+    /// A session that an earlier program held does not answer this program's invitation.
     @Test func aProgramThatAsksTakesUpNoFormerSession() throws {
         var bob = CoreBench { $0.sessionsEndWithPrograms = true }
         let link = try bob.prove(self.alice)
@@ -171,7 +171,7 @@ import Testing
         bob.frame(.sessionResume(SessionID(high: 1, low: 2)), on: link)
         #expect(try bob.invitation(own.id).state == .pending)
         #expect(bob.core.sessions.isEmpty)
-        // Nor does sending invite anybody.
+        // Sending does not invite a peer either.
         var carol = CoreBench { $0.sessionsEndWithPrograms = true }
         let other = try carol.prove(self.alice)
         let outcome = carol.send("x", to: self.alice)
@@ -179,7 +179,7 @@ import Testing
         #expect(carol.sent(on: other).isEmpty && carol.core.invitations(all: true).isEmpty)
     }
 
-    /// Of two invitations that cross, the lower id's stands, and both sides have one session.
+    /// If two invitations cross, the one of the lower id stays, and both sides have one session.
     @Test(arguments: [false, true]) func crossing(isLower: Bool) throws {
         let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
         let (own, other) = isLower ? (low, high) : (high, low)
@@ -209,7 +209,7 @@ import Testing
         bob.frame(.inviteWithdraw(InviteWithdraw(id: id, reason: .withdrawn)), on: link)
         #expect(try bob.invitation(id).state == .cancelled)
         #expect(bob.call(.respond(id, .accept, always: false))?.error == .conflict)
-        // And one of this side's.
+        // The same holds for an invitation by this side.
         let own = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
         _ = bob.sent(on: link)
         #expect(bob.call(.withdraw(own.id))?.invitation?.state == .cancelled)
@@ -219,7 +219,7 @@ import Testing
         #expect(bob.call(.withdraw(InvitationID(high: 0, low: 0)))?.error == .notFound)
     }
 
-    /// Bob's invitation is accepted over a link, with this session, and his disk is busy.
+    /// Makes a bench in which bob's invitation was accepted with this session on a connection, and his disk is busy.
     private func accepted(_ session: SessionID) throws -> (bob: CoreBench, invitation: Invitation, link: LinkID) {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)
@@ -229,7 +229,7 @@ import Testing
         return (bob, own, link)
     }
 
-    /// Its session stands, and is named on the next connection; asked again there, and withdrawn, it would be over on the other side alone.
+    /// The session exists, and is named on the next connection. Repeating and withdrawing the invitation would end it on one side alone.
     @Test func oneThatWasAcceptedIsNotWithdrawnWhileTheDiskIsBusy() throws {
         let session = SessionID(high: 6, low: 6)
         var (bob, own, _) = try self.accepted(session)
@@ -244,7 +244,7 @@ import Testing
         #expect(bob.core.sessions.map(\.id) == [session] && bob.sessionsOnDisk[self.alice]?.id == session)
     }
 
-    /// Who invites it again hears of that when the session is on disk, or cannot be put there.
+    /// A caller that invites the peer again gets the outcome when the session is on disk, or could not be written.
     @Test(arguments: [false, true]) func invitedAgainWhileTheDiskIsBusy(isFull: Bool) throws {
         var (bob, own, _) = try self.accepted(SessionID(high: 6, low: 6))
         let again = try #require(bob.call(.invite(self.alice.description, context: [], timeout: nil))?.invitation)
@@ -254,7 +254,7 @@ import Testing
         #expect(try bob.invitation(own.id).state == (isFull ? .failed : .accepted))
     }
 
-    /// The peer has lost its end, and holds it on; here it is over, while the disk has not heard yet that it began.
+    /// The peer has missed the session's end, and still holds the session. Here it has ended, before its beginning is on disk.
     @Test func aSessionThatEndedWhileTheDiskIsBusyIsNotHeldOn() throws {
         let session = SessionID(high: 6, low: 6)
         var (bob, own, first) = try self.accepted(session)
@@ -268,7 +268,7 @@ import Testing
         #expect(bob.core.sessions.isEmpty && bob.sessionsOnDisk.isEmpty)
     }
 
-    /// It has left the session again, and asks itself: this side's invitation, which it has answered, does not stand against that.
+    /// The peer has left the session and invites this machine. This side's invitation, already answered, does not prevent that.
     @Test func aPeerThatHasAcceptedAndLeftMayInvite() throws {
         let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
         var bob = CoreBench(low)
@@ -284,7 +284,7 @@ import Testing
         #expect(bob.pending == [theirs] && bob.inviteAnswer(on: link) == nil)
     }
 
-    /// One of the lower id's that no person here is asked about (any more) stands on the connection still, which would drop the own.
+    /// The connection still has an invitation of the lower id, which no user here sees (any more), and would drop this side's own.
     @Test(arguments: [false, true]) func whatTheConnectionWouldDropIsSentLater(isHidden: Bool) throws {
         let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
         var bob = CoreBench(high) { $0.policy.pairedOnly = isHidden }
@@ -302,7 +302,7 @@ import Testing
         #expect(bob.invites(on: link) == [own.id])
     }
 
-    /// It was restarted, or has taken its invitation back while the connection was away.
+    /// The inviter was restarted, or has withdrawn its invitation while the connection was lost.
     @Test func anInviterThatAsksAnewOnAnotherConnectionTakesItsFirstBack() throws {
         var bob = CoreBench()
         let former = bob.invite(on: try bob.prove(self.alice))
@@ -310,12 +310,12 @@ import Testing
         let latter = bob.invite(on: link)
         #expect(try bob.invitation(former).state == .cancelled)
         #expect(bob.pending == [latter] && bob.sent(on: link) == [])
-        // On the same one it does not.
+        // On the same connection, a second invitation does not withdraw the first.
         let busy = bob.invite(on: link)
         #expect(bob.pending == [latter] && bob.sent(on: link) == [.inviteAnswer(InviteAnswer(id: busy, decision: .busy))])
     }
 
-    /// The connection is lost while the disk is busy, and dialling finds another key there: the session stands all the same.
+    /// The connection is lost while the disk is busy, and a dial finds another key. The session stays all the same.
     @Test func oneThatWasAcceptedFailsByNoDial() throws {
         let session = SessionID(high: 6, low: 6)
         var (bob, own, link) = try self.accepted(session)
@@ -330,7 +330,7 @@ import Testing
         #expect(bob.core.sessions.map(\.id) == [session])
     }
 
-    /// The peer's own connection stands by the time a dial to an address that is another machine's now has found that out.
+    /// A dial to an address that belongs to another machine now fails after the peer's own connection was established.
     @Test func oneThatWasSentFailsByNoDial() throws {
         var bob = CoreBench()
         try bob.see(self.alice)
@@ -345,7 +345,7 @@ import Testing
         #expect(bob.core.sessions.map(\.id) == [session])
     }
 
-    /// The peer is off, and another machine has its address: what is asked of the peer waits for it, and says at last who answers there.
+    /// The peer is off, and another machine has its address. Requests to the peer wait, and the final error names that machine.
     @Test(arguments: [true, false]) func oneToAPeerWhoseAddressIsAnotherMachinesWaits(isSeen: Bool) throws {
         let other = PeerAddress(host: "10.77.0.9", zone: nil, port: 47110)
         var bob = CoreBench()
@@ -372,7 +372,7 @@ import Testing
         #expect(end.errorMessage?.contains("another machine, carol (\(peerID(3))), answers at 10.77.0.9:47110") == true, "\(end)")
     }
 
-    /// The peer was restarted while the disk was busy with having accepted its invitation: it has this side's alone.
+    /// The peer restarted while the acceptance of its invitation was being written, and knows only this side's invitation.
     @Test func oneThatCrossedIsTakenBackFromAPeerThatHasItAlone() throws {
         let (low, high) = (min(peerID(1), peerID(2)), max(peerID(1), peerID(2)))
         var bob = CoreBench(high)
@@ -388,7 +388,7 @@ import Testing
         #expect(bob.sent(on: second).contains(.inviteWithdraw(InviteWithdraw(id: own.id, reason: .withdrawn))))
     }
 
-    /// The ids of other peers' invitations are of no use.
+    /// The ids of other peers' invitations have no effect.
     @Test func anotherPeersInvitationCannotBeAnswered() throws {
         var bob = CoreBench()
         let link = try bob.prove(self.alice)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCore
 
-/// Which of two control connections stands, and where a peer is dialled.
+/// The choice between two control connections, and the addresses at which a peer is dialled.
 @Suite struct LinkTests {
     private var core = NodeCore.bench()
 
@@ -23,7 +23,7 @@ import Testing
 
     @Test(arguments: [(EarshotLimits.simultaneousDialTime - .nanoseconds(1), true), (EarshotLimits.simultaneousDialTime, false)])
     mutating func simultaneousDialTime(apart: Duration, isSimultaneous: Bool) throws {
-        // The first one is that which the lower id has dialled: of two that were dialled at once it stands.
+        // The lower id has dialled the first connection, which stays if both were dialled at once.
         let isLower = peerID(100) < peerID(1)
         _ = try self.prove(1, isInitiator: isLower, after: .zero)
         let effects = try self.prove(2, isInitiator: !isLower, after: apart)
@@ -39,7 +39,7 @@ import Testing
         #expect(self.core.facts(of: peerID(1))?.link == LinkID(number: 2))
     }
 
-    /// Its row is published as it was, and not as lost and found.
+    /// The peer's row stays published, and is not reported as lost and found.
     @Test mutating func aStrangersRowStaysWhereItsConnectionIsSuperseded() throws {
         _ = try self.prove(1, isInitiator: true, after: .zero)
         let events = try self.prove(2, isInitiator: true, after: .seconds(60)).filter { if case .publish = $0 { true } else { false } }
@@ -47,7 +47,7 @@ import Testing
         #expect(self.core.peers.count == 1)
     }
 
-    /// The word that a dial has succeeded comes by another way than the connection's end, and may be behind it.
+    /// The report of a dial's success takes another path than the connection's end, and may come after it.
     @Test(arguments: [peerID(1), peerID(200)], [true, false])
     func aPeerThatIsLostAtOnceIsDialledAgain(peer: PeerID, isEndFirst: Bool) throws {
         var alice = CoreBench()
@@ -77,7 +77,7 @@ import Testing
             seen.formUnion(next)
         }
         #expect(seen == Set(all.map(\.address)))
-        // Where it was last is tried every time: first where it is still seen there, else last.
+        // The last good address is tried every time: first if it is still seen, else last.
         let gone = PeerAddress(host: "10.0.0.99", zone: nil, port: 7)
         for turn in 0..<3 {
             let next = plan(20, gone, turn)
@@ -85,7 +85,7 @@ import Testing
             let there = plan(20, all[19].address, turn)
             #expect(there.first == all[19].address && there.count == limit && Set(there).count == limit)
         }
-        // However long it has run.
+        // The turn may have any value.
         #expect(plan(20, nil, .max).count == limit && plan(20, nil, .min).count == limit)
     }
 

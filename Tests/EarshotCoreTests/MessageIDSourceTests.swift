@@ -4,7 +4,7 @@ import Testing
 @testable import EarshotCore
 
 @Suite struct MessageIDSourceTests {
-    /// Randomness that is none.
+    /// A generator with predictable numbers.
     private struct Numbers: RandomNumberGenerator {
         var last: UInt64 = 0
         mutating func next() -> UInt64 {
@@ -33,14 +33,14 @@ import Testing
         #expect(early[0].high < self.ids(1, at: 1_700_000_000_001, from: &source)[0].high)
     }
 
-    /// Also more of them than one millisecond has room for.
+    /// This also holds for more ids than one millisecond has room for.
     @Test func thoseOfOneMomentSortInTheirOrder() {
         var source = MessageIDSource()
         let ids = self.ids(10_000, from: &source)
         #expect(zip(ids, ids.dropFirst()).allSatisfy { $0.high < $1.high })
     }
 
-    /// They run ahead of a clock that was set back a little, and follow one that was set back far.
+    /// Ids run ahead of a clock that was set back a little, and follow a clock that was set back far.
     @Test func aClockThatIsSetBack() {
         var source = MessageIDSource()
         let first = self.ids(1, at: 100_000, from: &source)[0]

@@ -122,7 +122,7 @@ import Testing
         group.forget()
         for peer in [bob, carol, dave] { #expect(group.membership.contains(Self.peer(peer))) }
         #expect(group.room(for: [Self.peer(Self.honest[3])], letInBy: Self.peer(dave)) == 1)
-        // The member keeps only its share. Of 64 members, these are the creator, bob, and up to half of the rest as peers that bob lets in.
+        // Mallory has only its share. The creator and bob keep their places, and bob's guests get up to half of the others.
         for peer in Self.honest[3..<40] { group.merge(try Self.seat(peer, by: bob)) }
         let honest = group.membership.members.count { member in Self.honest.contains { Self.peer($0) == member.peer } }
         #expect(honest >= (EarshotLimits.groupMembers - 3) / 2)
