@@ -8,23 +8,23 @@ import Glibc
 struct EarshotCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshot",
-        abstract: "Messages, files and streams between machines within earshot: the command line of earshotd.",
+        abstract: "Exchange messages, files and streams with machines on the local network, through earshotd.",
         version: "earshot \(EarshotVersion.described)",
         groupedSubcommands: [
             CommandGroup(
-                name: "Looking",
+                name: "Status",
                 subcommands: [
                     StatusCommand.self, PeersCommand.self, SessionsCommand.self, EventsCommand.self, PingCommand.self, DoctorCommand.self,
                 ]),
             CommandGroup(
-                name: "Agreeing",
+                name: "Peers and trust",
                 subcommands: [
                     InviteCommand.self, InvitationsCommand.self, AcceptCommand.self, RejectCommand.self, BlockCommand.self,
                     UnblockCommand.self, VerifyCommand.self, TrustCommand.self, DistrustCommand.self, LeaveCommand.self,
                     PolicyCommand.self, IdentityCommand.self,
                 ]),
             CommandGroup(
-                name: "Talking",
+                name: "Messages and files",
                 subcommands: [
                     SendCommand.self, ReceiveCommand.self, OutboxCommand.self, FileCommand.self, StreamCommand.self, GroupCommand.self,
                 ]),

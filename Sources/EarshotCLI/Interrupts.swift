@@ -104,7 +104,7 @@ enum Interrupts {
     }
 
     private static func giveUp(_ number: CInt) -> Never {
-        Standard.note("interrupted before all was taken back; what was begun may go on")
+        Standard.note("interrupted before everything was cancelled; some operations may continue")
         _exit(128 + number)
     }
 

@@ -9,10 +9,10 @@ internal import Glibc
 struct EarshotDaemon: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "earshotd",
-        abstract: "Finds the machines within earshot, and carries messages and files between those that agree to talk.",
+        abstract: "Discover machines on the local network, and exchange messages and files with them.",
         discussion: """
-            Flags override the environment (EARSHOT_PEER_NAME for name in [peer]), which overrides the settings files, which override a \
-            packaged unit (EARSHOT_UNIT_PEER_NAME), which overrides the defaults.
+            Settings come from, in order of precedence: flags; the environment (EARSHOT_PEER_NAME for name in [peer]); the settings \
+            files; a packaged unit (EARSHOT_UNIT_PEER_NAME); the defaults.
             """,
         version: "earshotd \(EarshotVersion.described)", subcommands: [IdentityCommand.self])
 
@@ -28,7 +28,7 @@ struct EarshotDaemon: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: ArgumentHelp("Copy the store and the identity into this directory, also while the daemon runs, and exit.", valueName: "dir"),
+        help: ArgumentHelp("Copy the store and the identity into this directory, and exit; the daemon may be running.", valueName: "dir"),
         completion: .directory)
     var backup: String?
 

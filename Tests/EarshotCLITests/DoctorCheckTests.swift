@@ -77,7 +77,7 @@ import Testing
         #expect(
             lines(.answers(ping)) == [
                 "ok peer name: bob is KZJ2",
-                "fail peer tcp: cannot reach 10.0.0.7:47110: no answer -> see whether bob is on, and let its firewall admit the port; "
+                "fail peer tcp: cannot reach 10.0.0.7:47110: no answer -> check that bob is on, and that its firewall allows the port; "
                     + "on bob: sudo earshot doctor",
                 "skip peer answer: not checked: not reached",
             ])
@@ -94,16 +94,17 @@ import Testing
         #expect(report.summary == "1 check failed")
         #expect(
             report.text(colour: false).contains(
-                "\nfail  avahi       avahi-daemon does not run\n                  next: sudo systemctl enable --now avahi-daemon\n"))
+                "\nfail  avahi       avahi-daemon is not running\n                  next: sudo systemctl enable --now avahi-daemon\n"))
         let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
-        #expect(json.contains(#"{"check":"avahi","message":"avahi-daemon does not run","next":"sudo systemctl enable --now avahi-daemon""#))
+        let avahi = #"{"check":"avahi","message":"avahi-daemon is not running","next":"sudo systemctl enable --now avahi-daemon""#
+        #expect(json.contains(avahi))
     }
 
     @Test func permission() {
         let path = "/run/earshot/earshot.sock"
         let group: (inout DoctorFacts) -> Void = { $0.socket.state = .denied(owner: "earshot", group: "earshot", isForGroup: true) }
         #expect(
-            Self.lines(.socket, group) == ["fail ann is not permitted to use \(path), which is for the user earshot and the group earshot"])
+            Self.lines(.socket, group) == ["fail ann is not permitted to use \(path): only the user earshot and the group earshot are"])
         #expect(Check.socket.findings(Self.facts(group)).first?.next == "sudo adduser ann earshot, and log in again")
         let own = Check.socket.findings(
             Self.facts {
@@ -118,7 +119,7 @@ import Testing
         #expect(late == ["fail ann joined the group earshot after this login, and is not permitted to use \(path) yet"])
         #expect(
             Self.lines(.socket) { $0.socket.state = .denied(owner: "bob", group: "bob", isForGroup: false) } == [
-                "fail ann is not permitted to use \(path), which is for the user bob alone"
+                "fail ann is not permitted to use \(path): only the user bob is"
             ])
     }
 
@@ -130,7 +131,7 @@ import Testing
         }
         #expect(
             lines == [
-                #"warn advertised as alice\u{202E} #2, since somebody else on the network advertises alice"#,
+                #"warn advertised as alice\u{202E} #2, because another machine on the network advertises alice"#,
                 #"warn x\e[2J is the name of 2 peers: A2, B2"#,
             ])
     }
@@ -163,7 +164,7 @@ import Testing
         #expect(
             lines([Self.group("team", [up, failed, Self.member("dave", .full)])]) == [
                 #"warn c\u{202E}arol in team: no\u{9B} TLS"#,
-                "warn team has 1 member more than there is room for, who hear nothing of what is said there",
+                "warn team has 1 member beyond its limit, who receive none of its messages",
             ])
         let findings = Check.groups.findings(
             Self.facts { $0.daemon = .answers(Self.status(), peers: [], groups: [Self.group("team", [failed])], received: 0) })
@@ -187,7 +188,7 @@ import Testing
 
     /// Avahi runs and refuses: to start it does not help.
     @Test(arguments: [
-        ("cannot advertise on the network: avahi-daemon does not permit it; look for x", "disable-user-service-publishing=no"),
+        ("cannot advertise on the network: avahi-daemon does not permit it; look for x", "set disable-user-service-publishing=no"),
         ("no daemon", "sudo systemctl start avahi-daemon"),
     ])
     func theNextStepFitsWhatAvahiSays(_ error: String, _ step: String) {
@@ -204,7 +205,7 @@ import Testing
             $0.socket.state = .denied(owner: "earshot", group: "earshot", isForGroup: true)
             $0.daemon = .notAsked
         }
-        #expect(lines.count == 1 && lines.first?.contains("this user is not permitted to ask the daemon") == true, "\(lines)")
+        #expect(lines.count == 1 && lines.first?.contains("this user is not permitted to use the daemon") == true, "\(lines)")
     }
 
     @Test func whoDoesWithoutAvahiNeedsNone() {
@@ -213,9 +214,9 @@ import Testing
             $0.avahi = .init(isInstalled: true, state: .stopped)
             $0.bus.isRunning = false
         }
-        #expect(Self.lines(.avahi, without) == ["warn avahi-daemon does not run; earshotd does without"])
-        #expect(Self.lines(.bus, without) == ["ok no system bus at /run/dbus/system_bus_socket, and earshotd does without"])
-        #expect(Self.lines(.avahi) { $0.avahi.state = .silent } == ["fail avahi-daemon runs and does not answer"])
+        #expect(Self.lines(.avahi, without) == ["warn avahi-daemon is not running; earshotd does not need it"])
+        #expect(Self.lines(.bus, without) == ["ok no system bus at /run/dbus/system_bus_socket; earshotd does not need it"])
+        #expect(Self.lines(.avahi) { $0.avahi.state = .silent } == ["fail avahi-daemon is running but does not answer"])
         #expect(Self.lines(.bus) { $0.bus.isRunning = false }.first?.hasPrefix("fail no system bus") == true)
     }
 
@@ -223,7 +224,7 @@ import Testing
         #expect(Self.lines(.interfaces) { $0.interfaces.removeLast() }.first?.hasPrefix("fail no interface is up") == true)
         #expect(
             Self.lines(.interfaces) { $0.interfaces[1].hasMulticast = false } == [
-                "fail eth0 has multicast switched off, so that nobody is found through it"
+                "fail eth0 has multicast switched off: no peers are discovered through it"
             ])
         let tunnel = DoctorFacts.Interface(
             name: "wg0", isUp: true, isLoopback: false, hasMulticast: false, isPointToPoint: true, addresses: ["10.8.0.1"])
@@ -232,23 +233,23 @@ import Testing
 
     @Test func ports() {
         let other: (inout DoctorFacts) -> Void = { $0.daemon = .answers(Self.status(port: 40000), peers: [], groups: [], received: 0) }
-        #expect(Self.lines(.port, other) == ["warn listens on TCP 40000, since 47110 was in use at its start"])
+        #expect(Self.lines(.port, other) == ["warn listens on TCP 40000, because 47110 was in use when it started"])
         let taken = Self.lines(.port) {
             other(&$0)
             $0.portUser = .process(7, name: "nc")
         }
-        #expect(taken == ["warn listens on TCP 40000, since 47110 is in use by nc (process 7)"])
+        #expect(taken == ["warn listens on TCP 40000, because 47110 is in use by nc (process 7)"])
         let idle = Self.lines(.port) {
             $0.daemon = .notAsked
             $0.portUser = .unknown
         }
-        #expect(idle == ["warn TCP 47110 is in use by another program (as root, this names it); earshotd would take another"])
+        #expect(idle == ["warn TCP 47110 is in use by another program (run as root to see which); earshotd would use another port"])
         let denied = Self.lines(.port) {
             $0.daemon = .notAsked
             $0.portUser = .unknown
             $0.socket.state = .denied(owner: "earshot", group: "earshot", isForGroup: true)
         }
-        #expect(denied == ["skip not checked: no daemon may be asked whether it is the one that has TCP 47110"])
+        #expect(denied == ["skip not checked: this user may not ask the daemon whether it uses TCP 47110"])
         #expect(
             Self.lines(.reachability) { $0.attempts[0].result = .silence } == [
                 "fail connections to 10.0.0.7:47110 are dropped, even from this machine"
@@ -271,7 +272,7 @@ import Testing
                 $0.interfaces[1].addresses = addresses
             }
         }
-        let open = ["ok UDP 5353 (mDNS) and TCP 47110 are let in"]
+        let open = ["ok UDP 5353 (mDNS) and TCP 47110 are allowed"]
         let both = ["10.0.0.7", "fe80::1%eth0"]
         #expect(try lines([], both) == open)
         #expect(try lines(["ip6"], ["10.0.0.7"]) == open)
@@ -317,7 +318,7 @@ import Testing
                 "sudo firewall-cmd --permanent --add-port=47110/tcp && sudo firewall-cmd --reload",
             ])
         for (firewall, reason) in [
-            (.notPermitted, "the rules are root's to read; run it as root: sudo earshot doctor"), (.noTool, "nft is not installed"),
+            (.notPermitted, "only root can read the rules; run sudo earshot doctor"), (.noTool, "nft is not installed"),
             (.unreadable("no\u{1B}"), #"the rules cannot be read: no\e"#),
         ] as [(DoctorFacts.Firewall, String)] {
             #expect(Self.lines(.firewall) { $0.firewall = firewall } == ["skip not checked: \(reason)"])
@@ -325,8 +326,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (DoctorFacts.Socket.State.missing, "fail no daemon runs: there is no socket at /s, given by --socket"),
-        (.refused, "fail a stale socket: /s, given by --socket, is there, but the daemon that made it has ended"),
+        (DoctorFacts.Socket.State.missing, "fail no daemon is running: there is no socket at /s, given by --socket"),
+        (.refused, "fail a stale socket: /s, given by --socket, exists, but its daemon has ended"),
         (.notASocket, "fail /s, given by --socket, is not a socket"),
         (.failed("input/output error"), "fail cannot use /s, given by --socket: input/output error"),
     ])
@@ -340,25 +341,25 @@ import Testing
         #expect(Self.lines(.daemon) { $0.daemon = .failed("it hangs") } == ["fail earshotd does not answer: it hangs"])
         #expect(
             Self.lines(.daemon) { $0.daemon = .answers(Self.status(version: "9.9.9"), peers: [], groups: [], received: 0) } == [
-                "warn earshotd is version 9.9.9, and this command \(EarshotVersion.current)"
+                "warn earshotd is version 9.9.9, but this command is version \(EarshotVersion.current)"
             ])
-        #expect(Self.lines(.settings) { $0.settings.files = [] } == ["ok no file: every setting is at its default"])
+        #expect(Self.lines(.settings) { $0.settings.files = [] } == ["ok no settings file: all settings have their defaults"])
         #expect(Self.lines(.settings) { $0.settings.files[0].problem = "x.conf:2: no" } == ["fail x.conf:2: no"])
         func next(_ path: String) -> String? {
             Check.settings.findings(Self.facts { $0.settings.files = [.init(path: path, problem: "no")] }).first?.next
         }
         let system = "/etc/earshot/earshotd.conf"
-        #expect(next(system) == "correct that; sudo -u earshot earshotd --check-config --config \(system) says when it will do")
-        #expect(next("/home/ann/.config/earshot/earshotd.conf") == "correct that; earshotd --check-config says when it will do")
+        #expect(next(system) == "correct it, then check the settings: sudo -u earshot earshotd --check-config --config \(system)")
+        #expect(next("/home/ann/.config/earshot/earshotd.conf") == "correct it, then check the settings: earshotd --check-config")
         let ofThisUser = Self.lines(.settings) {
             $0.settings.files[0].problem = "x.conf:2: permission denied"
             $0.settings.files[0].isOfThisUser = true
         }
-        #expect(ofThisUser == ["skip not checked: x.conf:2: permission denied; that may be this user's trouble alone: sudo earshot doctor"])
+        #expect(ofThisUser == ["skip not checked: x.conf:2: permission denied; this may concern only this user; run sudo earshot doctor"])
         #expect(Self.lines(.settings) { $0.settings.isChecked = false }.first?.hasPrefix("skip ") == true)
         #expect(Self.lines(.avahi) { $0.avahi = .init(isInstalled: false, state: .stopped) } == ["fail avahi-daemon is not installed"])
         #expect(
-            Self.lines(.disk) { $0.disk = .failed(path: "/s", "no such directory") } == ["fail cannot look at /s: no such directory"])
+            Self.lines(.disk) { $0.disk = .failed(path: "/s", "no such directory") } == ["fail cannot examine /s: no such directory"])
         #expect(
             Self.lines(.reachability) { $0.attempts[0].result = .error("no route") } == [
                 "fail cannot connect to 10.0.0.7:47110, even from this machine: no route"
@@ -369,7 +370,7 @@ import Testing
 
     @Test func clock() {
         #expect(Self.lines(.clock) { $0.clock.now = Date(timeIntervalSince1970: 0) }.first?.hasPrefix("fail the clock says 19") == true)
-        #expect(Self.lines(.clock) { $0.clock.isSynchronised = false }.first?.hasSuffix(", and nothing keeps the clock right") == true)
+        #expect(Self.lines(.clock) { $0.clock.isSynchronised = false }.first?.hasSuffix(", not synchronised") == true)
         func next(_ hasKeeper: Bool) -> String? {
             let clock = DoctorFacts.Clock(now: Date(timeIntervalSince1970: 1_900_000_000), isSynchronised: false, hasKeeper: hasKeeper)
             return Check.clock.findings(Self.facts { $0.clock = clock }).first?.next
@@ -406,10 +407,10 @@ import Testing
         #expect(Self.lines(.disk) { $0.disk = space(0, false, 1) } == ["fail the disk is full: 0 B free of 100.0 MB at /s"])
         #expect(
             Self.lines(.disk) { $0.disk = space(5_000_000, false, 1) } == [
-                "fail no room for files beside the reserve of 5%: 5.0 MB free of 100.0 MB at /s"
+                "fail no space for files above the reserve of 5%: 5.0 MB free of 100.0 MB at /s"
             ])
         #expect(Self.lines(.disk) { $0.disk = space(5_000_001, false, 1) } == ["ok 5.0 MB free of 100.0 MB at /s"])
-        #expect(Self.lines(.disk) { $0.disk = space(50_000_000, true, 1) } == ["fail /s is on a file system that is read-only"])
+        #expect(Self.lines(.disk) { $0.disk = space(50_000_000, true, 1) } == ["fail /s is on a read-only file system"])
         #expect(Self.lines(.disk) { $0.disk = space(50_000_000, false, 0) } == ["fail the file system of /s has no inodes left"])
         let quota = Self.lines(.disk) {
             $0.disk = space(50_000_000, false, 1)
@@ -419,7 +420,7 @@ import Testing
         #expect(
             Self.lines(.disk) { $0.disk = .unwritable(path: "/s", "input/output error") } == ["fail cannot write to /s: input/output error"]
         )
-        #expect(Self.lines(.disk) { $0.disk = .unknown } == ["skip not checked: no daemon says where its state is"])
+        #expect(Self.lines(.disk) { $0.disk = .unknown } == ["skip not checked: the state directory is unknown"])
     }
 
     @Test func withoutADaemonNothingIsGuessed() {

@@ -79,7 +79,7 @@ struct FailureTests {
             candidates: [.init(id: "A", name: "al"), .init(id: "B", name: "a\u{202E}l")])
         let report = FailureReport(ControlError.problem(problem))
         #expect(report.status == 65)
-        #expect(report.lines.last == "say which by its id:\n  A  al\n  B  a\\u{202E}l")
+        #expect(report.lines.last == "choose one by its id:\n  A  al\n  B  a\\u{202E}l")
     }
 
     @Test(arguments: [

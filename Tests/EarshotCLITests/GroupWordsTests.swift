@@ -30,8 +30,8 @@ import Testing
     @Test func whoInvitesIsWarnedWhenFewCanBeTakenOut() {
         func warning(_ left: Int?) -> String? { GroupInviteCommand.warning(of: Self.group(removalsLeft: left)) }
         #expect(warning(nil) == nil && warning(GroupInviteCommand.fewRemovals + 1) == nil)
-        #expect(warning(GroupInviteCommand.fewRemovals)?.hasPrefix("only 16 more members can be taken out of team; ") == true)
-        let words = "nobody can be taken out of team any more; make a new group with earshot group create NAME --from 7c1b8a52-93f"
+        #expect(warning(GroupInviteCommand.fewRemovals)?.hasPrefix("only 16 more members can be removed from team; ") == true)
+        let words = "no more members can be removed from team; to make a new group, use earshot group create NAME --from 7c1b8a52-93f"
         #expect(warning(0) == words)
     }
 

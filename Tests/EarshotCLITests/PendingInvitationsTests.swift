@@ -23,9 +23,9 @@ import Testing
     @Test func anExpiredOneIsSaidToHaveExpiredAndWhen() {
         let failure = PendingInvitations.none(of: self.alice, [self.invitation(.declined), self.invitation(.timedOut)])
         #expect(failure.status == .temporary)
-        #expect(failure.message == "the invitation of alice expired at \(Words.time(Self.time))")
+        #expect(failure.message == "the invitation from alice expired at \(Words.time(Self.time))")
         #expect(failure.hint?.contains("earshot invite AAAAAAAAAAAA") == true)
-        #expect(PendingInvitations.none(of: self.alice, [self.invitation(.cancelled)]).message == "alice has withdrawn the invitation")
+        #expect(PendingInvitations.none(of: self.alice, [self.invitation(.cancelled)]).message == "alice withdrew the invitation")
     }
 
     @Test(arguments: [[], [ControlAPI.Invitation.State.timedOut, .accepted], [.declined]])
@@ -39,7 +39,7 @@ import Testing
         let failure = PendingInvitations.none(of: self.alice, [self.invitation(.timedOut), self.invitation(.pending, from: Self.other)])
         #expect(failure.status == .data)
         #expect(failure.message?.contains("AAAAAAAAAAAA") == true)
-        #expect(failure.message?.hasSuffix("another key, BBBBBBBBBBBB, asks under that name") == true)
+        #expect(failure.message?.hasSuffix("another key, BBBBBBBBBBBB, uses that name") == true)
         #expect(failure.hint == "compare digits first: earshot verify BBBBBBBBBBBB; then: earshot accept BBBBBBBBBBBB")
     }
 }

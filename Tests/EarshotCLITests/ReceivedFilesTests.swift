@@ -43,16 +43,16 @@ import Testing
         let gone = Self.resource("a", id: "1111", inSpool: false, path: "\(place)-gone")
         let there = Self.resource("a", id: "2222", inSpool: false, path: place)
         for all in [[gone, there], [there, gone]] { #expect(try all.received("a").id == "2222") }
-        #expect(self.failure("a", in: [there, there, gone])?.message == "a may mean several files")
+        #expect(self.failure("a", in: [there, there, gone])?.message == "a matches several files")
         #expect(try [gone].received("a").id == "1111")
     }
 
     /// Several that cannot be had are no reason to ask which one is meant.
     @Test func severalThatCannotBeHadAreOne() {
         let fetched = Self.resource("a", id: "1111", inSpool: false)
-        #expect(self.failure("a", in: [fetched, fetched])?.message == "a was fetched before, or a later file has taken its place")
+        #expect(self.failure("a", in: [fetched, fetched])?.message == "a was already fetched, or was replaced by a later file")
         let moving = Self.resource("a", id: "2222", .transferring, inSpool: nil)
-        #expect(self.failure("a", in: [moving, fetched])?.message == "a is still on its way")
+        #expect(self.failure("a", in: [moving, fetched])?.message == "a is still being transferred")
     }
 
     @Test func twinsAreToldApart() throws {
@@ -64,11 +64,11 @@ import Testing
 
     @Test func whatCannotBeHadIsNamed() {
         let cases: [(ControlAPI.Resource, EarshotCLI.ExitStatus, String)] = [
-            (Self.resource("a", inSpool: false), .data, "a was fetched before, or a later file has taken its place"),
+            (Self.resource("a", inSpool: false), .data, "a was already fetched, or was replaced by a later file"),
             (Self.resource("a", .failed, inSpool: nil), .data, "a did not arrive: it is failed"),
-            (Self.resource("a", .transferring, inSpool: nil), .temporary, "a is still on its way"),
-            (Self.resource("a", direction: .outgoing, inSpool: nil), .data, "a was sent from here and not received"),
-            (Self.resource("b"), .data, "there is no file a"),
+            (Self.resource("a", .transferring, inSpool: nil), .temporary, "a is still being transferred"),
+            (Self.resource("a", direction: .outgoing, inSpool: nil), .data, "a was sent from this machine, not received"),
+            (Self.resource("b"), .data, "no such file: a"),
         ]
         for (resource, status, message) in cases {
             let failure = self.failure("a", in: [resource])

@@ -149,7 +149,7 @@ extension LAN {
                 let told = events.outputSoFar().split(separator: "\n").filter { $0.contains("discovery.changed") }
                 #expect(told.count <= 2 && !told.contains { $0.contains("does not answer") }, "\(told)")
                 let doctor = try await dave.earshot("doctor")
-                #expect(doctor.output.contains("next: disable-user-service-publishing=no in avahi-daemon.conf"), "\(doctor)")
+                #expect(doctor.output.contains("next: set disable-user-service-publishing=no in avahi-daemon.conf"), "\(doctor)")
                 events.signal(SIGTERM)
                 _ = await events.outcome()
             }

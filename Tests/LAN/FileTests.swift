@@ -91,7 +91,7 @@ extension LAN {
                 }
                 let ids = Dictionary(try await bob.files().map { ($0.name, $0.id) }) { one, _ in one }
                 let mistyped = try await bob.earshot("file", "delete", "one", "four")
-                #expect(mistyped.status == 65 && mistyped.errors.contains("there is no file four"), "\(mistyped)")
+                #expect(mistyped.status == 65 && mistyped.errors.contains("no such file: four"), "\(mistyped)")
                 #expect(try await bob.files().count == 3)
 
                 let one = try await bob.expect(0, "file", "delete", "one")
@@ -103,9 +103,9 @@ extension LAN {
 
                 try await bob.expect(0, "file", "get", "three")
                 let fetched = try await bob.earshot("file", "delete", "three")
-                #expect(fetched.status == 65 && fetched.errors.contains("three was fetched before"), "\(fetched)")
+                #expect(fetched.status == 65 && fetched.errors.contains("three was already fetched"), "\(fetched)")
                 let sent = try await alice.earshot("file", "delete", "three")
-                #expect(sent.status == 65 && sent.errors.contains("three was sent from here"), "\(sent)")
+                #expect(sent.status == 65 && sent.errors.contains("three was sent from this machine"), "\(sent)")
                 #expect(try await LAN.equal("\(alice.place)/three", "\(bob.place)/three"))
             }
         }

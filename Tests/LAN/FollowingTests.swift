@@ -15,7 +15,7 @@ extension LAN {
                 try await alice.expect(0, "send", "bob", "before")
                 try await eventually("bob reads it") { receiving.outputSoFar() == "before" }
                 #expect(try await bob.stop() == 0)
-                let note = "earshot: the daemon went away; waiting for it to come back\n"
+                let note = "earshot: lost the connection to the daemon; waiting for it to return\n"
                 for running in all { try await eventually("it is said", instead: running.errorsSoFar) { running.errorsSoFar() == note } }
                 try await bob.start()
                 try await alice.expect(0, "send", "bob", "after", "--timeout", "60")

@@ -112,7 +112,7 @@ extension LAN {
                 let asked = try alice.begin(["invite", "bob"])
                 try await bob.awaitInvitation(from: alice)
                 let trusted = try await bob.expect(0, "trust", "alice")
-                #expect(!trusted.errors.contains("still waits"), "\(trusted)")
+                #expect(!trusted.errors.contains("still pending"), "\(trusted)")
                 #expect(await asked.outcome().status == 0)
             }
         }

@@ -108,7 +108,7 @@ extension LAN {
                 let outcome = try await alice.expect(0, "file", "send", "bob", "one", "two", "--queue", "--digest", "sha256")
                 // A daemon of the user's own has copies too, as the packaged service has.
                 for name in ["one", "two"] { try FileManager.default.removeItem(atPath: "\(alice.place)/\(name)") }
-                #expect(outcome.errors.contains("one waits for bob") && outcome.errors.contains("two waits for bob"))
+                #expect(outcome.errors.contains("one is queued for bob") && outcome.errors.contains("two is queued for bob"))
                 #expect(try await alice.files().map(\.state.rawValue) == ["offered", "offered"])
                 #expect(try await alice.expect(0, "file", "list").output.components(separatedBy: "queued").count == 3)
                 try await alice.restart()

@@ -50,7 +50,7 @@ extension LAN {
 
                 try await alice.expect(0, "block", "bob")
                 let refused = try await alice.expect(0, "distrust", "bob", "--json")
-                #expect(refused.errors.contains("bob is blocked, and so not trusted; to take the block back: earshot unblock bob"))
+                #expect(refused.errors.contains("bob is blocked, and therefore not trusted; to unblock it: earshot unblock bob"))
                 let still = try ControlJSON.decode(ControlAPI.Peer.self, from: Array(refused.output.utf8))
                 #expect(still.id == id && still.trust == .blocked)
                 #expect(try await alice.peers().first { $0.id == id }?.trust == .known(.blocked))

@@ -45,7 +45,7 @@ def strangers(scene):
 def talk(scene):
     asking = agree(scene, "earshot invite bob --context 'shall we talk?'")
     scene.run("bob", "earshot invitations", says=r"shall we talk\?")
-    scene.run("bob", "earshot accept alice", says="accepted the invitation of alice")
+    scene.run("bob", "earshot accept alice", says="accepted the invitation from alice")
     asking.ends()
     connected(scene, "bob")
     scene.run("alice", "earshot ping bob", says="bob answered in")
@@ -168,7 +168,7 @@ def groups(scene):
         invited(scene, name)
         if name == "bob":
             scene.run(name, "earshot invitations", says="team by")
-        scene.run(name, "earshot accept alice", says="accepted the invitation of alice to team")
+        scene.run(name, "earshot accept alice", says="accepted the invitation from alice to team")
     scene.run("alice", "earshot group list", says="team")
 
     def stands(name, count):

@@ -7,7 +7,7 @@ struct AcceptCommand: AsyncParsableCommand {
 
     @Argument(help: ArgumentHelp("The peer, or the invitation's id.", valueName: "peer|id"), completion: .inviter)
     var invitation: String
-    @Flag(name: .long, help: "Trust the peer from now on: its next invitations are accepted by themselves.")
+    @Flag(name: .long, help: "Also trust the peer: accept its future invitations automatically.")
     var always = false
     @OptionGroup var options: GlobalOptions
 
@@ -19,7 +19,7 @@ struct AcceptCommand: AsyncParsableCommand {
             let answer = try await client.respond(to: invitation.id, .accept, always: always ? true : nil)
             if options.json { try Standard.write(json: answer.json) }
             let group = answer.value.group.map { " to \($0.name.escapedForDisplay)" } ?? ""
-            Standard.note("accepted the invitation of \(answer.value.peerName.escapedForDisplay)\(group)")
+            Standard.note("accepted the invitation from \(answer.value.peerName.escapedForDisplay)\(group)")
         }
     }
 }

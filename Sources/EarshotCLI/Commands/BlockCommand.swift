@@ -4,7 +4,7 @@ import EarshotSafety
 
 struct BlockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "block", abstract: "Refuse a peer for good, and end what there is with it.")
+        commandName: "block", abstract: "Block a peer, and end its session.")
 
     @Argument(help: .peer, completion: .peer(notYet: .blocked))
     var peer: String

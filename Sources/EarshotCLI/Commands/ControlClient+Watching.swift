@@ -12,7 +12,7 @@ extension ControlInterruption {
     /// The sentence for a user.
     var words: String {
         switch self {
-        case .daemonLeft: "the daemon went away; waiting for it to come back"
+        case .daemonLeft: "lost the connection to the daemon; waiting for it to return"
         case .readerTooSlow: "this command read too slowly and the daemon dropped its connection; resuming after the last event"
         }
     }

@@ -4,7 +4,7 @@ import EarshotSafety
 
 struct DistrustCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "distrust", abstract: "Take trust back, and end the session with the peer.")
+        commandName: "distrust", abstract: "Revoke trust in a peer and end the session with it.")
 
     @Argument(help: .peer, completion: .provenPeer)
     var peer: String
@@ -22,11 +22,11 @@ struct DistrustCommand: AsyncParsableCommand {
         switch peer.value.trust.known {
         case .trusted?:
             Standard.note(
-                "\(shown) stays trusted: an authority of [identity] has signed its certificate; to refuse it, earshot block \(shown)")
+                "\(shown) is still trusted: an authority in [identity] has signed its certificate; to refuse it: earshot block \(shown)")
         case .blocked?:
             // As it was typed: another peer may go by that name.
             Standard.note(
-                "\(shown) is blocked, and so not trusted; to take the block back: earshot unblock \(name.escapedForDisplay)")
+                "\(shown) is blocked, and therefore not trusted; to unblock it: earshot unblock \(name.escapedForDisplay)")
         default: Standard.note("\(shown) is no longer trusted")
         }
     }

@@ -3,13 +3,14 @@ import EarshotClient
 
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "Look for what stands in the way: one line a check, and what to do next.",
+        commandName: "doctor", abstract: "Diagnose problems, and suggest what to do about each.",
         discussion: """
-            With a peer it also reaches that peer, step by step, and says which step fails. Each line begins with ok, warn, fail, or skip for what could not be checked; as root it checks the firewall's rules too. \
-            Ends with 0 when nothing failed, with 1 otherwise.
+            Prints one line per check, which begins with ok, warn, fail, or skip if the check could not be made. With a peer, it also \
+            connects to that peer and reports each step. As root, it also checks the firewall's rules. \
+            The exit status is 0 if no check failed, 1 otherwise.
             """)
 
-    @Argument(help: ArgumentHelp("A peer to reach as well.", valueName: "peer"), completion: .peer(notYet: .blocked))
+    @Argument(help: ArgumentHelp("Also check the connection to this peer.", valueName: "peer"), completion: .peer(notYet: .blocked))
     var peer: String?
     @OptionGroup var options: GlobalOptions
 

@@ -2,9 +2,9 @@ import ArgumentParser
 import EarshotClient
 
 struct EventsCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "events", abstract: "Print everything that happens, as it happens.")
+    static let configuration = CommandConfiguration(commandName: "events", abstract: "Print events as they happen.")
 
-    @Option(name: .long, help: ArgumentHelp("Begin after this event, as far as the daemon still has it.", valueName: "n"))
+    @Option(name: .long, help: ArgumentHelp("Start after this event, if the daemon still has it.", valueName: "n"))
     var since: UInt64?
     @OptionGroup var options: GlobalOptions
 

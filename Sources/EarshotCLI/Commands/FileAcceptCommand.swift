@@ -3,10 +3,10 @@ import EarshotClient
 
 struct FileAcceptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "accept", abstract: "Accept a file that a peer offers, where offers wait for an answer.")
+        commandName: "accept", abstract: "Accept a file offered by a peer.")
 
     @Argument(
-        help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"), completion: .offeredFile)
+        help: ArgumentHelp("The file's id (at least 4 characters) or its name.", valueName: "id|name"), completion: .offeredFile)
     var file: String
     @OptionGroup var options: GlobalOptions
 

@@ -3,11 +3,11 @@ import EarshotClient
 import EarshotSafety
 
 struct FileCancelCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "cancel", abstract: "Stop a file that is on its way, in either direction.")
+    static let configuration = CommandConfiguration(commandName: "cancel", abstract: "Cancel a file transfer, in either direction.")
 
     @Argument(
         help: ArgumentHelp(
-            "The file's id, at least 4 characters of it, or its name; or the share_id of what was sent to a group.", valueName: "id|name"),
+            "The file's id (at least 4 characters), its name, or the share_id of a file sent to a group.", valueName: "id|name"),
         completion: .runningFile)
     var file: String
     @OptionGroup var options: GlobalOptions
@@ -20,7 +20,7 @@ struct FileCancelCommand: AsyncParsableCommand {
         let named = resources.filter { $0.shareID == text.lowercased() }
         let running = (named.isEmpty ? resources.filter { !$0.isOver }.called(text, by: \.name) : named).filter { !$0.isOver }
         if let over = named.first, running.isEmpty {
-            throw CommandFailure(.data, "\(over.name.escapedForDisplay) is not on its way any more")
+            throw CommandFailure(.data, "\(over.name.escapedForDisplay) is no longer being transferred")
         }
         guard !named.isEmpty || running.count > 1, let first = running.first, let id = first.shareID,
             running.allSatisfy({ $0.shareID == id })
@@ -36,16 +36,17 @@ struct FileCancelCommand: AsyncParsableCommand {
             if let share = try Self.share(file, in: resources) {
                 try await client.removeResource(share.id)
                 if options.json { try Standard.write(json: try await client.share(share.id).json) }
-                return Standard.note("cancelled \(share.name.escapedForDisplay) for all of \(share.group.escapedForDisplay)")
+                return Standard.note("cancelled \(share.name.escapedForDisplay) for all members of \(share.group.escapedForDisplay)")
             }
             // What is done must not be found here: for the daemon, the same call deletes it.
             guard let resource = try running.named(file) else {
                 if let over = resources.last(where: { $0.id == file.lowercased() }) ?? resources.called(file, by: \.name).last {
                     throw CommandFailure(
-                        .data, "\(over.name.escapedForDisplay) is not on its way any more: it is \(Render.state(over).escapedForDisplay)")
+                        .data,
+                        "\(over.name.escapedForDisplay) is no longer being transferred: it is \(Render.state(over).escapedForDisplay)")
                 }
                 throw CommandFailure(
-                    .data, "there is no file \(file.escapedForDisplay)", hint: "see which ones there are: earshot file list")
+                    .data, "no such file: \(file.escapedForDisplay)", hint: "list the files: earshot file list")
             }
             try await client.removeResource(resource.id)
             if options.json { try Standard.write(json: try await client.resource(resource.id).json) }

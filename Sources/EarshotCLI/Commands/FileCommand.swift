@@ -2,7 +2,7 @@ import ArgumentParser
 
 struct FileCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "file", abstract: "Send files, and deal with those that come.",
+        commandName: "file", abstract: "Send and receive files and directories.",
         subcommands: [
             FileSendCommand.self, FileListCommand.self, FileGetCommand.self, FileAcceptCommand.self, FileRefuseCommand.self,
             FileCancelCommand.self, FileDeleteCommand.self,

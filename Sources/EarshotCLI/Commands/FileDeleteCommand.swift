@@ -4,19 +4,19 @@ import EarshotSafety
 
 struct FileDeleteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Delete received files and directories that wait with the daemon.",
+        commandName: "delete", abstract: "Delete received files and directories that the daemon still holds.",
         discussion: """
-            Their content is gone for good, and the list shows them no more. Copies that were fetched stay, and so do files that the daemon has \
-            put into its directory of received files. A file that is still on its way is stopped by earshot file cancel.
+            The content is deleted permanently, and the files no longer appear in the list. Copies that were fetched remain, and so do \
+            files that the daemon has put into its directory of received files. To stop a transfer in progress, use earshot file cancel.
             """)
 
     @Argument(
-        help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"), completion: .fetchableFile)
+        help: ArgumentHelp("The file's id (at least 4 characters) or its name.", valueName: "id|name"), completion: .fetchableFile)
     var files: [String] = []
     @OptionGroup var options: GlobalOptions
 
     mutating func validate() throws {
-        guard !self.files.isEmpty else { throw ValidationError("there is nothing to delete; give the ID or NAME of a received file") }
+        guard !self.files.isEmpty else { throw ValidationError("no file given; give the ID or NAME of a received file") }
     }
 
     mutating func run() async throws {

@@ -7,21 +7,22 @@ import NIOCore
 
 struct FileGetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "get", abstract: "Fetch files and directories that arrived, all of them unless some are named.",
+        commandName: "get", abstract: "Fetch received files and directories: the named ones, or all.",
         discussion: """
-            Files whose names begin with a dot are fetched only if they are named, or with --hidden: a program may obey such a file where it lies, \
-            as a shell does .bashrc. Nothing is overwritten: where a name is taken, the file becomes `name (2).ext`. Prints the path of each. What is written to \
-            standard output, a directory as a tar archive, stays with the daemon until it is fetched into a directory or deleted.
+            Files whose names begin with a dot are fetched only if they are named, or with --hidden: a program may act on such a file \
+            merely because it is there, as a shell does on .bashrc. Existing files are never overwritten: if the name is taken, the file \
+            is saved as `name (2).ext`. Prints the path of each file. A file written to standard output (a directory is written as a tar \
+            archive) stays with the daemon until it is fetched into a directory or deleted.
             """)
 
     @Argument(
-        help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"), completion: .fetchableFile)
+        help: ArgumentHelp("The file's id (at least 4 characters) or its name.", valueName: "id|name"), completion: .fetchableFile)
     var files: [String] = []
     @Option(
-        name: [.short, .long], help: ArgumentHelp("The directory to put them in, or - for standard output.", valueName: "dir|-"),
+        name: [.short, .long], help: ArgumentHelp("Save to this directory, or - for standard output.", valueName: "dir|-"),
         completion: .directory)
     var output: String?
-    @Flag(name: .long, help: "Fetch also files whose names begin with a dot.")
+    @Flag(name: .long, help: "Also fetch files whose names begin with a dot.")
     var hidden = false
     @OptionGroup var options: GlobalOptions
 
@@ -38,7 +39,7 @@ struct FileGetCommand: AsyncParsableCommand {
             let left = files.isEmpty && !hidden ? fetchable.filter(\.isHidden) : []
             let wanted = try files.isEmpty ? fetchable.filter { hidden || !$0.isHidden } : files.map { text in try all.received(text) }
             Self.tell(left: left)
-            if wanted.isEmpty, left.isEmpty { Standard.note("no files are waiting to be fetched") }
+            if wanted.isEmpty, left.isEmpty { Standard.note("no files to fetch") }
             let directory = output == "-" ? nil : try SafeDirectory(path: output ?? ".")
             // What an earlier run that was killed has left there.
             if let directory, !wanted.isEmpty { StaleParts.remove(from: directory) }
@@ -55,7 +56,7 @@ struct FileGetCommand: AsyncParsableCommand {
                         guard FileStatus(path: published) != nil || errno != ENOENT else {
                             throw CommandFailure(
                                 .noInput, FileError("open", published, code: ENOENT).description,
-                                hint: "that is where it was put when it arrived")
+                                hint: "the daemon put it there when it arrived")
                         }
                         path = published
                     } else if let directory {

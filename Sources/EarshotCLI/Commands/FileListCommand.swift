@@ -2,9 +2,10 @@ import ArgumentParser
 import EarshotClient
 
 struct FileListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "List the files that are on their way or arrived.")
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List sent and received files, and transfers in progress.")
 
-    @Flag(name: .long, help: "Go on, with a line for everything that happens to a file; on a terminal, progress is drawn in one line.")
+    @Flag(name: .long, help: "Keep running and print changes; on a terminal, show progress on one line.")
     var watch = false
     @Option(name: .long, help: ArgumentHelp("Only files of this group.", valueName: "group"), completion: .group)
     var group: String?

@@ -2,10 +2,10 @@ import ArgumentParser
 import EarshotClient
 
 struct FileRefuseCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "refuse", abstract: "Refuse a file that a peer offers.")
+    static let configuration = CommandConfiguration(commandName: "refuse", abstract: "Refuse a file offered by a peer.")
 
     @Argument(
-        help: ArgumentHelp("The file's id, at least 4 characters of it, or its name.", valueName: "id|name"), completion: .offeredFile)
+        help: ArgumentHelp("The file's id (at least 4 characters) or its name.", valueName: "id|name"), completion: .offeredFile)
     var file: String
     @OptionGroup var options: GlobalOptions
 

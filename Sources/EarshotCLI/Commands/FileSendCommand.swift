@@ -5,19 +5,19 @@ import Glibc
 
 struct FileSendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "send", abstract: "Send files and directories, and wait until the receiver has them.",
+        commandName: "send", abstract: "Send files and directories, and wait until the receiver has stored them.",
         usage: """
             earshot file send PEER PATH... [--to PEER]... [--queue] [--digest DIGEST]
             earshot file send --group GROUP PATH...
             """,
         discussion: """
-            Interrupted by a lost connection or a restart of either side, a file goes on where it was when both are back, if the daemon \
-            can read it again: one that runs as this user can; the system's has it again only with --queue. Ctrl-C cancels it on both \
-            sides, unless it was left with the daemon by --queue.
+            If the connection is lost or either side restarts, the transfer resumes when both are back, provided that the daemon can \
+            still read the file. A daemon that runs as this user can; the system's daemon can only with --queue. Ctrl-C cancels the \
+            transfer on both sides, unless --queue was given.
 
-            A file keeps its time, its holes and the right to execute it. A directory goes as a whole: permissions, times, symbolic links, empty directories and holes are kept; hard links become \
-            copies, and set-user-id, set-group-id and sticky bits stay behind. Links that lead out of it, named pipes, sockets and \
-            devices in it are refused.
+            A file keeps its modification time, its holes and its executable bit. A directory is sent as a whole: permissions, times, \
+            symbolic links, empty directories and holes are kept. Hard links become copies, and set-user-id, set-group-id and sticky \
+            bits are dropped. A directory is refused if it contains links that lead out of it, named pipes, sockets or devices.
             """)
 
     /// The digests by their names.
@@ -27,16 +27,17 @@ struct FileSendCommand: AsyncParsableCommand {
 
     @Argument(help: .peer, completion: .reachablePeer)
     var peer: String?
-    @Argument(help: ArgumentHelp("The files and directories.", valueName: "path"), completion: .file())
+    @Argument(help: ArgumentHelp("Files and directories to send.", valueName: "path"), completion: .file())
     var paths: [String] = []
-    @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
+    @Option(name: .long, help: ArgumentHelp("Another recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
     var to: [String] = []
     @Option(
-        name: .long, help: ArgumentHelp("Send to all other members of a group, instead of PEER.", valueName: "group"), completion: .group)
+        name: .long, help: ArgumentHelp("Send to all other members of this group, instead of PEER.", valueName: "group"),
+        completion: .group)
     var group: String?
-    @Flag(name: .long, help: "Leave them with the daemon, which sends them when the peer is back.")
+    @Flag(name: .long, help: "Queue the files in the daemon, which sends them when the peer is available.")
     var queue = false
-    @Option(name: .long, help: "What the receiver checks each file by: xxh3, which is fast, or sha256, which others publish.")
+    @Option(name: .long, help: "Checksum that the receiver verifies: xxh3 (fast, the default) or sha256.")
     var digest: Digest?
     @OptionGroup var options: GlobalOptions
 
@@ -48,9 +49,9 @@ struct FileSendCommand: AsyncParsableCommand {
             self.paths = (self.peer.map { [$0] } ?? []) + self.paths
             self.peer = nil
         } else if self.peer == nil {
-            throw ValidationError("there is nobody to send to; give a PEER or --group")
+            throw ValidationError("no recipient given; give a PEER or --group")
         }
-        guard !self.paths.isEmpty else { throw ValidationError("there is nothing to send; give the PATH of a file or directory") }
+        guard !self.paths.isEmpty else { throw ValidationError("no file given; give the PATH of a file or directory") }
         guard !self.paths.contains("") else { throw ValidationError("the path of a file is empty") }
     }
 

@@ -4,7 +4,7 @@ import Glibc
 /// `earshotd identity`, under the name by which people look for it: the key is the daemon's file, and only who may read that may handle it.
 struct IdentityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "identity", abstract: "Show, replace or export this machine's key: earshotd identity show|new|export.",
+        commandName: "identity", abstract: "Show, replace or export this machine's key; same as earshotd identity.",
         usage: "earshot identity show|new|export [--state-directory DIR] [--config FILE]")
 
     @Argument(

@@ -3,9 +3,9 @@ import EarshotClient
 
 struct InvitationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "invitations", abstract: "List the invitations that wait for an answer, from others and to others.")
+        commandName: "invitations", abstract: "List pending invitations, incoming and outgoing.")
 
-    @Flag(name: .long, help: "Go on, with a line for every invitation that comes in or is decided.")
+    @Flag(name: .long, help: "Keep running and print new and answered invitations.")
     var watch = false
     @OptionGroup var options: GlobalOptions
 

@@ -5,13 +5,13 @@ import FoundationEssentials
 
 struct InviteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "invite", abstract: "Ask a peer for a session, and wait for the answer.")
+        commandName: "invite", abstract: "Invite a peer to a session, and wait for the answer.")
 
     @Argument(help: .peer, completion: .invitablePeer)
     var peer: String
-    @Option(name: .long, help: "A word with it, up to 8 KiB.")
+    @Option(name: .long, help: "Message shown to the peer, up to 8 KiB.")
     var context: String?
-    @Option(name: .long, help: ArgumentHelp("How long to wait, such as 30, 1.5, 30s or 2min.", valueName: "time"))
+    @Option(name: .long, help: ArgumentHelp("Maximum time to wait, such as 30, 1.5, 30s or 2min.", valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 
@@ -95,19 +95,19 @@ struct InviteCommand: AsyncParsableCommand {
         switch invitation.state {
         // No peer was asked, and perhaps none is there.
         case .known(.accepted) where invitation.createdAt != nil && invitation.createdAt == invitation.expiresAt:
-            Standard.note("there is a session with \(name) already; say something: earshot send \(name) hello")
-        case .known(.accepted): Standard.note("\(name) accepted; say something: earshot send \(name) hello")
+            Standard.note("there is already a session with \(name); send a message: earshot send \(name) hello")
+        case .known(.accepted): Standard.note("\(name) accepted; send a message: earshot send \(name) hello")
         case .known(.declined): throw CommandFailure(.denied, "\(name) declined", code: "declined")
         case .known(.timedOut):
             throw CommandFailure(
                 .temporary, "\(name) did not answer in time" + (reason.map { ": \($0.escapedForDisplay)" } ?? ""),
                 hint: reason == nil
-                    ? "try again, and let it wait longer: earshot invite --timeout 1h \(name)"
+                    ? "try again with a longer timeout: earshot invite --timeout 1h \(name)"
                     : "find out which step fails: earshot doctor \(name)")
-        case .known(.cancelled): throw CommandFailure(.failure, "the invitation of \(name) was withdrawn", code: "cancelled")
+        case .known(.cancelled): throw CommandFailure(.failure, "the invitation to \(name) was withdrawn", code: "cancelled")
         case .known(.failed), .known(.pending), .unknown:
             throw CommandFailure(
-                code: invitation.error?.code, message: reason ?? "the invitation of \(name) failed", peer: invitation.peerName)
+                code: invitation.error?.code, message: reason ?? "the invitation to \(name) failed", peer: invitation.peerName)
         }
     }
 }

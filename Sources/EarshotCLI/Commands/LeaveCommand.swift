@@ -16,7 +16,7 @@ struct LeaveCommand: AsyncParsableCommand {
             let sessions = try await client.sessions().value.sessions
             guard let session = sessions.first(where: { $0.members.contains { $0.peerID == peer.id } }) else {
                 throw CommandFailure(
-                    .denied, "there is no session with \(peer.name.escapedForDisplay)", hint: "see which ones there are: earshot sessions")
+                    .denied, "there is no session with \(peer.name.escapedForDisplay)", hint: "list the sessions: earshot sessions")
             }
             try await client.leave(session.id)
             if options.json { try Standard.write(json: try ControlJSON.encode(session)) }

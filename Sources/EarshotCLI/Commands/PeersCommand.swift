@@ -2,9 +2,9 @@ import ArgumentParser
 import EarshotClient
 
 struct PeersCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "peers", abstract: "List the peers that are or were within earshot.")
+    static let configuration = CommandConfiguration(commandName: "peers", abstract: "List known peers and peers on the network.")
 
-    @Flag(name: .long, help: "Go on, with a line for everything that happens to a peer.")
+    @Flag(name: .long, help: "Keep running and print changes.")
     var watch = false
     @OptionGroup var options: GlobalOptions
 

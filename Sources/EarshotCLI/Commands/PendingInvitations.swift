@@ -26,7 +26,7 @@ enum PendingInvitations {
             }
             guard matches.count == 1 else {
                 throw CommandFailure(
-                    .data, "\(text.escapedForDisplay) may mean several invitations",
+                    .data, "\(text.escapedForDisplay) matches several invitations",
                     hint: (["give more of the id:"] + matches.map { "  \($0.id)  from \($0.peerName.escapedForDisplay)" })
                         .joined(separator: "\n"))
             }
@@ -43,12 +43,12 @@ enum PendingInvitations {
             return CommandFailure(
                 .data,
                 "there is no pending invitation from the \(name) that is known here (\(Words.short(peer.id).escapedForDisplay)); "
-                    + "another key, \(key), asks under that name",
+                    + "another key, \(key), uses that name",
                 hint: "compare digits first: earshot verify \(key); then: earshot accept \(key)")
         }
         return all.last { $0.peerID == peer.id }.flatMap(Self.over)
             ?? CommandFailure(
-                .data, "there is no pending invitation from \(name)", hint: "see which ones there are: earshot invitations")
+                .data, "there is no pending invitation from \(name)", hint: "list the invitations: earshot invitations")
     }
 
     /// How an invitation ended that nobody here has answered; `nil` for all others.
@@ -58,8 +58,8 @@ enum PendingInvitations {
         switch invitation.state {
         case .known(.timedOut):
             let time = Words.time(invitation.expiresAt)
-            return CommandFailure(.temporary, "the invitation of \(name) expired at \(time)", hint: hint)
-        case .known(.cancelled): return CommandFailure(.data, "\(name) has withdrawn the invitation", hint: hint)
+            return CommandFailure(.temporary, "the invitation from \(name) expired at \(time)", hint: hint)
+        case .known(.cancelled): return CommandFailure(.data, "\(name) withdrew the invitation", hint: hint)
         case .known, .unknown: return nil
         }
     }

@@ -4,8 +4,9 @@ import EarshotSafety
 
 struct PingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ping", abstract: "Show how long a peer takes to answer, over the connection that stands or a new one.",
-        discussion: "Needs no session. Where the peer cannot be reached, it says which step fails; earshot doctor PEER shows them all.")
+        commandName: "ping", abstract: "Measure the round-trip time to a peer, over the open connection or a new one.",
+        discussion:
+            "No session is needed. If the peer cannot be reached, prints the step that failed; earshot doctor PEER prints all steps.")
 
     /// The time between two questions, in seconds.
     static let interval: Duration = .seconds(1)
@@ -14,7 +15,7 @@ struct PingCommand: AsyncParsableCommand {
 
     @Argument(help: .peer, completion: .peer(notYet: .blocked))
     var peer: String
-    @Option(name: .long, help: ArgumentHelp("How many times to ask, a second apart.", valueName: "n"))
+    @Option(name: .long, help: ArgumentHelp("Number of requests to send, one per second.", valueName: "n"))
     var count = 3
     @OptionGroup var options: GlobalOptions
 
@@ -41,7 +42,7 @@ struct PingCommand: AsyncParsableCommand {
     /// The line for an answer; `nil` without one.
     static func line(_ ping: ControlAPI.PeerPing) -> String? {
         guard let time = ping.roundTripMilliseconds else { return nil }
-        let over = ping.connection?.known == .new ? "a new connection" : "the connection that stands"
+        let over = ping.connection?.known == .new ? "a new connection" : "the open connection"
         return "\(ping.peerName.escapedForDisplay) answered in \(Words.milliseconds(time)) over \(over)"
     }
 

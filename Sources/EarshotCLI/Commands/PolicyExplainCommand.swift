@@ -4,7 +4,7 @@ import EarshotSafety
 
 struct PolicyExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Which rule decides what about a peer, and why.")
+        commandName: "explain", abstract: "Explain which rules apply to a peer.")
 
     @Argument(help: .peer, completion: .peer(notYet: nil))
     var peer: String

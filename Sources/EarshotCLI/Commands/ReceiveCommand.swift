@@ -4,26 +4,26 @@ import EarshotSafety
 
 struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "receive", abstract: "Print the unread messages, the oldest first.",
+        commandName: "receive", abstract: "Print unread messages, oldest first.",
         discussion: """
-            Without --follow, --count or --timeout it prints what is there and ends. While it waits it also prints unreliable messages, which \
-            reach only those who are listening.
+            Without --follow, --count or --timeout, prints the unread messages and exits. While waiting, it also prints unreliable \
+            messages, which are delivered only to waiting programs.
             """)
 
     /// How many messages are asked for at once; each may have 1 MiB.
     static let page = 64
 
-    @Flag(name: .long, help: "Go on with what comes in.")
+    @Flag(name: .long, help: "Keep running and print new messages.")
     var follow = false
-    @Option(name: .long, help: ArgumentHelp("Only messages of this peer.", valueName: "peer"), completion: .provenPeer)
+    @Option(name: .long, help: ArgumentHelp("Only messages from this peer.", valueName: "peer"), completion: .provenPeer)
     var from: String?
-    @Option(name: .long, help: ArgumentHelp("Only messages of this group.", valueName: "group"), completion: .group)
+    @Option(name: .long, help: ArgumentHelp("Only messages in this group.", valueName: "group"), completion: .group)
     var group: String?
-    @Option(name: .long, help: ArgumentHelp("Wait until this many were printed.", valueName: "n"))
+    @Option(name: .long, help: ArgumentHelp("Wait until this many messages have been printed.", valueName: "n"))
     var count: Int?
-    @Option(name: .long, help: ArgumentHelp("Wait no longer than this, such as 30, 1.5, 30s or 2min.", valueName: "time"))
+    @Option(name: .long, help: ArgumentHelp("Maximum time to wait, such as 30, 1.5, 30s or 2min.", valueName: "time"))
     var timeout: Seconds?
-    @Flag(name: .long, help: "Print the bytes of the messages and nothing else.")
+    @Flag(name: .long, help: "Print only the bytes of the messages.")
     var raw = false
     @OptionGroup var options: GlobalOptions
 
@@ -43,7 +43,7 @@ struct ReceiveCommand: AsyncParsableCommand {
                 try await reader.drain(client)
                 return
             }
-            if Terminal.isError { Standard.note("waiting for messages; Ctrl-C ends it") }
+            if Terminal.isError { Standard.note("waiting for messages; press Ctrl-C to stop") }
             // With a timeout alone, the first message ends the waiting.
             let wanted = count ?? (follow ? nil : 1)
             let printed = try await reader.wait(client, wanted: wanted, seconds: timeout?.value, follows: follow)

@@ -15,7 +15,7 @@ struct RejectCommand: AsyncParsableCommand {
             let invitation = try await PendingInvitations.find(invitation, client)
             let answer = try await client.respond(to: invitation.id, .reject)
             if options.json { try Standard.write(json: answer.json) }
-            Standard.note("rejected the invitation of \(answer.value.peerName.escapedForDisplay)")
+            Standard.note("rejected the invitation from \(answer.value.peerName.escapedForDisplay)")
         }
     }
 }

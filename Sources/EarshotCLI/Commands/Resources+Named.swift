@@ -27,14 +27,14 @@ extension [ControlAPI.Resource] {
     /// The offer of that name that waits for an answer; others of the name are none.
     func offer(_ text: String) throws(CommandFailure) -> ControlAPI.Resource {
         if let offer = try self.filter({ $0.direction == .incoming && $0.state == .offered }).named(text) { return offer }
-        let hint = "see which ones there are: earshot file list"
+        let hint = "list the files: earshot file list"
         guard let other = try self.named(text) else {
-            throw CommandFailure(.data, "there is no file \(text.escapedForDisplay)", hint: hint)
+            throw CommandFailure(.data, "no such file: \(text.escapedForDisplay)", hint: hint)
         }
         let name = other.name.escapedForDisplay
         let reason =
             other.direction == .outgoing
-            ? "was offered by this side" : "waits for no answer: it is \(Render.state(other).escapedForDisplay)"
+            ? "was sent from this machine" : "is not waiting for an answer: it is \(Render.state(other).escapedForDisplay)"
         throw CommandFailure(.data, "\(name) \(reason)", hint: hint)
     }
 
@@ -46,20 +46,22 @@ extension [ControlAPI.Resource] {
         let present = published.filter { $0.publishedPath.flatMap(FileStatus.init(path:)) != nil }
         if let resource = try present.named(text) { return resource }
         if let resource = try published.named(text) { return resource }
-        let hint = "see which ones there are: earshot file list"
+        let hint = "list the files: earshot file list"
         // None of them can be had, so that of several the one that is still on its way says most, and else the last one.
         let named = self.called(text, by: \.name)
         var other = named.last { $0.direction == .incoming && !$0.isOver } ?? named.last
         if other == nil { other = try self.named(text) }
         guard let other else {
-            throw CommandFailure(.data, "there is no file \(text.escapedForDisplay)", hint: hint)
+            throw CommandFailure(.data, "no such file: \(text.escapedForDisplay)", hint: hint)
         }
         let name = other.name.escapedForDisplay
-        if other.direction == .outgoing { throw CommandFailure(.data, "\(name) was sent from here and not received", hint: hint) }
-        if !other.isOver { throw CommandFailure(.temporary, "\(name) is still on its way", hint: "watch it: earshot file list --watch") }
+        if other.direction == .outgoing { throw CommandFailure(.data, "\(name) was sent from this machine, not received", hint: hint) }
+        if !other.isOver {
+            throw CommandFailure(.temporary, "\(name) is still being transferred", hint: "watch it: earshot file list --watch")
+        }
         let what =
             other.state == .completed
-            ? "was fetched before, or a later file has taken its place" : "did not arrive: it is \(Render.state(other).escapedForDisplay)"
+            ? "was already fetched, or was replaced by a later file" : "did not arrive: it is \(Render.state(other).escapedForDisplay)"
         throw CommandFailure(.data, "\(name) \(what)", hint: hint)
     }
 
@@ -72,7 +74,7 @@ extension [ControlAPI.Resource] {
         let matches = named.isEmpty && id.count >= Self.idPrefixMinimum ? self.filter { $0.id.hasPrefix(id) } : named
         guard matches.count > 1 else { return matches.first }
         throw CommandFailure(
-            .data, "\(text.escapedForDisplay) may mean several files",
+            .data, "\(text.escapedForDisplay) matches several files",
             hint: (["give the id:"] + matches.map { "  \($0.id)  \($0.name.escapedForDisplay), \($0.peerName.escapedForDisplay)" })
                 .joined(separator: "\n"))
     }

@@ -6,7 +6,7 @@ import Glibc
 
 struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "send", abstract: "Send a message, and wait until it is safe with the receiver.",
+        commandName: "send", abstract: "Send a message, and wait until the receiver has stored it.",
         usage: """
             earshot send PEER TEXT... [--to PEER]... [--mode MODE] [--type MIME] [--queue] [--timeout TIME]
             earshot send --all TEXT...
@@ -26,26 +26,27 @@ struct SendCommand: AsyncParsableCommand {
 
     @Argument(help: .peer, completion: .reachablePeer)
     var peer: String?
-    @Argument(help: ArgumentHelp("The words of the message, or - for standard input.", valueName: "text"))
+    @Argument(help: ArgumentHelp("Text of the message, or - for standard input.", valueName: "text"))
     var text: [String] = []
-    @Option(name: .long, help: "Send the content of this file as the message.", completion: .file())
+    @Option(name: .long, help: "Send the contents of this file as the message.", completion: .file())
     var file: String?
-    @Flag(name: .long, help: "Send every line of standard input as a message of its own, in order; empty lines are passed over.")
+    @Flag(name: .long, help: "Send each line of standard input as a separate message, in order; skip empty lines.")
     var lines = false
-    @Option(name: .long, help: ArgumentHelp("One more recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
+    @Option(name: .long, help: ArgumentHelp("Another recipient; may be repeated.", valueName: "peer"), completion: .reachablePeer)
     var to: [String] = []
-    @Flag(name: .long, help: "Send to every peer in a session, instead of PEER.")
+    @Flag(name: .long, help: "Send to all peers in a session, instead of PEER.")
     var all = false
     @Option(
-        name: .long, help: ArgumentHelp("Send to all other members of a group, instead of PEER.", valueName: "group"), completion: .group)
+        name: .long, help: ArgumentHelp("Send to all other members of this group, instead of PEER.", valueName: "group"),
+        completion: .group)
     var group: String?
-    @Option(name: .long, help: "reliable, or unreliable: at once or not at all, to peers that are listening.")
+    @Option(name: .long, help: "Delivery mode: reliable, or unreliable (sent once, delivered only to waiting programs).")
     var mode = Mode.reliable
-    @Option(name: .long, help: ArgumentHelp("The content type; text/plain where it is text.", valueName: "mime"))
+    @Option(name: .long, help: ArgumentHelp("Content type; default: text/plain for text.", valueName: "mime"))
     var type: String?
-    @Flag(name: .long, help: "Leave it with the daemon, which delivers it when the peer is back.")
+    @Flag(name: .long, help: "Queue the message in the daemon, which delivers it when the peer is available.")
     var queue = false
-    @Option(name: .long, help: ArgumentHelp("How long to try, such as 30, 1.5, 30s or 2min; 10s unless given.", valueName: "time"))
+    @Option(name: .long, help: ArgumentHelp("Maximum time to try, such as 30, 1.5, 30s or 2min; default: 10s.", valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 
@@ -54,17 +55,17 @@ struct SendCommand: AsyncParsableCommand {
 
     mutating func validate() throws {
         if self.all || self.group != nil {
-            if !self.to.isEmpty { throw ValidationError("give either --all, or --group, or the peers, not more than one of them") }
+            if !self.to.isEmpty { throw ValidationError("give only one of --all, --group and the peers") }
             if self.all, self.group != nil { throw ValidationError("give either --all or --group, not both") }
             guard self.group != "" else { throw ValidationError("the group's name is empty") }
             // No peer is named, so all the words are the message's.
             self.text = (self.peer.map { [$0] } ?? []) + self.text
             self.peer = nil
         } else if self.peer == nil {
-            throw ValidationError("there is nobody to send to; give a PEER, --all or --group")
+            throw ValidationError("no recipient given; give a PEER, --all or --group")
         }
         if self.queue, self.mode == .unreliable {
-            throw ValidationError("an unreliable message does not wait; give either --mode unreliable or --queue")
+            throw ValidationError("an unreliable message cannot be queued; give either --mode unreliable or --queue")
         }
         if let timeout = self.timeout, timeout.value <= 0 || timeout.value > Self.timeoutLimit {
             throw ValidationError("--timeout is more than 0 and at most 86400 seconds")
@@ -72,10 +73,10 @@ struct SendCommand: AsyncParsableCommand {
         if self.file != nil, !self.text.isEmpty { throw ValidationError("give either TEXT or --file, not both") }
         if self.lines {
             guard self.text.isEmpty, self.file == nil else {
-                throw ValidationError("--lines sends standard input; give either that, or TEXT or --file")
+                throw ValidationError("--lines reads standard input; give only one of --lines, TEXT and --file")
             }
         } else if self.file == nil, self.text.isEmpty {
-            throw ValidationError("there is nothing to send; give TEXT, -, --lines or --file FILE")
+            throw ValidationError("no message given; give TEXT, -, --lines or --file FILE")
         }
         if self.text == [""] { throw ValidationError("the text is empty; an empty message can be sent with - or --file") }
         if let type = self.type, type.isEmpty || type.utf8.count > 255 {
@@ -89,7 +90,7 @@ struct SendCommand: AsyncParsableCommand {
         let body = try self.body()
         guard body.count <= Self.bodyLimit else {
             throw CommandFailure(
-                .data, "a message is at most \(Self.bodyLimit) bytes, and this one is longer",
+                .data, "the message is longer than the limit of \(Self.bodyLimit) bytes",
                 hint: "send it as a file: earshot file send \((self.peer ?? "PEER").escapedForDisplay) PATH")
         }
         // A NUL is valid UTF-8, and in no text.
@@ -129,7 +130,7 @@ struct SendCommand: AsyncParsableCommand {
     ) async throws -> ControlReply<ControlAPI.MessageReceipt> {
         guard request.mode == .reliable else { return try await client.send(request) }
         return try await Interrupts.takingBack {
-            Standard.note("not waited for any more: message \(id) may still be delivered until its time is over")
+            Standard.note("no longer waiting; message \(id) may still be delivered until it times out")
         } _: {
             try await client.send(request)
         }

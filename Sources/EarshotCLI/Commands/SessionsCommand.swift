@@ -2,7 +2,7 @@ import ArgumentParser
 import EarshotClient
 
 struct SessionsCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "sessions", abstract: "List the sessions with other peers.")
+    static let configuration = CommandConfiguration(commandName: "sessions", abstract: "List the sessions with peers.")
 
     @OptionGroup var options: GlobalOptions
 

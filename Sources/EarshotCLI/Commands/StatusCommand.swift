@@ -2,7 +2,7 @@ import ArgumentParser
 import EarshotClient
 
 struct StatusCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "status", abstract: "Show what this machine's daemon is and how it does.")
+    static let configuration = CommandConfiguration(commandName: "status", abstract: "Show the daemon's status.")
 
     @OptionGroup var options: GlobalOptions
 

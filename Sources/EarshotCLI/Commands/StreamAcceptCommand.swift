@@ -5,14 +5,14 @@ import Glibc
 
 struct StreamAcceptCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "accept", abstract: "Wait for a stream, and write it to standard output.",
-        discussion: "Without a name, the next stream of any name. Ends with an error where the stream did not come to its end.")
+        commandName: "accept", abstract: "Accept a stream, and write it to standard output.",
+        discussion: "Without a name, accepts the next stream of any name. Fails if the stream breaks off before its end.")
 
-    @Argument(help: ArgumentHelp("What the stream was called by the side that opened it.", valueName: "name"))
+    @Argument(help: ArgumentHelp("The stream's name, as the sender gave it.", valueName: "name"))
     var name: String?
-    @Option(name: .long, help: ArgumentHelp("Only a stream of this peer.", valueName: "peer"), completion: .provenPeer)
+    @Option(name: .long, help: ArgumentHelp("Only a stream from this peer.", valueName: "peer"), completion: .provenPeer)
     var from: String?
-    @Option(name: .long, help: ArgumentHelp("Wait no longer than this for it to be opened, such as 30, 30s or 2min.", valueName: "time"))
+    @Option(name: .long, help: ArgumentHelp("Maximum time to wait for the stream, such as 30, 30s or 2min.", valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import EarshotClient
 
 struct StreamListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "List the open streams, and the last that were closed.")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "List open streams and recently closed ones.")
 
     @OptionGroup var options: GlobalOptions
 

@@ -5,12 +5,12 @@ import Glibc
 
 struct StreamOpenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "open", abstract: "Send standard input, and wait until the far reader has taken all of it.",
-        discussion: "It has to be accepted there within 30 seconds: earshot stream accept NAME.")
+        commandName: "open", abstract: "Send standard input as a stream, and wait until the receiver has read all of it.",
+        discussion: "The peer must accept the stream within 30 seconds: earshot stream accept NAME.")
 
     @Argument(help: .peer, completion: .reachablePeer)
     var peer: String
-    @Argument(help: ArgumentHelp("What the stream is called there: 1 to 255 bytes.", valueName: "name"))
+    @Argument(help: ArgumentHelp("The stream's name, 1 to 255 bytes.", valueName: "name"))
     var name: String
     @OptionGroup var options: GlobalOptions
 
@@ -55,6 +55,6 @@ struct StreamOpenCommand: AsyncParsableCommand {
         let stream = streams.last { $0.direction == .outgoing && $0.state == .opening && $0.name.hasBytes(of: name) }
         guard let stream else { return }
         try Task.checkCancellation()
-        Standard.note("waiting for somebody at \(stream.peerName.escapedForDisplay) to accept \(name.escapedForDisplay)")
+        Standard.note("waiting for \(stream.peerName.escapedForDisplay) to accept \(name.escapedForDisplay)")
     }
 }

@@ -4,13 +4,13 @@ import EarshotSafety
 
 struct TrustCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "trust", abstract: "Trust a peer: its invitations are accepted by themselves.")
+        commandName: "trust", abstract: "Trust a peer: accept its invitations automatically.")
 
     @Argument(help: .peer, completion: .peer(notYet: .trusted))
     var peer: String
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp("Trust it for so long, such as 30min, 1h or 7d; for good unless given.", valueName: "time"))
+        help: ArgumentHelp("How long to trust the peer, such as 30min, 1h or 7d; default: permanently.", valueName: "time"))
     var time: Seconds?
     @OptionGroup var options: GlobalOptions
 
@@ -54,6 +54,6 @@ struct TrustCommand: AsyncParsableCommand {
     private static func stillWaits(_ invitation: ControlAPI.Invitation) -> String {
         let (name, id) = (invitation.peerName.escapedForDisplay, Words.short(invitation.id))
         let group = invitation.group.map { " to \($0.name.escapedForDisplay)" } ?? ""
-        return "the invitation of \(name)\(group) still waits for an answer: earshot accept \(id)"
+        return "the invitation from \(name)\(group) is still pending: earshot accept \(id)"
     }
 }

@@ -3,7 +3,7 @@ import EarshotClient
 import EarshotSafety
 
 struct UnblockCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "unblock", abstract: "Take a block back.")
+    static let configuration = CommandConfiguration(commandName: "unblock", abstract: "Unblock a peer.")
 
     @Argument(help: .peer, completion: .peer(.blocked))
     var peer: String

@@ -5,14 +5,14 @@ import Glibc
 
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "verify", abstract: "Compare digits with a peer's person, to know whose key it is, and trust it if they are equal.",
+        commandName: "verify", abstract: "Verify a peer's key by comparing six digits, and trust it if they match.",
         discussion:
-            "Type it on both machines; each shows six digits. Read them to each other: without a man in the middle they are the same.")
+            "Run it on both machines; each shows six digits. Read them to each other: they match unless an attacker is in the middle.")
 
     @Argument(help: .peer, completion: .peer(notYet: .blocked))
     var peer: String
     @Option(
-        name: .long, help: ArgumentHelp("How long to wait for the person there, such as 60 or 5min; 2min unless given.", valueName: "time"))
+        name: .long, help: ArgumentHelp("Maximum time to wait for the other user, such as 60 or 5min; default: 2min.", valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 
@@ -46,7 +46,7 @@ struct VerifyCommand: AsyncParsableCommand {
             let started = try await pending.ask { try await client.verify(name, timeoutSeconds: timeout) }
             guard started.value.state == .waiting else { return started }
             let id = started.value.peerID
-            Standard.note("waiting for earshot verify to be typed on \(started.value.peerName.escapedForDisplay) too")
+            Standard.note("waiting for the user of \(started.value.peerName.escapedForDisplay) to run earshot verify too")
             // What came of it, as it was told: a moment later the daemon may have gone on to something else.
             var outcome: ControlReply<ControlAPI.Verification>?
             func look() async throws -> Bool {
@@ -88,7 +88,7 @@ struct VerifyCommand: AsyncParsableCommand {
             let failure = verification.error
             throw CommandFailure(
                 code: failure?.code ?? "cancelled",
-                message: failure?.message ?? "the comparison with \(verification.peerName) was given up",
+                message: failure?.message ?? "the comparison with \(verification.peerName) was cancelled",
                 peer: verification.peerName)
         }
         guard !isSilent else { return }
@@ -108,10 +108,11 @@ struct VerifyCommand: AsyncParsableCommand {
             try await client.endVerification(of: verification.peerID, mismatch: true)
             throw CommandFailure(
                 .denied,
-                "the digits differ: this is not \(name)'s key, or somebody is in between; it is remembered, and nothing is trusted",
-                hint: "look for who is on the network, then try again: earshot verify \(next)")
+                "the digits differ: this is not \(name)'s key, or an attacker is in the middle; "
+                    + "the mismatch is recorded, and the peer is not trusted",
+                hint: "check who is on the network, then try again: earshot verify \(next)")
         default:
-            throw CommandFailure(.denied, "nothing was decided about \(name)", hint: "if the digits were equal: earshot trust \(next)")
+            throw CommandFailure(.denied, "no decision was made about \(name)", hint: "if the digits matched: earshot trust \(next)")
         }
     }
 }

@@ -35,16 +35,17 @@ struct CommandFailure: Error, Hashable, Sendable {
         case .unreachable(let path, let reason, let code): self = Self.unreachable(path, reason, code)
         case .silent(let path):
             self.init(
-                .temporary, "what listens at \(path.escapedForDisplay) does not answer",
-                hint: "look whether the daemon hangs: systemctl status earshotd", code: "daemon-silent")
+                .temporary, "the daemon at \(path.escapedForDisplay) does not answer",
+                hint: "check whether the daemon hangs: systemctl status earshotd", code: "daemon-silent")
         case .lost(let path, let reason):
             self.init(
-                .noDaemon, "the daemon at \(path.escapedForDisplay) went away: \(reason.escapedForDisplay)",
-                hint: "see what happened to it: journalctl -u earshotd", code: "daemon-lost")
+                .noDaemon, "lost the connection to the daemon at \(path.escapedForDisplay): \(reason.escapedForDisplay)",
+                hint: "see its log: journalctl -u earshotd", code: "daemon-lost")
         case .problem(let problem): self.init(problem, peer: peer)
         case .malformed(let what):
             self.init(
-                .protocolError, what.escapedForDisplay, hint: "is it earshotd that listens there, and of the same version as this command?",
+                .protocolError, what.escapedForDisplay,
+                hint: "check that earshotd listens there, and that its version is the same as this command's",
                 code: "daemon-malformed")
         case .source(let what): self.init(.io, what.escapedForDisplay)
         case .output: self.init(.io, error.description.escapedForDisplay)
@@ -60,7 +61,7 @@ struct CommandFailure: Error, Hashable, Sendable {
             return
         }
         let lines = candidates.map { "  \($0.id.escapedForDisplay)  \($0.name.escapedForDisplay)" }
-        self.init(failure.status, failure.message, hint: (["say which by its id:"] + lines).joined(separator: "\n"), code: failure.code)
+        self.init(failure.status, failure.message, hint: (["choose one by its id:"] + lines).joined(separator: "\n"), code: failure.code)
     }
 
     private static func unreachable(_ path: String, _ reason: String, _ code: CInt?) -> CommandFailure {
@@ -102,7 +103,7 @@ struct CommandFailure: Error, Hashable, Sendable {
         case .compareAgain: "compare the digits again: earshot verify \(peer); or forget that they differed: earshot distrust \(peer)"
         case .listInvitations: "see the invitations: earshot invitations"
         case .listGroups: "see the groups: earshot group list"
-        case .renewGroup: "make a new group of its members: earshot group create NAME --from GROUP"
+        case .renewGroup: "create a new group with its members: earshot group create NAME --from GROUP"
         case .listFiles: "see the files: earshot file list"
         case .clearFiles: "fetch or delete received files: earshot file get, or earshot file delete"
         case .cancelFile: "cancel one: earshot file cancel ID"
@@ -113,12 +114,12 @@ struct CommandFailure: Error, Hashable, Sendable {
     /// The next step after an error whose code says it all; `peer` is escaped.
     private static func hint(_ code: ControlAPI.ErrorCode, _ peer: String) -> String? {
         switch code {
-        case .unknownPeer: "see who is there: earshot peers"
+        case .unknownPeer: "list the peers: earshot peers"
         case .notConnected: "ask for a session first: earshot invite \(peer)"
-        case .timedOut, .unavailable: "try again in a while"
-        case .unconfirmed: "it may have arrived: ask before you send it again"
-        case .notSent: "it is safe to send it again; --queue leaves it with the daemon until the peer is back"
-        case .noSpace, .inboxFull: "make room there, then try again"
+        case .timedOut, .unavailable: "try again later"
+        case .unconfirmed: "it may have arrived: ask the receiver before you send it again"
+        case .notSent: "it is safe to send it again; with --queue, the daemon sends it when the peer is available"
+        case .noSpace, .inboxFull: "free some space there, then try again"
         case .invalidParameter, .unsupported, .cancelled, .ambiguousPeer, .notFound, .conflict, .forbidden, .unknownGroup, .ambiguousGroup,
             .notMember, .declined, .busy, .identityMismatch, .encryptionMismatch, .downgradeDetected, .versionUnsupported,
             .serviceMismatch, .protocolViolation, .tooLarge, .nameRejected, .digestMismatch, .sourceChanged, .invalidSource, .storage:

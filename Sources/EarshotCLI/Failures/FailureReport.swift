@@ -63,7 +63,7 @@ struct FailureReport {
         let help = full.split(separator: "\n").reversed().lazy
             .compactMap { line in line.contains("--help' for more") ? line.split(separator: "'").dropFirst().first.map(String.init) : nil }
             .first
-        return ["earshot: \(text.escapedForDisplay)", "see how it is used: \(help ?? "earshot --help")"]
+        return ["earshot: \(text.escapedForDisplay)", "for help: \(help ?? "earshot --help")"]
     }
 
     /// The document that `--json` prints in place of the lines.

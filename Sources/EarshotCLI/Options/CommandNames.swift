@@ -31,7 +31,7 @@ enum CommandNames {
         let proposal = Self.closest(to: word, names).map { "; did you mean \(prefix)\($0)?" } ?? ""
         return CommandFailure(
             .usage, "unknown command '\(prefix)\(word.escapedForDisplay)'\(proposal)",
-            hint: "see which ones there are: earshot \(prefix)--help")
+            hint: "list the commands: earshot \(prefix)--help")
     }
 
     /// The name that a word was meant for: the one that needs the fewest changes, and few enough for the word still to be recognised.

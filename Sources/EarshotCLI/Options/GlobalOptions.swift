@@ -6,11 +6,11 @@ struct GlobalOptions: ParsableArguments {
     @Option(
         name: .long,
         help: ArgumentHelp(
-            "The daemon's socket (or EARSHOT_SOCKET; else the user's daemon, then the system's).", valueName: "path"),
+            "The daemon's socket. Default: EARSHOT_SOCKET, the user's daemon, or the system's daemon.", valueName: "path"),
         completion: .file())
     var socket: String?
 
-    @Flag(name: .long, help: "Print the API's own JSON.")
+    @Flag(name: .long, help: "Print the API's JSON.")
     var json = false
 
     mutating func validate() throws {

@@ -35,12 +35,12 @@ struct DeliveryOutcomes {
             case .known(.sent) where self.isUnreliable: continue
             case .known(.queued) where self.isQueued, .known(.sent) where self.isQueued:
                 let peer = self.name(of: recipient)
-                self.note("\(place)the message \(messageID.escapedForDisplay) waits for \(peer) with the daemon")
+                self.note("\(place)message \(messageID.escapedForDisplay) is queued for \(peer)")
                 continue
             case .known(.unconfirmed), .known(.queued), .known(.sent): code = recipient.error?.code ?? .known(.unconfirmed)
             case .known(.failed), .unknown: code = recipient.error?.code
             }
-            let reason = recipient.error?.message ?? "it was not confirmed in time and may or may not have arrived"
+            let reason = recipient.error?.message ?? "it was not confirmed in time and may have arrived"
             self.note("\(place)not delivered to \(self.name(of: recipient)): \(reason.escapedForDisplay)")
             if code == .known(.notConnected), self.room > 0 {
                 // All of it: of a peer that is only advertised, the beginning names no peer.

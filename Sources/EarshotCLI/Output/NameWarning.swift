@@ -28,8 +28,8 @@ struct NameWarning: Sendable {
                 + "compare digits before you trust it, with earshot verify \(own)"
         }
         if namesake?.sources.contains("store") == true {
-            return "warning: two peers that you know are called \(name): the name means neither of them; say \(own) or \(others)"
+            return "warning: two peers that you know are called \(name): the name is ambiguous; use \(own) or \(others)"
         }
-        return "warning: another key, \(others), is here under the name of \(name); it is not the \(name) that you know (\(own))"
+        return "warning: another key, \(others), uses the name \(name); it is not the \(name) that you know (\(own))"
     }
 }

@@ -69,7 +69,7 @@ struct FileDownload: Sendable {
         } catch {
             throw CommandFailure(
                 .data, error.description,
-                hint: "or write it under a name of your own: earshot file get \(Words.short(self.resource.id)) -o - > FILE"
+                hint: "or choose the name yourself: earshot file get \(Words.short(self.resource.id)) -o - > FILE"
             )
         }
     }
@@ -110,11 +110,11 @@ struct FileDownload: Sendable {
         // Not blocking: whatever stands there now need not be the file any more.
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else {
-            throw CommandFailure(.noInput, FileError("open", path).description, hint: "that is where it was put when it arrived")
+            throw CommandFailure(.noInput, FileError("open", path).description, hint: "the daemon put it there when it arrived")
         }
         let file = OpenFile(descriptor: descriptor, subject: path)
         guard try file.status().kind == .regular else {
-            throw CommandFailure(.noInput, "\(path.escapedForDisplay) is not a file any more")
+            throw CommandFailure(.noInput, "\(path.escapedForDisplay) is no longer a file")
         }
         return file
     }

@@ -45,7 +45,7 @@ extension FileUpload {
                 Standard.note("cannot send \(file) to \(recipient): \(failure.message ?? "")")
                 if let hint = failure.hint { Standard.say(hint) }
             } else if self.isWaiting {
-                Standard.note("\(file) waits for \(recipient) with the daemon")
+                Standard.note("\(file) is queued for \(recipient)")
             } else if Terminal.isError {
                 Standard.note("sent \(file) to \(recipient)")
             }

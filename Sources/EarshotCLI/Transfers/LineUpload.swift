@@ -122,7 +122,7 @@ struct LineUpload: Sendable {
                 } catch {
                     state.failure = CommandFailure(
                         .data,
-                        "a message is at most \(SendCommand.bodyLimit) bytes, and a line is longer; it and those after it were not sent")
+                        "a line is longer than the limit of \(SendCommand.bodyLimit) bytes; it and later lines were not sent")
                     state.isAtEnd = true
                 }
             }

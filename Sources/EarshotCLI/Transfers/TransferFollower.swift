@@ -65,7 +65,7 @@ struct TransferFollower: Sendable {
                 if self.rows.update(resource), !self.leavesWaiting {
                     ProgressLine.leave()
                     Standard.note(
-                        "\(resource.peerName.escapedForDisplay) is away; \(resource.name.escapedForDisplay) goes on when it is back")
+                        "\(resource.peerName.escapedForDisplay) is away; \(resource.name.escapedForDisplay) resumes when it is back")
                 }
             } else if event.type == .gap || !isReadable {
                 try await self.refresh()

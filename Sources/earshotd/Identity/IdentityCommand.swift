@@ -6,9 +6,9 @@ internal import Glibc
 /// `earshotd identity`: the key of this machine, for users who may read it. It works on the files, whether the daemon runs or not.
 struct IdentityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "identity", abstract: "Show, replace or export the key by which peers know this machine.",
+        commandName: "identity", abstract: "Show, replace or export this machine's key.",
         discussion: """
-            A user without an identity is shown that of the system's daemon. Its key is readable by root and by the daemon's user: \
+            For a user without an identity, shows the identity of the system's daemon. Only root and the daemon's user can read its key: \
             sudo -u earshot earshotd identity show --state-directory /var/lib/earshot
             """,
         subcommands: [IdentityShowCommand.self, IdentityNewCommand.self, IdentityExportCommand.self])
@@ -23,7 +23,8 @@ struct PlaceOptions: ParsableArguments {
     @Option(name: .long, help: ArgumentHelp("Read the settings from this file.", valueName: "file"), completion: .file())
     var config: String?
     @Option(
-        name: .long, help: ArgumentHelp("Keep identity, messages and received files here.", valueName: "dir"), completion: .directory)
+        name: .long, help: ArgumentHelp("Directory for the identity, messages and received files.", valueName: "dir"),
+        completion: .directory)
     var stateDirectory: String?
 
     /// The settings, and the person's own identity where they name one.

@@ -6,7 +6,7 @@ internal import Glibc
 struct IdentityExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Write the key and its certificate as PEM, for a backup. Anyone who has it can impersonate this machine.")
+        abstract: "Write the key and its certificate as PEM, for a backup. Keep it secret: anyone who has it can impersonate this machine.")
 
     @OptionGroup var options: PlaceOptions
     @Option(

@@ -5,7 +5,7 @@ internal import FoundationEssentials
 
 struct IdentityNewCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "new", abstract: "Make a new key: peers see a new peer from then on. The old one is kept beside it.")
+        commandName: "new", abstract: "Generate a new key, so that peers see a new peer. The old key is kept beside it.")
 
     @OptionGroup var options: PlaceOptions
     @Flag(name: .long, help: "Print JSON.")

@@ -6,7 +6,7 @@ internal import EarshotWire
 internal import FoundationEssentials
 
 struct IdentityShowCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "show", abstract: "Print the peer id and what it stands for.")
+    static let configuration = CommandConfiguration(commandName: "show", abstract: "Print this machine's peer id and its key.")
 
     @OptionGroup var options: PlaceOptions
     @Flag(name: .long, help: "Print JSON.")

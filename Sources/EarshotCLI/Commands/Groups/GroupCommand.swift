@@ -2,7 +2,7 @@ import ArgumentParser
 
 struct GroupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "group", abstract: "Groups: many peers that are one conversation.",
+        commandName: "group", abstract: "Manage groups: conversations of several peers.",
         subcommands: [
             GroupCreateCommand.self, GroupListCommand.self, GroupShowCommand.self, GroupInviteCommand.self, GroupRemoveCommand.self,
             GroupLeaveCommand.self, GroupRenameCommand.self, GroupDissolveCommand.self,

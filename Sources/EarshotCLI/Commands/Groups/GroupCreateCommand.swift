@@ -4,18 +4,18 @@ import EarshotSafety
 
 struct GroupCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create", abstract: "Make a group, print its id, and invite peers to it.",
-        discussion: "The peers answer in their time: see earshot group show.")
+        commandName: "create", abstract: "Create a group, print its id, and invite peers to it.",
+        discussion: "Does not wait for answers: to see who has joined, run earshot group show.")
 
-    @Argument(help: ArgumentHelp("What it is called, 1 to 63 bytes.", valueName: "name"))
+    @Argument(help: ArgumentHelp("The group's name, 1 to 63 bytes.", valueName: "name"))
     var name: String
     @Argument(help: ArgumentHelp("Peers to invite.", valueName: "peer"), completion: .groupInvitablePeer)
     var peers: [String] = []
-    @Option(name: .long, help: ArgumentHelp("Invite the other members of this group too.", valueName: "group"), completion: .group)
+    @Option(name: .long, help: ArgumentHelp("Also invite the other members of this group.", valueName: "group"), completion: .group)
     var from: String?
-    @Flag(name: .long, help: "Only this machine lets others in.")
+    @Flag(name: .long, help: "Only this machine can invite others.")
     var closed = false
-    @Flag(name: .long, help: "Members may talk without TLS, where their settings allow it.")
+    @Flag(name: .long, help: "Members may connect without TLS, if their settings allow it.")
     var unprotected = false
     @OptionGroup var options: GlobalOptions
 

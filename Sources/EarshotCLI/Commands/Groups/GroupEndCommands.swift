@@ -4,14 +4,14 @@ import EarshotSafety
 
 struct GroupRemoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "remove", abstract: "Take a member out of a group of this machine's.",
-        discussion: "Those that came in through it stay, unless --invited. Only this machine lets it in again.")
+        commandName: "remove", abstract: "Remove a member from a group that this machine created.",
+        discussion: "Members that it invited stay, unless --invited is given. Only this machine can invite the removed member again.")
 
     @Argument(help: .group, completion: .group)
     var group: String
     @Argument(help: .peer, completion: .groupMember)
     var peer: String
-    @Flag(name: .long, help: "And all that came in through it.")
+    @Flag(name: .long, help: "Also remove all members that it invited.")
     var invited = false
     @OptionGroup var options: GlobalOptions
 
@@ -20,7 +20,7 @@ struct GroupRemoveCommand: AsyncParsableCommand {
         try await options.withClient { client in
             let left = try await client.removeMember(peer, from: group, withInvited: invited)
             if options.json { try Standard.write(json: left.json) }
-            Standard.note("took \(peer.escapedForDisplay) out of \(left.value.name.escapedForDisplay)")
+            Standard.note("removed \(peer.escapedForDisplay) from \(left.value.name.escapedForDisplay)")
         }
     }
 }
@@ -39,7 +39,7 @@ struct GroupLeaveCommand: AsyncParsableCommand {
 
 struct GroupDissolveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "dissolve", abstract: "End a group of this machine's for all its members, for good.")
+        commandName: "dissolve", abstract: "Permanently end a group that this machine created, for all its members.")
 
     @Argument(help: .group, completion: .group)
     var group: String
@@ -51,11 +51,11 @@ struct GroupDissolveCommand: AsyncParsableCommand {
 }
 
 struct GroupRenameCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "rename", abstract: "Give a group of this machine's another name.")
+    static let configuration = CommandConfiguration(commandName: "rename", abstract: "Rename a group that this machine created.")
 
     @Argument(help: .group, completion: .group)
     var group: String
-    @Argument(help: ArgumentHelp("What it is called from now on, 1 to 63 bytes.", valueName: "name"))
+    @Argument(help: ArgumentHelp("The new name, 1 to 63 bytes.", valueName: "name"))
     var name: String
     @OptionGroup var options: GlobalOptions
 
@@ -64,7 +64,7 @@ struct GroupRenameCommand: AsyncParsableCommand {
         try await options.withClient { client in
             let renamed = try await client.renameGroup(group, to: name)
             if options.json { try Standard.write(json: renamed.json) }
-            Standard.note("it is called \(renamed.value.name.escapedForDisplay) now")
+            Standard.note("the group is now called \(renamed.value.name.escapedForDisplay)")
         }
     }
 }

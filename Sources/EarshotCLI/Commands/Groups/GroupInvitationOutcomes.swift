@@ -15,9 +15,9 @@ struct GroupInvitationOutcomes {
         case .known(.accepted): Standard.note("\(name) is in \(self.group.escapedForDisplay)")
         case .known(.declined): self.fail(.denied, "\(name) declined")
         case .known(.timedOut): self.fail(.temporary, "\(name) did not answer in time\(reason)")
-        case .known(.cancelled): self.fail(.failure, "the invitation of \(name) was withdrawn")
+        case .known(.cancelled): self.fail(.failure, "the invitation to \(name) was withdrawn")
         case .known(.failed), .known(.pending), .unknown:
-            self.fail(ExitStatus(code: invitation.error?.code), "the invitation of \(name) failed\(reason)")
+            self.fail(ExitStatus(code: invitation.error?.code), "the invitation to \(name) failed\(reason)")
         }
     }
 

@@ -4,15 +4,15 @@ import EarshotSafety
 
 struct GroupInviteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "invite", abstract: "Ask peers to join a group, and wait for their answers.")
+        commandName: "invite", abstract: "Invite peers to a group, and wait for their answers.")
 
     @Argument(help: .group, completion: .group)
     var group: String
     @Argument(help: .peer, completion: .groupInvitablePeer)
     var peers: [String]
-    @Option(name: .long, help: "A word with it, up to 8 KiB.")
+    @Option(name: .long, help: "Message shown to the peer, up to 8 KiB.")
     var context: String?
-    @Option(name: .long, help: ArgumentHelp("How long to wait, such as 30, 1.5, 30s or 2min.", valueName: "time"))
+    @Option(name: .long, help: ArgumentHelp("Maximum time to wait, such as 30, 1.5, 30s or 2min.", valueName: "time"))
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 
@@ -46,8 +46,8 @@ struct GroupInviteCommand: AsyncParsableCommand {
         let name = group.name.escapedForDisplay
         let words =
             left == 0
-            ? "nobody can be taken out of \(name) any more" : "only \(Words.count(left, "more member")) can be taken out of \(name)"
-        return "\(words); make a new group with earshot group create NAME --from \(Words.short(group.id))"
+            ? "no more members can be removed from \(name)" : "only \(Words.count(left, "more member")) can be removed from \(name)"
+        return "\(words); to make a new group, use earshot group create NAME --from \(Words.short(group.id))"
     }
 
     /// Tells of each as it is decided.

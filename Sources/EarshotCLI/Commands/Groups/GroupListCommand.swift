@@ -10,6 +10,6 @@ struct GroupListCommand: AsyncParsableCommand {
         let options = self.options
         let groups = try await options.withClient { client in try await client.groups() }
         if options.json { return try Standard.write(json: groups.json) }
-        try Render.groups(groups.value.groups).show(empty: "no groups; make one: earshot group create NAME PEER...")
+        try Render.groups(groups.value.groups).show(empty: "no groups; create one: earshot group create NAME PEER...")
     }
 }

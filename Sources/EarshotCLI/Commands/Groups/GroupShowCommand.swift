@@ -7,7 +7,7 @@ struct GroupShowCommand: AsyncParsableCommand {
 
     @Argument(help: .group, completion: .group)
     var group: String
-    @Flag(name: .long, help: "Go on, with the whole list again whenever it has changed, until this machine is in the group no longer.")
+    @Flag(name: .long, help: "Keep running and print the list again after each change, until this machine leaves the group.")
     var watch = false
     @OptionGroup var options: GlobalOptions
 
@@ -33,7 +33,7 @@ struct GroupShowCommand: AsyncParsableCommand {
                 }
                 guard event.value.type == .groupLeft, event.value.groupID == group.value.id else { continue }
                 let reason = event.value.reason ?? "left"
-                Standard.note("this machine is in the group no longer: \(reason.escapedForDisplay)")
+                Standard.note("this machine is no longer in the group: \(reason.escapedForDisplay)")
                 return
             }
         }
@@ -42,6 +42,6 @@ struct GroupShowCommand: AsyncParsableCommand {
     private static func show(_ group: ControlAPI.Group, json: [UInt8]?) throws {
         if let json { return try Standard.write(json: json) }
         try Standard.write(Render.groupHead(group))
-        try Render.members(of: group).show(empty: "no members: the inviter has not let this machine in yet")
+        try Render.members(of: group).show(empty: "no members yet: the inviter has not admitted this machine")
     }
 }

@@ -4,12 +4,12 @@ import EarshotSafety
 
 struct OutboxCancelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cancel", abstract: "Take back messages that wait, from all recipients that have not got them.")
+        commandName: "cancel", abstract: "Cancel queued messages for all recipients that have not received them.")
 
     /// The fewest characters of an id that name a message: the sender may have chosen the id.
     static let idPrefixMinimum = 8
 
-    @Argument(help: ArgumentHelp("The message's id, or at least 8 characters of it.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The message's id (at least 8 characters).", valueName: "id"))
     var messages: [String]
     @OptionGroup var options: GlobalOptions
 
@@ -33,11 +33,11 @@ struct OutboxCancelCommand: AsyncParsableCommand {
         let matches = waiting.map(\.messageID).filter { $0 == id || (id.count >= Self.idPrefixMinimum && $0.hasPrefix(id)) }
         guard let match = matches.first(where: { $0 == id }) ?? matches.first else {
             throw CommandFailure(
-                .data, "no message \(text.escapedForDisplay) waits", hint: "see which ones there are: earshot outbox list")
+                .data, "no such queued message: \(text.escapedForDisplay)", hint: "list the queued messages: earshot outbox list")
         }
         guard match == id || matches.count == 1 else {
             throw CommandFailure(
-                .data, "\(text.escapedForDisplay) may mean several messages",
+                .data, "\(text.escapedForDisplay) matches several messages",
                 hint: (["give more of the id:"] + matches.map { "  \($0)" }).joined(separator: "\n"))
         }
         return match

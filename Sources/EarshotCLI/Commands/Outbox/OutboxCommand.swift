@@ -2,7 +2,7 @@ import ArgumentParser
 
 struct OutboxCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "outbox", abstract: "List or cancel the messages that wait for peers that are away.",
+        commandName: "outbox", abstract: "List or cancel queued messages.",
         subcommands: [OutboxListCommand.self, OutboxCancelCommand.self])
 
     mutating func run() async throws {

@@ -3,7 +3,7 @@ import EarshotClient
 
 struct OutboxListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List the messages that wait for peers that are away, oldest first.")
+        commandName: "list", abstract: "List queued messages, oldest first.")
 
     @OptionGroup var options: GlobalOptions
 
@@ -14,7 +14,7 @@ struct OutboxListCommand: AsyncParsableCommand {
             if options.json { return try Standard.write(json: outbox.json) }
             let peers = outbox.value.messages.isEmpty ? [] : try await client.peers().value.peers
             let names = Dictionary(peers.map { ($0.id, $0.name) }) { first, _ in first }
-            try Render.outbox(outbox.value.messages, names: names).show(empty: "no messages wait")
+            try Render.outbox(outbox.value.messages, names: names).show(empty: "no queued messages")
         }
     }
 }

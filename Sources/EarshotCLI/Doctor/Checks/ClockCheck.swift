@@ -6,11 +6,11 @@ extension Check {
         let next = facts.clock.hasKeeper ? "sudo timedatectl set-ntp true" : "sudo apt install systemd-timesyncd"
         let shown = Words.time(facts.clock.now)
         guard facts.clock.now >= EarshotVersion.date else {
-            return [.fail("the clock says \(shown), before this version was made", next: next)]
+            return [.fail("the clock says \(shown), before the date of this version", next: next)]
         }
         switch facts.clock.isSynchronised {
         case true?: return [.ok("\(shown), synchronised")]
-        case false?: return [.warn("\(shown), and nothing keeps the clock right", next: next)]
+        case false?: return [.warn("\(shown), not synchronised", next: next)]
         case nil: return [.ok(shown)]
         }
     }

@@ -7,24 +7,24 @@ extension Check {
         switch facts.daemon {
         case .notAsked: return [.skip(Self.whyNoDaemon(facts, otherwise: "nothing answers at the socket"))]
         case .failed(let reason):
-            return [.fail("earshotd does not answer: \(reason)", next: "see what it does: journalctl -u earshotd -n 50")]
+            return [.fail("earshotd does not answer: \(reason)", next: "see its log: journalctl -u earshotd -n 50")]
         case .answers(let status, _, _, _):
             let (name, version) = (status.name.escapedForDisplay, status.version.escapedForDisplay)
             guard status.version == facts.version else {
                 return [
                     .warn(
-                        "earshotd is version \(version), and this command \(facts.version)",
+                        "earshotd is version \(version), but this command is version \(facts.version)",
                         next: "restart the daemon after an upgrade: sudo systemctl restart earshotd")
                 ]
             }
-            return [.ok("earshotd \(version) runs, as \(name) with the id \(Words.short(status.peerID).escapedForDisplay)")]
+            return [.ok("earshotd \(version) is running as \(name), id \(Words.short(status.peerID).escapedForDisplay)")]
         }
     }
 
     /// Why a check that needs the daemon's word is not done.
     static func whyNoDaemon(_ facts: DoctorFacts, otherwise: String = "no daemon answers") -> String {
         switch facts.socket.state {
-        case .denied: "this user is not permitted to ask the daemon"
+        case .denied: "this user is not permitted to use the daemon"
         case .answers, .missing, .refused, .notASocket, .failed: otherwise
         }
     }

@@ -9,17 +9,19 @@ extension Check {
         let reason = discovery.error.map { ": \($0.escapedForDisplay)" } ?? ""
         switch discovery.state {
         case "running": return [.ok("\(backend), running")]
-        case "starting": return [.warn("\(backend) is starting\(reason)", next: "look again in some seconds")]
+        case "starting": return [.warn("\(backend) is starting\(reason)", next: "check again in a few seconds")]
         case "off":
-            return [.warn("off: only configured peers are found", next: "to find others by themselves: backend = auto in [discovery]")]
+            return [
+                .warn("off: only configured peers are found", next: "to discover peers automatically, set backend = auto in [discovery]")
+            ]
         default:
-            let otherwise = "or let earshotd do without it: backend = embedded in [discovery]"
+            let otherwise = "or set backend = embedded in [discovery] to use the built-in responder"
             let next =
                 switch discovery.backend {
                 case "avahi" where discovery.error?.contains("does not permit it") == true:
-                    "disable-user-service-publishing=no in avahi-daemon.conf and sudo systemctl restart avahi-daemon, \(otherwise)"
+                    "set disable-user-service-publishing=no in avahi-daemon.conf, run sudo systemctl restart avahi-daemon, \(otherwise)"
                 case "avahi": "sudo systemctl start avahi-daemon, \(otherwise)"
-                default: "see what it says: journalctl -u earshotd -n 50"
+                default: "see its log: journalctl -u earshotd -n 50"
                 }
             return [.fail("\(backend) is \(discovery.state.escapedForDisplay)\(reason)", next: next)]
         }

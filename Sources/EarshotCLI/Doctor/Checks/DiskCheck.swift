@@ -12,10 +12,12 @@ extension Check {
         let path: String
         let space: DoctorFacts.Disk.Space
         switch facts.disk {
-        case .unknown: return [.skip("no daemon says where its state is")]
+        case .unknown: return [.skip("the state directory is unknown")]
         case .failed(let place, let reason):
             return [
-                .fail("cannot look at \(place.escapedForDisplay): \(reason.escapedForDisplay)", next: "is it mounted, and the daemon's?")
+                .fail(
+                    "cannot examine \(place.escapedForDisplay): \(reason.escapedForDisplay)",
+                    next: "check that it is mounted, and that the daemon's user owns it")
             ]
         case .unwritable(let place, let reason):
             return [
@@ -26,14 +28,16 @@ extension Check {
         case .space(let place, let found): (path, space) = (place.escapedForDisplay, found)
         }
         let amount = "\(Words.size(space.free)) free of \(Words.size(space.total)) at \(path)"
-        let next = "free some space there, or fetch what arrived: earshot file get"
-        guard !space.isReadOnly else { return [.fail("\(path) is on a file system that is read-only", next: "see why: dmesg | tail")] }
+        let next = "free some space there, or fetch received files: earshot file get"
+        guard !space.isReadOnly else {
+            return [.fail("\(path) is on a read-only file system", next: "see the kernel's messages: dmesg | tail")]
+        }
         guard space.inodes == 0 || space.freeInodes > 0 else { return [.fail("the file system of \(path) has no inodes left", next: next)] }
         guard space.free >= Self.fullDisk else { return [.fail("the disk is full: \(amount)", next: next)] }
         guard case .answers(let status, _, _, let received) = facts.daemon, let local = status.local else { return [.ok(amount)] }
         let reserve = Double(space.total) * local.reserve
         guard Double(space.free) > reserve else {
-            return [.fail("no room for files beside the reserve of \(Int(local.reserve * 100))%: \(amount)", next: next)]
+            return [.fail("no space for files above the reserve of \(Int(local.reserve * 100))%: \(amount)", next: next)]
         }
         guard Double(received) < Double(local.quota) * Self.nearlyAll else {
             return [

@@ -6,7 +6,7 @@ extension Check {
     static let firewall = Check("firewall") { facts in
         let rules: NftRuleset
         switch facts.firewall {
-        case .notPermitted: return [.skip("the rules are root's to read; run it as root: sudo earshot doctor")]
+        case .notPermitted: return [.skip("only root can read the rules; run sudo earshot doctor")]
         case .noTool: return [.skip("nft is not installed")]
         case .unreadable(let reason): return [.skip("the rules cannot be read: \(reason.escapedForDisplay)")]
         case .rules(let read): rules = read
@@ -25,7 +25,7 @@ extension Check {
                 if let remark = Self.remark(what, packet, verdict) { remarks.append(remark) }
             }
         }
-        return remarks.isEmpty ? [.ok("UDP 5353 (mDNS) and TCP \(port) are let in")] : remarks
+        return remarks.isEmpty ? [.ok("UDP 5353 (mDNS) and TCP \(port) are allowed")] : remarks
     }
 
     private typealias Family = PacketFilter.Packet.Family
@@ -51,7 +51,7 @@ extension Check {
     private static func remark(_ what: String, _ packet: PacketFilter.Packet, _ verdict: PacketFilter.Verdict) -> Remark? {
         switch verdict {
         case .accepted: nil
-        case .depends(let place): .ok("\(what) is let in under conditions, in \(place.description.escapedForDisplay)")
+        case .depends(let place): .ok("\(what) is allowed under conditions, in \(place.description.escapedForDisplay)")
         case .dropped(let place):
             .fail(
                 "\(what) is dropped by \(place.isPolicy ? "the policy of" : "a rule in") \(place.description.escapedForDisplay)",

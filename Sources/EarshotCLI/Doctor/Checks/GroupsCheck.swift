@@ -5,7 +5,7 @@ extension Check {
     /// Groups whose members cannot all hear each other, though nobody is away.
     static let groups = Check("groups") { facts in
         guard case .answers(_, _, let groups, _) = facts.daemon else { return [.skip(Self.whyNoDaemon(facts))] }
-        guard !groups.isEmpty else { return [.ok("in no group")] }
+        guard !groups.isEmpty else { return [.ok("not in any group")] }
         var remarks: [Remark] = []
         for group in groups {
             let name = group.name.escapedForDisplay
@@ -17,8 +17,8 @@ extension Check {
             }
             let full = group.members.count { $0.state == .known(.full) }
             if full > 0 {
-                let words = "\(name) has \(Words.count(full, "member")) more than there is room for, who hear nothing of what is said there"
-                remarks.append(.warn(words, next: "see who is full: \(show); its creator may take others out"))
+                let words = "\(name) has \(Words.count(full, "member")) beyond its limit, who receive none of its messages"
+                remarks.append(.warn(words, next: "see which: \(show); the group's creator can remove members"))
             }
         }
         guard remarks.isEmpty else { return remarks }

@@ -7,7 +7,8 @@ extension Check {
         guard !up.isEmpty else {
             return [
                 .fail(
-                    "no interface is up with an address, but for the loopback", next: "connect the machine: ip address shows what there is")
+                    "no interface is up with an address, except the loopback",
+                    next: "connect the machine to a network; ip address lists the interfaces")
             ]
         }
         let able = up.filter(\.hasMulticast)
@@ -15,9 +16,9 @@ extension Check {
         for one in up where !one.hasMulticast {
             let name = one.name.escapedForDisplay
             if one.isPointToPoint {
-                remarks.append(.ok("\(name), a tunnel without multicast: peers behind it are reached by peers in [discovery]"))
+                remarks.append(.ok("\(name), a tunnel without multicast: list the peers behind it as peers in [discovery]"))
             } else {
-                let message = "\(name) has multicast switched off, so that nobody is found through it"
+                let message = "\(name) has multicast switched off: no peers are discovered through it"
                 let next = "sudo ip link set dev \(name) multicast on"
                 remarks.append(able.isEmpty ? .fail(message, next: next) : .warn(message, next: next))
             }

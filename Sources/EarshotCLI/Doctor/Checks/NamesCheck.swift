@@ -11,13 +11,13 @@ extension Check {
             remarks.append(
                 .fail(
                     "another machine at \(copies.map(\.escapedForDisplay).joined(separator: ", ")) advertises the peer id of this one",
-                    next: "if its disk is a copy of this one's, give it an identity of its own: sudo earshot identity new, there"))
+                    next: "if its disk is a copy of this machine's, make a new identity there: sudo earshot identity new"))
         }
         if let instance = status.local?.instanceName, instance != status.name {
             remarks.append(
                 .warn(
-                    "advertised as \(instance.escapedForDisplay), since somebody else on the network advertises \(name)",
-                    next: "give this machine a name of its own: name in [peer]"))
+                    "advertised as \(instance.escapedForDisplay), because another machine on the network advertises \(name)",
+                    next: "give this machine a unique name: set name in [peer]"))
         }
         let groups = [String: [String]](grouping: peers.map { ($0.name, Words.typed($0)) }).filter {
             $0.value.count > 1 || $0.key == status.name
@@ -30,10 +30,10 @@ extension Check {
                 remarks.append(
                     .warn(
                         "\(shared.escapedForDisplay) is the name of \(ids.count) peers: \(list)",
-                        next: "name them by these, or by more of the id"))
+                        next: "use these ids, or longer ones, instead of the name"))
             }
         }
-        return remarks.isEmpty ? [.ok("nobody else is called \(name)")] : remarks
+        return remarks.isEmpty ? [.ok("no other peer is called \(name)")] : remarks
     }
 }
 

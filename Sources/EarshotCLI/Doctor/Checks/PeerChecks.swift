@@ -30,11 +30,11 @@ extension Check {
     /// The next step after a failed one; the peer's name is escaped already.
     static func remedy(_ step: ControlAPI.PeerPing.Step, _ name: String) -> String? {
         switch step.step {
-        case .known(.name): "look at peers in [discovery], and at the name server"
-        case .known(.address): "look at discovery on both machines: earshot doctor"
+        case .known(.name): "check peers in [discovery], and the name server"
+        case .known(.address): "check discovery on both machines: earshot doctor"
         case .known(.tcp) where step.code == .known(.timedOut):
-            "see whether \(name) is on, and let its firewall admit the port; on \(name): sudo earshot doctor"
-        case .known(.tcp): "see whether earshotd runs there; on \(name): earshot doctor"
+            "check that \(name) is on, and that its firewall allows the port; on \(name): sudo earshot doctor"
+        case .known(.tcp): "check that earshotd is running there; on \(name): earshot doctor"
         case .known(.tls): "compare encryption in [peer] on both machines"
         case .known(.key) where step.code == .known(.identityMismatch): "compare the ids: earshot status on \(name), and earshot peers here"
         case .known(.key): "compare service_type in [peer] and the versions on both machines"
@@ -60,7 +60,7 @@ extension DoctorFacts {
                 return .answers(try await ControlClient.with(socketPath: socket.path) { client in try await client.ping(name).value })
             } catch let error as ControlError {
                 let failure = CommandFailure(error, peer: name)
-                return .failed(failure.message ?? "the daemon does not try", next: failure.hint)
+                return .failed(failure.message ?? "the daemon did not try", next: failure.hint)
             } catch {
                 return .failed("\(error)".escapedForDisplay, next: nil)
             }

@@ -10,46 +10,48 @@ extension Check {
         let user: String? =
             switch facts.portUser {
             case .free: nil
-            case .unknown: "another program (as root, this names it)"
+            case .unknown: "another program (run as root to see which)"
             case .process(let id, let name): "\(name.escapedForDisplay) (process \(id))"
             }
         guard let local = facts.daemon.status?.local else {
             guard let user else { return [.ok("TCP \(Self.standardPort) is free")] }
             // The daemon may well run, and have it.
             if case .denied = facts.socket.state {
-                return [.skip("no daemon may be asked whether it is the one that has TCP \(Self.standardPort)")]
+                return [.skip("this user may not ask the daemon whether it uses TCP \(Self.standardPort)")]
             }
             if case .process(_, "earshotd") = facts.portUser { return [.ok("TCP \(Self.standardPort) is used by \(user)")] }
             return [
                 .warn(
-                    "TCP \(Self.standardPort) is in use by \(user); earshotd would take another", next: "stop that, or set port in [peer]")
+                    "TCP \(Self.standardPort) is in use by \(user); earshotd would use another port",
+                    next: "stop that program, or set port in [peer]")
             ]
         }
         guard local.wantedPort != 0, local.port != local.wantedPort else { return [.ok("listens on TCP \(local.port)")] }
-        let next = "a firewall that lets in \(local.wantedPort) does not let in this: "
+        let next = "a firewall rule for \(local.wantedPort) does not cover this port: "
         guard let user else {
             return [
                 .warn(
-                    "listens on TCP \(local.port), since \(local.wantedPort) was in use at its start",
+                    "listens on TCP \(local.port), because \(local.wantedPort) was in use when it started",
                     next: next + "sudo systemctl restart earshotd")
             ]
         }
         return [
             .warn(
-                "listens on TCP \(local.port), since \(local.wantedPort) is in use by \(user)",
-                next: next + "stop that and restart earshotd, or set port in [peer]")
+                "listens on TCP \(local.port), because \(local.wantedPort) is in use by \(user)",
+                next: next + "stop that program and restart earshotd, or set port in [peer]")
         ]
     }
 
     /// Whether connections reach it.
     static let reachability = Check("reachable") { facts in
         guard let local = facts.daemon.status?.local else { return [.skip(Self.whyNoDaemon(facts))] }
-        guard !facts.attempts.isEmpty else { return [.skip("this machine has no address but the loopback's")] }
+        guard !facts.attempts.isEmpty else { return [.skip("this machine has only loopback addresses")] }
         return facts.attempts.map { attempt in
-            let rule = if case .rules = facts.firewall { "the rule that drops it is below" } else { "sudo earshot doctor names the rule" }
-            let next = "let in TCP \(local.port); \(rule)"
+            let rule =
+                if case .rules = facts.firewall { "the rule that drops it is below" } else { "sudo earshot doctor names the rule" }
+            let next = "allow TCP \(local.port); \(rule)"
             switch attempt.result {
-            case .connected: return .ok("\(attempt.address) takes connections")
+            case .connected: return .ok("\(attempt.address) accepts connections")
             case .silence: return .fail("connections to \(attempt.address) are dropped, even from this machine", next: next)
             case .error(let reason): return .fail("cannot connect to \(attempt.address), even from this machine: \(reason)", next: next)
             }

@@ -15,28 +15,28 @@ extension Check {
         switch socket.state {
         case .answers: return [.ok("\(path), \(why)")]
         case .missing:
-            return [.fail("no daemon runs: there is no socket at \(path), \(why)", next: Self.start(socket))]
+            return [.fail("no daemon is running: there is no socket at \(path), \(why)", next: Self.start(socket))]
         case .refused:
             return [
                 .fail(
-                    "a stale socket: \(path), \(why), is there, but the daemon that made it has ended",
-                    next: "start it again, and it replaces the socket: \(Self.start(socket))")
+                    "a stale socket: \(path), \(why), exists, but its daemon has ended",
+                    next: "start the daemon, which replaces the socket: \(Self.start(socket))")
             ]
         case .denied(let owner, let group, let isForGroup):
             var remark = Self.denied(facts.caller, path, owner, group, isForGroup)
             if socket.choice == .system, socket.hasOwnService { remark.next = "start your own daemon: \(Self.startOwn)" }
             return [remark]
-        case .notASocket: return [.fail("\(path), \(why), is not a socket", next: "give the daemon's: --socket PATH")]
+        case .notASocket: return [.fail("\(path), \(why), is not a socket", next: "give the daemon's socket: --socket PATH")]
         case .failed(let reason):
-            return [.fail("cannot use \(path), \(why): \(reason.escapedForDisplay)", next: "give another one: --socket PATH")]
+            return [.fail("cannot use \(path), \(why): \(reason.escapedForDisplay)", next: "give another socket: --socket PATH")]
         }
     }
 
     /// How a daemon is started that would serve this socket.
     private static func start(_ socket: DoctorFacts.Socket) -> String {
         socket.choice == .user || socket.choice == .system && socket.hasOwnService
-            ? "\(Self.startOwn), or run earshotd; where that fails: journalctl --user -u earshotd -n 20"
-            : "sudo systemctl start earshotd, or run earshotd; where that fails: journalctl -u earshotd -n 20"
+            ? "\(Self.startOwn), or run earshotd; if that fails: journalctl --user -u earshotd -n 20"
+            : "sudo systemctl start earshotd, or run earshotd; if that fails: journalctl -u earshotd -n 20"
     }
 
     /// How a user's own daemon is started.
@@ -47,12 +47,12 @@ extension Check {
         let (name, owner, group) = (caller.name.escapedForDisplay, owner.escapedForDisplay, group.escapedForDisplay)
         guard isForGroup else {
             return .fail(
-                "\(name) is not permitted to use \(path), which is for the user \(owner) alone",
+                "\(name) is not permitted to use \(path): only the user \(owner) is",
                 next: "set group in [control] of earshotd.conf, or: sudo -u \(owner) earshot")
         }
         guard caller.registeredGroups.contains(group), !caller.groups.contains(group) else {
             return .fail(
-                "\(name) is not permitted to use \(path), which is for the user \(owner) and the group \(group)",
+                "\(name) is not permitted to use \(path): only the user \(owner) and the group \(group) are",
                 next: "sudo adduser \(name) \(group), and log in again")
         }
         return .fail("\(name) joined the group \(group) after this login, and is not permitted to use \(path) yet", next: "log in again")

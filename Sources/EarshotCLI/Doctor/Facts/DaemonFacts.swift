@@ -12,7 +12,7 @@ extension DoctorFacts.Daemon {
             group.addTask { await Self.ask(socket.path) }
             group.addTask {
                 try? await Task.sleep(for: Self.patience)
-                return .failed("it took the connection and says nothing")
+                return .failed("it accepted the connection but sent nothing")
             }
             defer { group.cancelAll() }
             return await group.next() ?? .notAsked
@@ -36,7 +36,7 @@ extension DoctorFacts.Daemon {
             }
         } catch let error as ControlError {
             let failure = CommandFailure(error)
-            return .failed(failure.message ?? "it is of another kind")
+            return .failed(failure.message ?? "unexpected answer")
         } catch {
             return .failed("\(error)".escapedForDisplay)
         }

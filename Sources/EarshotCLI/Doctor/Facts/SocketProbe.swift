@@ -59,7 +59,7 @@ enum SocketProbe {
         hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(host, "\(port)", &hints, &found) == 0, let address = found?.pointee else { return .error("it is no address") }
+        guard getaddrinfo(host, "\(port)", &hints, &found) == 0, let address = found?.pointee else { return .error("not an address") }
         defer { freeaddrinfo(found) }
         let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.ai_family, kind, 0)
