@@ -30,10 +30,10 @@ struct EarshotCommand: AsyncParsableCommand {
                 ]),
         ])
 
-    /// Files that a command opens at once: event loops, the socket, and a file or a directory's levels.
+    /// Files that a command opens at the same time: event loops, the socket, and a file or the levels of a directory.
     private static let descriptors = 24
 
-    /// Without a verb nothing can be done: a script that forgot it must not take that for success.
+    /// Fails: a script that forgot the verb must not take that for success.
     mutating func run() async throws {
         throw CommandFailure(.usage, "a command is missing", hint: Self.helpMessage())
     }
@@ -67,7 +67,7 @@ struct EarshotCommand: AsyncParsableCommand {
 }
 
 extension CommandFailure {
-    /// A verb of two words lacks its second one.
+    /// The failure for a missing second word of a verb.
     init(commandMissingOf verb: any ParsableCommand.Type) {
         self.init(
             .usage, "a command of \(verb.configuration.commandName ?? "it") is missing", hint: EarshotCommand.helpMessage(for: verb))

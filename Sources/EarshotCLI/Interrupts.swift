@@ -4,31 +4,31 @@ import Synchronization
 
 /// Ctrl-C and the other signals that ask to stop.
 ///
-/// A command ends at once with 128 + the signal's number, unless it has something to take back (an invitation, a transfer): then that
-/// is done first, within `cleanupSeconds`. A second signal only shortens that, to `impatientMilliseconds`; a third ends it at once. Where
-/// it did not come to its end, that is said.
+/// A command ends at once with exit status 128 + the signal's number, unless it has something to cancel (an invitation, a transfer). Then
+/// the command cancels first, within `cleanupSeconds`. A second signal shortens this time to `impatientMilliseconds`; a third ends the
+/// command at once. If the cancellation did not finish, the command reports that.
 enum Interrupts {
-    /// How long taking back may last, in seconds: the daemon is on this machine, so this is plenty.
+    /// The longest time for cancelling, in seconds. The daemon is on this machine, so this is plenty.
     static let cleanupSeconds = 3
-    /// What comes this soon after the first signal, in milliseconds, is the same request: `timeout` and other wrappers signal the command
+    /// A signal this soon after the first one, in milliseconds, counts as the same request: `timeout` and other wrappers signal the command
     /// and then its whole group, so that one Ctrl-C arrives twice.
     static let sameRequestMilliseconds = 500
-    /// How long taking back may last once a second signal has come, in milliseconds.
+    /// The longest time for cancelling after a second signal, in milliseconds.
     static let impatientMilliseconds = 500
 
-    /// What has come so far.
+    /// The signals so far.
     struct State {
-        /// The command that has something to do before the end.
+        /// The command that cancels something before the process ends.
         var listener: AsyncStream<CInt>.Continuation?
-        /// When the last signal came that was not the same request once more.
+        /// The time of the last signal, not counting repetitions of the same request.
         var last: ContinuousClock.Instant?
-        /// Whether a second one has come.
+        /// Whether a second signal has arrived.
         var isImpatient = false
 
-        /// What is to be done about a signal.
+        /// Records a signal and returns the resulting action.
         mutating func received(at now: ContinuousClock.Instant) -> Action {
             if let listener = self.listener {
-                // So that a later one finds none.
+                // A later signal must not find a listener.
                 self.listener = nil
                 self.last = now
                 return .takeBack(listener)
@@ -41,20 +41,20 @@ enum Interrupts {
         }
     }
 
-    /// What a signal does.
+    /// The effect of a signal.
     enum Action {
         case takeBack(AsyncStream<CInt>.Continuation)
         case hurry
-        /// With something not taken back.
+        /// Ends the process before the cancellation has finished.
         case giveUp
-        /// With nothing to take back.
+        /// Ends the process; there is nothing to cancel.
         case end
         case ignore
     }
 
     private static let state = Mutex(State())
 
-    /// What is taken over: SIGINT, SIGTERM, and SIGHUP unless the command was started with that ignored, as by nohup(1).
+    /// The signals that the command handles: SIGINT, SIGTERM, and SIGHUP unless SIGHUP was ignored at the start, as by nohup(1).
     static let numbers = Self.numbers(isIgnored: Self.isIgnored)
 
     static func numbers(isIgnored: (CInt) -> Bool) -> [CInt] {
@@ -65,17 +65,17 @@ enum Interrupts {
     static func isIgnored(_ number: CInt) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }
-        // SIG_IGN is an address that no function has, and functions cannot be compared.
+        // SIG_IGN is an address that no function has, and Swift cannot compare functions.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
     }
 
-    /// Takes them over; called once, at the start.
+    /// Installs the handlers. Called once, at the start.
     static func install() {
         for number in Self.numbers {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {
-                // The handler holds its source: nothing else does, and it is to live as long as the process.
+                // The handler is the only owner of its source, which must live as long as the process.
                 withExtendedLifetime(source) { Self.received(number) }
             }
             source.resume()
@@ -96,7 +96,7 @@ enum Interrupts {
         }
     }
 
-    /// The reader of standard output has gone: as a signal that asks to stop.
+    /// Handles a closed standard output like a signal that asks to stop.
     static func outputClosed() { Self.received(SIGPIPE) }
 
     private static func giveUp(_ number: CInt, after time: DispatchTimeInterval) {
@@ -108,8 +108,8 @@ enum Interrupts {
         _exit(128 + number)
     }
 
-    /// Does `operation`; a signal meanwhile does `takeBack` first and then ends the process. Where that throws, it is said that what was
-    /// begun may go on.
+    /// Runs `operation`. If a signal arrives meanwhile, runs `takeBack` and then ends the process. If `takeBack` throws, standard error
+    /// reports that operations may continue.
     static func takingBack<Result: Sendable>(
         _ takeBack: @escaping @Sendable () async throws -> Void, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -120,7 +120,7 @@ enum Interrupts {
             }, operation)
     }
 
-    /// The same, where it may be too late to take anything back: `takeBack` returns `false` then, and the outcome of `operation` stands.
+    /// Like `takingBack`, for a `takeBack` that may be too late: if it returns `false`, the outcome of `operation` counts.
     static func takingBackUnlessOver<Result: Sendable>(
         _ takeBack: @escaping @Sendable () async throws -> Bool, _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {

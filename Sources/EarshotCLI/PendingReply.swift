@@ -1,9 +1,9 @@
 import Synchronization
 
-/// A request to the daemon whose reply may still be under way when a signal comes: the interruption waits for it, and takes back what came
-/// of it.
+/// A request to the daemon whose reply may still be pending when a signal arrives: the interruption waits for the reply, and then undoes
+/// its effect.
 ///
-/// The daemon makes it as soon as it has the question. Taken back only once it is known, it cannot be left standing.
+/// The daemon acts as soon as it has the request. Waiting for the reply makes sure that nothing is left behind.
 final class PendingReply<Value: Sendable>: Sendable {
     private struct State {
         var isAsking = false
@@ -13,7 +13,7 @@ final class PendingReply<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Asks, and remembers the answer.
+    /// Sends the request and remembers the reply.
     func ask(_ question: () async throws -> Value) async throws -> Value {
         self.state.withLock { $0.isAsking = true }
         do {
@@ -36,7 +36,7 @@ final class PendingReply<Value: Sendable>: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// What was answered, once it is; `nil` where nothing was asked or nothing came of it.
+    /// Waits for a pending reply and returns it; `nil` if nothing was requested or the request failed.
     func answer() async -> Value? {
         await withCheckedContinuation { continuation in
             let isKnown = self.state.withLock { state in

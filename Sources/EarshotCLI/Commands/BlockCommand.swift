@@ -12,7 +12,7 @@ struct BlockCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let (options, name) = (self.options, self.peer)
-        // By what the person typed: of a key that was never proven, or never seen, the daemon wants the whole id.
+        // Uses the text as typed: for a key that was never proven or never seen, the daemon requires the whole id.
         let peer = try await options.withClient { client in try await client.setTrust(.blocked, of: name) }
         if options.json { try Standard.write(json: peer.json) }
         Standard.note("\(peer.value.name.escapedForDisplay) is blocked")

@@ -1,8 +1,8 @@
 import EarshotClient
 
 extension ControlClient {
-    /// Events for as long as the command runs, also over restarts of the daemon, which standard error is told of; or until the daemon has been
-    /// away for longer than `patience`.
+    /// Returns events for as long as the command runs, across restarts of the daemon, which are reported on standard error. Ends when the
+    /// daemon has been away for longer than `patience`.
     func watch(since: UInt64? = nil, patience: Duration? = nil) async throws(ControlError) -> ControlEvents {
         try await self.events(since: since, patience: patience) { Standard.note($0.words) }
     }

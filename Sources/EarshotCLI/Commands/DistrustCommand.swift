@@ -14,7 +14,7 @@ struct DistrustCommand: AsyncParsableCommand {
         let (options, name) = (self.options, self.peer)
         let peer = try await options.withClient { client in
             let found = try await client.peer(name)
-            // Of a blocked one the call would take the block back.
+            // For a blocked peer, the call would unblock it.
             return try await found.value.trust == .blocked ? found : client.setTrust(.unknown, of: name)
         }
         if options.json { try Standard.write(json: peer.json) }
@@ -24,7 +24,7 @@ struct DistrustCommand: AsyncParsableCommand {
             Standard.note(
                 "\(shown) is still trusted: an authority in [identity] has signed its certificate; to refuse it: earshot block \(shown)")
         case .blocked?:
-            // As it was typed: another peer may go by that name.
+            // As the user typed it: another peer may use the peer's display name.
             Standard.note(
                 "\(shown) is blocked, and therefore not trusted; to unblock it: earshot unblock \(name.escapedForDisplay)")
         default: Standard.note("\(shown) is no longer trusted")

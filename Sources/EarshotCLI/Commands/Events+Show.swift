@@ -1,8 +1,8 @@
 import EarshotClient
 
 extension ControlEvents {
-    /// Prints a line for each event that is wanted, until the command ends; gaps, and what cannot be read, always.
-    /// `names` are the known peers' names by id; events about peers add to them.
+    /// Prints a line for each wanted event until the command ends; gaps and unreadable parts are always printed. `names` are the known
+    /// peers' names by id; events about peers add to them.
     func show(json: Bool, names: [String: String] = [:], where isWanted: (ControlAPI.Event) -> Bool) async throws {
         Standard.endWithReader()
         var names = names

@@ -12,8 +12,8 @@ struct FileCancelCommand: AsyncParsableCommand {
     var file: String
     @OptionGroup var options: GlobalOptions
 
-    /// What was sent to a group is cancelled for all its members: by what its transfers have in common, or by its name where nothing else of
-    /// the name is on its way.
+    /// The transfers of one file to a group, which are cancelled for all members: found by their share id, or by name if no other transfer
+    /// in progress has the name.
     private static func share(
         _ text: String, in resources: [ControlAPI.Resource]
     ) throws(CommandFailure) -> (id: String, name: String, group: String)? {
@@ -38,7 +38,7 @@ struct FileCancelCommand: AsyncParsableCommand {
                 if options.json { try Standard.write(json: try await client.share(share.id).json) }
                 return Standard.note("cancelled \(share.name.escapedForDisplay) for all members of \(share.group.escapedForDisplay)")
             }
-            // What is done must not be found here: for the daemon, the same call deletes it.
+            // Finished transfers are excluded: for these, the same call would delete the file.
             guard let resource = try running.named(file) else {
                 if let over = resources.last(where: { $0.id == file.lowercased() }) ?? resources.called(file, by: \.name).last {
                     throw CommandFailure(

@@ -23,12 +23,12 @@ struct FileDeleteCommand: AsyncParsableCommand {
         let (options, files) = (self.options, self.files)
         try await options.withClient { client in
             let all = try await client.resources().value.resources
-            // All are looked up before the first is deleted: a typing error must not leave half of the work done.
+            // All names are resolved before the first deletion, so that a typing error does not leave half of the work done.
             let unwanted = try files.map { text throws(CommandFailure) in try Self.find(text, in: all) }
             var deleted: [ControlAPI.Resource] = []
             var failure: (any Error)?
             do {
-                // A file may be given twice, by its id and by its name.
+                // The same file may be given twice, by id and by name.
                 for resource in unwanted where !deleted.contains(where: { $0.id == resource.id }) {
                     try await client.removeResource(resource.id)
                     deleted.append(resource)
@@ -37,7 +37,7 @@ struct FileDeleteCommand: AsyncParsableCommand {
             } catch {
                 failure = error
             }
-            // The rows as they were; what was deleted is said, whatever the rest came to.
+            // The rows before deletion. Deleted files are reported even if a later deletion fails.
             if options.json { try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: deleted))) }
             if let failure { throw failure }
         }

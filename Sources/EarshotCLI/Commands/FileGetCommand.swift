@@ -41,7 +41,7 @@ struct FileGetCommand: AsyncParsableCommand {
             Self.tell(left: left)
             if wanted.isEmpty, left.isEmpty { Standard.note("no files to fetch") }
             let directory = output == "-" ? nil : try SafeDirectory(path: output ?? ".")
-            // What an earlier run that was killed has left there.
+            // Removes the partial files of an earlier run that was killed.
             if let directory, !wanted.isEmpty { StaleParts.remove(from: directory) }
             var fetched: [ControlAPI.Resource] = []
             var failure: (any Error)?
@@ -49,10 +49,10 @@ struct FileGetCommand: AsyncParsableCommand {
                 for resource in wanted {
                     let download = FileDownload(resource: resource, client: client)
                     let path: String
-                    // Why the daemon may have it still.
+                    // Set if the daemon may still have the file.
                     var kept: CommandFailure?
                     if let published = resource.publishedPath, output == nil {
-                        // The daemon has put it where it belongs: there is nothing to do but to say where, unless it has been moved since.
+                        // The daemon has published the file: its path is printed, unless the file has been moved since.
                         guard FileStatus(path: published) != nil || errno != ENOENT else {
                             throw CommandFailure(
                                 .noInput, FileError("open", published, code: ENOENT).description,
@@ -68,7 +68,7 @@ struct FileGetCommand: AsyncParsableCommand {
                         continue
                     }
                     if options.json {
-                        // As it was before, where the daemon may have it still or cannot be asked.
+                        // The row before fetching, if the daemon may still have the file or cannot be asked.
                         var row = resource
                         defer { fetched.append(row) }
                         if kept == nil { row = try await client.resource(resource.id).value }
@@ -81,7 +81,7 @@ struct FileGetCommand: AsyncParsableCommand {
                 ProgressLine.leave()
                 failure = error
             }
-            // What was fetched is said, whatever the rest came to.
+            // Fetched files are reported even if a later one fails.
             if options.json { try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: fetched))) }
             if let failure { throw failure }
         }

@@ -45,7 +45,7 @@ struct FileSendCommand: AsyncParsableCommand {
         if let group = self.group {
             guard !group.isEmpty else { throw ValidationError("the group's name is empty") }
             guard self.to.isEmpty else { throw ValidationError("give either --group or the peers, not both") }
-            // No peer is named, so all the words are paths.
+            // With --group no peer is named, so that all words are paths.
             self.paths = (self.peer.map { [$0] } ?? []) + self.paths
             self.peer = nil
         } else if self.peer == nil {
@@ -63,11 +63,11 @@ struct FileSendCommand: AsyncParsableCommand {
             case .xxh3, nil: nil
             }
         let recipients = self.recipients
-        // All are looked at before the first is sent: a typing error must not leave half of the work done.
+        // All paths are checked before the first file is sent, so that a typing error does not leave half of the work done.
         let sources = try self.paths.map { try LocalSource($0) }
         let canOpen = LocalSource.daemonCanOpen(socketPath: ControlSocket.path(given: options.socket))
         try await options.withClient { client in
-            // A group says of itself whether its members may talk without TLS.
+            // No warning for a group: its own setting decides whether members may connect without TLS.
             if case .peers(let peers) = recipients { await ProtectionWarning(client: client).tell(of: peers) }
             var results: [FileUpload.Result] = []
             var failure: (any Error)?
@@ -85,7 +85,7 @@ struct FileSendCommand: AsyncParsableCommand {
                 for result in sent { result.tell(file: source.name) }
                 results += sent
             }
-            // What was sent is said, whatever the rest came to.
+            // Sent files are reported even if a later one fails.
             if options.json {
                 try Standard.write(json: try ControlJSON.encode(ControlAPI.ResourceList(resources: results.compactMap(\.resource))))
             }

@@ -1,7 +1,8 @@
 import ArgumentParser
 import Glibc
 
-/// `earshotd identity`, under the name by which people look for it: the key is the daemon's file, and only who may read that may handle it.
+/// Runs `earshotd identity` under the name that users look for. The key file belongs to the daemon, and only users who may read it can use
+/// it.
 struct IdentityCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "identity", abstract: "Show, replace or export this machine's key; same as earshotd identity.",
@@ -16,7 +17,7 @@ struct IdentityCommand: ParsableCommand {
         for number in Interrupts.numbers { signal(number, SIG_DFL) }
         let words = ["earshotd", "identity"] + self.arguments + (self.options.json ? ["--json"] : [])
         var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-        // The one that was installed with this program, else whichever is found.
+        // Prefers the daemon that was installed with this program.
         if let path = Self.sibling { execv(path, &pointers) }
         execvp("earshotd", &pointers)
         throw CommandFailure(

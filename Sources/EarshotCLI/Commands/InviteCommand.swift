@@ -27,36 +27,36 @@ struct InviteCommand: AsyncParsableCommand {
         }
     }
 
-    /// Makes the invitation and follows it to its end; an interruption withdraws it.
+    /// Creates the invitation and waits for its outcome. A signal withdraws the invitation.
     private static func invite(
         _ client: ControlClient, _ request: ControlAPI.InvitationRequest
     ) async throws -> ControlReply<ControlAPI.Invitation> {
-        // Subscribed first, so that a decision is seen however soon it comes.
+        // Subscribes first, so that an early decision is not missed.
         let events = try await client.events()
         let pending = PendingReply<ControlReply<ControlAPI.Invitation>>()
         let takeBack: @Sendable () async -> Bool = {
             guard let made = await pending.answer()?.value else { return true }
             guard made.state == .pending else { return false }
-            // A task of its own: the end of the waiting, which it may bring about, must not cancel it.
+            // Runs in a task of its own: withdrawing may end the waiting task, and must not be cancelled with it.
             return await Task {
                 do throws(ControlError) {
                     try await client.withdraw(made.id)
                     return true
                 } catch {
-                    // The daemon refuses where the peer has accepted a moment before: the session stands, and the command says so.
+                    // The daemon refuses if the peer accepted a moment before: the session exists, and the command reports that.
                     if case .problem = error { return false }
                     return true
                 }
             }.value
         }
         return try await Interrupts.takingBackUnlessOver(takeBack) {
-            // As exact as the API tells times.
+            // The API's times have a precision of a millisecond.
             let began = Date().addingTimeInterval(-0.001)
             let made: ControlReply<ControlAPI.Invitation>
             do {
                 made = try await pending.ask { try await client.invite(request, wait: false) }
             } catch let error as ControlError {
-                // Whether the daemon had it is not known; no command waits for an answer any more.
+                // The daemon may have created the invitation, and no command waits for its answer.
                 if error.leavesOpen { await Self.withdraw(client, to: request.peer, since: began) }
                 throw error
             }
@@ -68,7 +68,7 @@ struct InviteCommand: AsyncParsableCommand {
             waiting: for try await event in events {
                 switch event.value.type {
                 case .known(.invitationResolved) where event.value.invitation != nil: if event.value.invitation?.id == id { break waiting }
-                // The decision may be among what was missed, or cannot be read.
+                // The decision may be among the missed events, or unreadable.
                 case .known(.gap), .known(.invitationResolved):
                     guard try await client.invitation(id).value.state == .pending else { break waiting }
                 default: break
@@ -78,9 +78,9 @@ struct InviteCommand: AsyncParsableCommand {
         }
     }
 
-    /// Takes back what was made for a question whose answer was lost, where there is a daemon again.
+    /// Withdraws the invitation of a request whose answer was lost, if a daemon is running again.
     private static func withdraw(_ client: ControlClient, to peer: String, since: Date) async {
-        // Whom the name means, the daemon knows.
+        // The daemon resolves the name.
         guard let id = try? await client.peer(peer).value.id else { return }
         let invitations = (try? await client.invitations().value.invitations) ?? []
         for invitation in invitations where invitation.direction == .outgoing && invitation.peerID == id {
@@ -88,12 +88,12 @@ struct InviteCommand: AsyncParsableCommand {
         }
     }
 
-    /// The exit code of a decision.
+    /// Reports the outcome, or throws the failure with its exit status.
     private static func judge(_ invitation: ControlAPI.Invitation) throws {
         let name = invitation.peerName.escapedForDisplay
         let reason = invitation.error?.message
         switch invitation.state {
-        // No peer was asked, and perhaps none is there.
+        // Equal times mean that no peer was asked: the session existed already.
         case .known(.accepted) where invitation.createdAt != nil && invitation.createdAt == invitation.expiresAt:
             Standard.note("there is already a session with \(name); send a message: earshot send \(name) hello")
         case .known(.accepted): Standard.note("\(name) accepted; send a message: earshot send \(name) hello")
@@ -113,7 +113,7 @@ struct InviteCommand: AsyncParsableCommand {
 }
 
 extension ControlError {
-    /// Whether the daemon may have done what it was asked to do.
+    /// Whether the daemon may have carried out the request.
     fileprivate var leavesOpen: Bool {
         switch self {
         case .silent, .lost, .malformed: true

@@ -11,7 +11,7 @@ struct PeersCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let (options, watch) = (self.options, self.watch)
         try await options.withClient { client in
-            // Subscribed before it lists: nothing falls between the two.
+            // Subscribes before listing, so that no event is missed in between.
             let events = watch ? try await client.watch() : nil
             if !(watch && options.json) {
                 let peers = try await client.peers()

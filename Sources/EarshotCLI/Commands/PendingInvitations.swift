@@ -1,26 +1,26 @@
 import EarshotClient
 import EarshotSafety
 
-/// Finds the invitation that a person means to answer.
+/// Finds the invitation that the user wants to answer.
 enum PendingInvitations {
-    /// What a person may give of an invitation's id at least, in characters: the inviter has chosen it, and four of them spell words.
+    /// The shortest accepted beginning of an invitation's id, in characters. The inviter chose the id, and four characters can spell words.
     static let idPrefixMinimum = 8
 
-    /// The pending incoming invitation of that id, of that peer, or of that beginning of an id, in this order.
+    /// Returns the pending incoming invitation with that id, from that peer, or with that beginning of an id, in this order.
     static func find(_ text: String, _ client: ControlClient) async throws -> ControlAPI.Invitation {
         let all = try await client.invitations(all: true).value.invitations.filter { $0.direction == .incoming }
         let pending = all.filter { $0.state == .pending }
         let id = text.lowercased()
         if let exact = pending.first(where: { $0.id == id }) { return exact }
         do {
-            // The daemon decides whom a name means: a stranger must not be answered in the place of a friend of the same name.
+            // The daemon resolves the name: a stranger must not be answered instead of a friend of the same name.
             let peer = try await client.peer(text).value
             if let invitation = pending.first(where: { $0.peerID == peer.id }) { return invitation }
             throw Self.none(of: peer, all)
         } catch ControlError.problem(let problem) where problem.code == .unknownPeer {
             let matches = id.count >= Self.idPrefixMinimum ? pending.filter { $0.id.hasPrefix(id) } : []
             guard let match = matches.first else {
-                // A stranger that has gone is known here no longer, and its invitation is.
+                // The invitation of a stranger remains known after the peer itself is forgotten.
                 let former = all.last { $0.id == id || $0.peerName == text || $0.peerID == text.uppercased() }
                 throw former.flatMap(Self.over) ?? CommandFailure(ControlError.problem(problem), peer: text)
             }
@@ -34,10 +34,10 @@ enum PendingInvitations {
         }
     }
 
-    /// Why there is nothing of a peer's to answer; `all` are the incoming invitations, oldest first.
+    /// Returns the failure for a peer without a pending invitation; `all` are the incoming invitations, oldest first.
     static func none(of peer: ControlAPI.Peer, _ all: [ControlAPI.Invitation]) -> CommandFailure {
         let name = peer.name.escapedForDisplay
-        // The same person after a reinstallation, or somebody who poses as them.
+        // The same peer with a new key, or an impostor.
         if let other = all.last(where: { $0.state == .pending && $0.peerName == peer.name }) {
             let key = Words.short(other.peerID).escapedForDisplay
             return CommandFailure(
@@ -51,7 +51,7 @@ enum PendingInvitations {
                 .data, "there is no pending invitation from \(name)", hint: "list the invitations: earshot invitations")
     }
 
-    /// How an invitation ended that nobody here has answered; `nil` for all others.
+    /// The failure for an invitation that expired or was withdrawn; `nil` for all others.
     private static func over(_ invitation: ControlAPI.Invitation) -> CommandFailure? {
         let name = invitation.peerName.escapedForDisplay
         let hint = "invite again, there or here: earshot invite \(Words.short(invitation.peerID).escapedForDisplay)"

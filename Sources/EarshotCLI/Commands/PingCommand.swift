@@ -8,9 +8,9 @@ struct PingCommand: AsyncParsableCommand {
         discussion:
             "No session is needed. If the peer cannot be reached, prints the step that failed; earshot doctor PEER prints all steps.")
 
-    /// The time between two questions, in seconds.
+    /// The time between two requests.
     static let interval: Duration = .seconds(1)
-    /// The most questions of one command.
+    /// The most requests of one command.
     static let countLimit = 1_000_000
 
     @Argument(help: .peer, completion: .peer(notYet: .blocked))
@@ -46,7 +46,7 @@ struct PingCommand: AsyncParsableCommand {
         return "\(ping.peerName.escapedForDisplay) answered in \(Words.milliseconds(time)) over \(over)"
     }
 
-    /// Why there is none.
+    /// The failure of a step.
     static func failure(_ step: ControlAPI.PeerPing.Step, _ ping: ControlAPI.PeerPing) -> CommandFailure {
         let name = ping.peerName.escapedForDisplay
         let told = CommandFailure(code: step.code, message: step.message)

@@ -10,7 +10,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             messages, which are delivered only to waiting programs.
             """)
 
-    /// How many messages are asked for at once; each may have 1 MiB.
+    /// The number of messages in one request; each may have 1 MiB.
     static let page = 64
 
     @Flag(name: .long, help: "Keep running and print new messages.")
@@ -44,7 +44,7 @@ struct ReceiveCommand: AsyncParsableCommand {
                 return
             }
             if Terminal.isError { Standard.note("waiting for messages; press Ctrl-C to stop") }
-            // With a timeout alone, the first message ends the waiting.
+            // With only a timeout, waiting ends with the first message.
             let wanted = count ?? (follow ? nil : 1)
             let printed = try await reader.wait(client, wanted: wanted, seconds: timeout?.value, follows: follow)
             let time = timeout.map { " in \(Words.seconds($0.value))" } ?? ""

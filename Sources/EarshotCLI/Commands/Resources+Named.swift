@@ -2,7 +2,7 @@ import EarshotClient
 import EarshotSafety
 
 extension ControlAPI.Resource {
-    /// Whether nothing more will happen to it by itself.
+    /// Whether the transfer has ended for good.
     var isOver: Bool {
         switch self.state {
         case .known(.completed), .known(.cancelled), .known(.failed): true
@@ -10,21 +10,21 @@ extension ControlAPI.Resource {
         }
     }
 
-    /// Whether its content waits in the daemon's spool.
+    /// Whether the content is in the daemon's spool.
     var isFetchable: Bool { self.direction == .incoming && self.state == .completed && self.inSpool != false }
 
-    /// Whether programs that list files pass over it; its sender chose the name.
+    /// Whether file listings hide the file by default, because of the name that its sender chose.
     var isHidden: Bool { self.name.utf8.first == UInt8(ascii: ".") }
 
-    /// Where the daemon has put a received file.
+    /// The path at which the daemon has published a received file.
     var publishedPath: String? { self.direction == .incoming && self.state == .completed && self.inSpool == false ? self.path : nil }
 }
 
 extension [ControlAPI.Resource] {
-    /// What a person may give of an id at least, in characters.
+    /// The shortest accepted beginning of an id, in characters.
     static var idPrefixMinimum: Int { 4 }
 
-    /// The offer of that name that waits for an answer; others of the name are none.
+    /// Returns the pending offer with that id or name; other transfers of the name do not count.
     func offer(_ text: String) throws(CommandFailure) -> ControlAPI.Resource {
         if let offer = try self.filter({ $0.direction == .incoming && $0.state == .offered }).named(text) { return offer }
         let hint = "list the files: earshot file list"
@@ -38,16 +38,16 @@ extension [ControlAPI.Resource] {
         throw CommandFailure(.data, "\(name) \(reason)", hint: hint)
     }
 
-    /// Received files that wait with the daemon, then those that the daemon has put somewhere.
+    /// Returns a received file: first one in the spool, then one that the daemon has published.
     func received(_ text: String) throws(CommandFailure) -> ControlAPI.Resource {
         if let resource = try self.filter(\.isFetchable).named(text) { return resource }
-        // Several may have had the name; what a person has moved away since is not meant while another is where it was put.
+        // Several published files may have had the name. A file that still exists is preferred to a file that the user has moved.
         let published = self.filter { $0.publishedPath != nil }
         let present = published.filter { $0.publishedPath.flatMap(FileStatus.init(path:)) != nil }
         if let resource = try present.named(text) { return resource }
         if let resource = try published.named(text) { return resource }
         let hint = "list the files: earshot file list"
-        // None of them can be had, so that of several the one that is still on its way says most, and else the last one.
+        // None of them can be fetched. The transfer in progress explains most; otherwise the last one is named.
         let named = self.called(text, by: \.name)
         var other = named.last { $0.direction == .incoming && !$0.isOver } ?? named.last
         if other == nil { other = try self.named(text) }
@@ -65,7 +65,7 @@ extension [ControlAPI.Resource] {
         throw CommandFailure(.data, "\(name) \(what)", hint: hint)
     }
 
-    /// The one of that id, name, or beginning of an id, in this order; more than one of a kind is an error.
+    /// Returns the file with that id, name, or beginning of an id, in this order. Several matches are an error.
     func named(_ text: String) throws(CommandFailure) -> ControlAPI.Resource? {
         guard !text.isEmpty else { throw CommandFailure(.usage, "the name of the file is empty") }
         let id = text.lowercased()

@@ -16,7 +16,7 @@ struct SendCommand: AsyncParsableCommand {
             earshot send PEER --lines < messages
             """)
 
-    /// How a message travels, as a person writes it.
+    /// The delivery mode, as the user writes it.
     enum Mode: String, ExpressibleByArgument, CaseIterable {
         case reliable, unreliable
     }
@@ -50,7 +50,7 @@ struct SendCommand: AsyncParsableCommand {
     var timeout: Seconds?
     @OptionGroup var options: GlobalOptions
 
-    /// The longest time for a message, in seconds.
+    /// The longest timeout of a message, in seconds.
     static let timeoutLimit: Double = 86_400
 
     mutating func validate() throws {
@@ -58,7 +58,7 @@ struct SendCommand: AsyncParsableCommand {
             if !self.to.isEmpty { throw ValidationError("give only one of --all, --group and the peers") }
             if self.all, self.group != nil { throw ValidationError("give either --all or --group, not both") }
             guard self.group != "" else { throw ValidationError("the group's name is empty") }
-            // No peer is named, so all the words are the message's.
+            // No peer is named, so that all words belong to the message.
             self.text = (self.peer.map { [$0] } ?? []) + self.text
             self.peer = nil
         } else if self.peer == nil {
@@ -93,9 +93,9 @@ struct SendCommand: AsyncParsableCommand {
                 .data, "the message is longer than the limit of \(Self.bodyLimit) bytes",
                 hint: "send it as a file: earshot file send \((self.peer ?? "PEER").escapedForDisplay) PATH")
         }
-        // A NUL is valid UTF-8, and in no text.
+        // NUL is valid UTF-8, but does not occur in text.
         let isText = !body.contains(0) && String(validating: body, as: UTF8.self) != nil
-        // Chosen here, so that an interruption can name what it leaves with the daemon.
+        // The id is chosen here, so that an interruption can name the message.
         let id = UUID().uuidString.lowercased()
         let request = ControlAPI.MessageRequest(
             to: self.recipients, body: body,
@@ -106,7 +106,7 @@ struct SendCommand: AsyncParsableCommand {
         let (recipients, group) = (self.peer.map { [$0] + self.to }, self.group)
         let (receipt, names) = try await options.withClient { client in
             let warning = ProtectionWarning(client: client)
-            // A group says of itself whether its members may talk without TLS.
+            // No warning for a group: its own setting decides whether members may connect without TLS.
             if let recipients { await warning.tell(of: recipients) } else if group == nil { await warning.tellOfAll() }
             do {
                 let receipt = try await Self.send(request, id, client)
@@ -124,7 +124,7 @@ struct SendCommand: AsyncParsableCommand {
         return self.peer.map { .peers([$0] + self.to) } ?? .all
     }
 
-    /// The daemon has a message for good: an interruption ends the waiting, and says so.
+    /// Sends the message. The daemon keeps a message that it has accepted: an interruption only stops waiting, and says so.
     private static func send(
         _ request: ControlAPI.MessageRequest, _ id: String, _ client: ControlClient
     ) async throws -> ControlReply<ControlAPI.MessageReceipt> {
@@ -151,7 +151,7 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     private func body() throws -> [UInt8] {
-        // One byte more than a message may have is enough to know that it has too many.
+        // Reading one byte more than the limit shows that a message is too long.
         if self.text == ["-"] { return try Self.read(nil) }
         if let file = self.file { return try Self.read(file) }
         return Array(self.text.joined(separator: " ").utf8)

@@ -33,7 +33,7 @@ struct StreamAcceptCommand: AsyncParsableCommand {
                     try await stream.move(to: STDOUT_FILENO)
                 } catch {
                     if case .output(_, let code) = error {
-                        // While the daemon still holds the stream: the other side is not to hear that all of it arrived.
+                        // Aborts while the daemon still holds the stream, so that the sender does not take it for complete.
                         if let id = stream.id { try? await client.abortStream(id) }
                         try Standard.check(code)
                     }
@@ -45,7 +45,7 @@ struct StreamAcceptCommand: AsyncParsableCommand {
         }
     }
 
-    /// Why a stream broke off: the daemon knows.
+    /// The reason why a stream broke off, from the daemon.
     private static func reason(_ stream: ControlStream, _ client: ControlClient) async -> (any Error)? {
         guard let id = stream.id else { return nil }
         do throws(ControlError) {

@@ -14,7 +14,7 @@ struct StreamOpenCommand: AsyncParsableCommand {
     var name: String
     @OptionGroup var options: GlobalOptions
 
-    /// How long it may wait to be accepted before that is said.
+    /// The time before a message says that the stream is not accepted yet.
     private static let patience: Duration = .seconds(1)
 
     mutating func validate() throws {
@@ -51,7 +51,7 @@ struct StreamOpenCommand: AsyncParsableCommand {
 
     private static func sayWhoIsAwaited(_ name: String, _ client: ControlClient) async throws {
         let streams = (try? await client.streams().value.streams) ?? []
-        // The row is not known yet: the newest of the name is this one's.
+        // The stream's id is not known yet: the newest stream of the name is this one.
         let stream = streams.last { $0.direction == .outgoing && $0.state == .opening && $0.name.hasBytes(of: name) }
         guard let stream else { return }
         try Task.checkCancellation()

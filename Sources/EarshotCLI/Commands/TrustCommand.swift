@@ -22,7 +22,7 @@ struct TrustCommand: AsyncParsableCommand {
         let (options, name, time) = (self.options, self.peer, self.time?.value)
         try await options.withClient { client in
             await NameWarning(client: client).tell(of: name)
-            // Subscribed first, so that the acceptance of an invitation that waits here is seen however soon it comes.
+            // Subscribes first, so that the acceptance of a pending invitation is not missed.
             let events = try await client.events()
             let peer = try await client.setTrust(.trusted, of: name, forSeconds: time)
             if options.json { try Standard.write(json: peer.json) }
@@ -32,7 +32,7 @@ struct TrustCommand: AsyncParsableCommand {
         }
     }
 
-    /// The outcome of the peer's pending invitations: `from_trusted = accept` accepts one to a session.
+    /// Returns the invitations that remain pending: with `from_trusted = accept`, the daemon accepts an invitation to a session.
     private static func invitations(of peer: String, _ client: ControlClient, _ events: ControlEvents) async throws -> [String] {
         func waiting() async throws -> [ControlAPI.Invitation] {
             try await client.invitations().value.invitations.filter {

@@ -14,7 +14,7 @@ struct UnblockCommand: AsyncParsableCommand {
         try await options.withClient { client in
             let found = try await client.peer(name)
             let isBlocked = found.value.trust == .blocked
-            // Of one that is not, the call would take its trust back, and end its session with that.
+            // For a peer that is not blocked, the call would revoke trust and end the session.
             let peer = try await isBlocked ? client.setTrust(.unknown, of: name) : found
             if options.json { try Standard.write(json: peer.json) }
             Standard.note("\(peer.value.name.escapedForDisplay) is \(isBlocked ? "no longer" : "not") blocked")

@@ -32,11 +32,11 @@ struct VerifyCommand: AsyncParsableCommand {
         }
     }
 
-    /// Asks for the digits and waits for them; an interruption gives up.
+    /// Requests the comparison and waits for the digits. A signal ends the comparison.
     private static func compare(
         _ client: ControlClient, _ name: String, _ timeout: Double?
     ) async throws -> ControlReply<ControlAPI.Verification> {
-        // Subscribed first, so that the digits are seen however soon they come.
+        // Subscribes first, so that early digits are not missed.
         let events = try await client.events()
         let pending = PendingReply<ControlReply<ControlAPI.Verification>>()
         return try await Interrupts.takingBack {
@@ -47,7 +47,7 @@ struct VerifyCommand: AsyncParsableCommand {
             guard started.value.state == .waiting else { return started }
             let id = started.value.peerID
             Standard.note("waiting for the user of \(started.value.peerName.escapedForDisplay) to run earshot verify too")
-            // What came of it, as it was told: a moment later the daemon may have gone on to something else.
+            // The outcome as it was reported: the daemon may start something else a moment later.
             var outcome: ControlReply<ControlAPI.Verification>?
             func look() async throws -> Bool {
                 let now = try await client.verification(of: id)
@@ -64,12 +64,12 @@ struct VerifyCommand: AsyncParsableCommand {
                     case .known(.waiting), .known(.requested): return true
                     case .known(.ready): break
                     case .known, .unknown:
-                        // The end of an earlier one, told before this one began.
+                        // The end of an earlier comparison, reported before this one began.
                         guard try await client.verification(of: id).value.state != .waiting else { return true }
                     }
                     outcome = ControlReply(value: told, json: try ControlJSON.encode(told))
                     return false
-                // What came of it may be among what was missed, or cannot be read.
+                // The outcome may be among the missed events, or unreadable.
                 case .known(.gap): return try await look()
                 default: return event.unreadable.isEmpty ? true : try await look()
                 }
@@ -92,7 +92,7 @@ struct VerifyCommand: AsyncParsableCommand {
                 peer: verification.peerName)
         }
         guard !isSilent else { return }
-        // The name, where it means this peer: another one that is known may have it too.
+        // The name is suggested only if it means this peer, since another known peer may have the same name.
         let isMeant = try? await client.peer(verification.peerName).value.id == verification.peerID
         let next = isMeant == true ? name : Words.short(verification.peerID).escapedForDisplay
         try Standard.write(digits.escapedForDisplay + "\n")

@@ -1,9 +1,9 @@
-/// The command line that is being completed, in words as the shell has them: bash leaves quotes and backslashes in.
+/// The command line to complete, as the shell's words: bash keeps quotes and backslashes in them.
 enum CompletionLine {
-    /// The socket that the person gave on it.
+    /// The socket given on the command line.
     static func socket(in words: [String]) -> String? {
         for (index, word) in words.enumerated() {
-            // bash breaks words at the equals sign too.
+            // bash also breaks words at equals signs.
             if word == "--socket", index + 1 < words.count {
                 let isSign = words[index + 1] == "="
                 return index + (isSign ? 2 : 1) < words.count ? Self.unquoted(words[index + (isSign ? 2 : 1)]) : nil
@@ -13,7 +13,7 @@ enum CompletionLine {
         return nil
     }
 
-    /// The word without the quotes and backslashes that a shell takes away.
+    /// The word without the quotes and backslashes that a shell removes.
     static func unquoted(_ word: String) -> String {
         var result = ""
         var quote: Character?

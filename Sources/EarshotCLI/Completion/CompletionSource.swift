@@ -2,10 +2,9 @@ import ArgumentParser
 import EarshotClient
 import EarshotSafety
 
-/// What the daemon knows at the moment, as the words that complete a command.
+/// The daemon's current peers, groups and files, as words that complete a command.
 ///
-/// A name is offered where it means one peer and can be typed; otherwise the beginning of the id, or all of it where that is only
-/// advertised.
+/// Offers a name if it means one peer and can be typed; otherwise the beginning of the id, or the whole id if the id is only advertised.
 struct CompletionSource: Sendable {
     let peers: [ControlAPI.Peer]
     let sessions: [ControlAPI.Session]
@@ -13,7 +12,7 @@ struct CompletionSource: Sendable {
     let resources: [ControlAPI.Resource]
     var groups: [ControlAPI.Group] = []
 
-    /// The peers that a condition holds for.
+    /// The peers that satisfy a condition.
     func peers(where condition: (ControlAPI.Peer) -> Bool) -> [CompletionWord] {
         self.peers.filter(condition).map { peer in
             self.word(
@@ -22,34 +21,34 @@ struct CompletionSource: Sendable {
         }
     }
 
-    /// The other sides of our sessions.
+    /// The other members of this machine's sessions.
     var members: [CompletionWord] {
         self.sessions.flatMap(\.members).map { self.word($0.name, $0.peerID, $0.state.rawValue) }
     }
 
-    /// Members, and trusted peers, which are invited by themselves.
+    /// Members of sessions, and trusted peers, which are invited automatically.
     var reachable: [CompletionWord] {
         let members = self.members
         let known = Set(members.map(\.text))
         return members + self.peers { $0.trust == .trusted }.filter { !known.contains($0.text) }
     }
 
-    /// The peers whose invitations wait for an answer here.
+    /// The peers whose invitations are pending here.
     var inviters: [CompletionWord] {
         self.invitations.filter { $0.direction == .incoming && $0.state == .pending }
             .map { self.word($0.peerName, $0.peerID, "invites") }
     }
 
-    /// A name where it means one group, else the beginning of the id.
+    /// A name if it means one group, otherwise the beginning of the id.
     var groupNames: [CompletionWord] {
         self.groups.map { group in
-            // Nor where it is as another group's id begins, which would be meant.
+            // A name must not be the beginning of another group's id: the command would take that group.
             let isTaken = self.groups.contains { $0.id != group.id && ($0.name == group.name || Self.begins($0.id, with: group.name)) }
             return CompletionWord(group.name, id: group.id, isClear: !isTaken, note: Words.count(group.members.count, "member"))
         }
     }
 
-    /// Everyone who is in a group with this machine.
+    /// The members of all groups of this machine.
     var groupMembers: [CompletionWord] {
         var known: Set<String> = []
         let members = self.groups.flatMap(\.members).filter { known.insert($0.peerID).inserted }
@@ -59,7 +58,7 @@ struct CompletionSource: Sendable {
         }
     }
 
-    /// The files that a condition holds for.
+    /// The files that satisfy a condition.
     func files(where condition: (ControlAPI.Resource) -> Bool) -> [CompletionWord] {
         let files = self.resources.filter(condition)
         return files.map { file in
@@ -69,13 +68,13 @@ struct CompletionSource: Sendable {
         }
     }
 
-    /// Whether a text is long enough to be meant as this id.
+    /// Whether a text is long enough to name this id.
     private static func begins(_ id: String, with text: String) -> Bool {
         text.utf8.count >= 8 && id.uppercased().hasPrefix(text.uppercased())
     }
 
     private func word(_ name: String, _ id: String, _ note: String) -> CompletionWord {
-        // Nor where it is as another peer's id begins, which would be meant.
+        // A name must not be the beginning of another peer's id: the command would take that peer.
         let isTaken = self.peers.contains { $0.id != id && ($0.name == name || Self.begins($0.id, with: name)) }
         let peer = self.peers.first { $0.id == id }
         return CompletionWord(name, typedID: peer.map(Words.typed) ?? Words.short(id), isClear: !isTaken, note: note)

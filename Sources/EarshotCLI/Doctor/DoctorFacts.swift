@@ -1,20 +1,20 @@
 import EarshotClient
 import FoundationEssentials
 
-/// Everything that the checks judge by, gathered once. Strings are as they were found: they are escaped where they are shown.
+/// The facts that the checks use, gathered once. Strings are unescaped; the checks escape them.
 struct DoctorFacts: Sendable {
     var caller: Caller
     var socket: Socket
     var daemon: Daemon
-    /// This command's own version.
+    /// The version of this command.
     var version: String
     var settings: Settings
     var avahi: Avahi
     var bus: Bus
     var interfaces: [Interface]
-    /// Who listens on the port that was wanted, beside our daemon.
+    /// The other program that listens on the wanted port.
     var portUser: PortUser
-    /// What became of connecting to our own addresses.
+    /// The results of connecting to this machine's own addresses.
     var attempts: [Attempt]
     var firewall: Firewall
     var clock: Clock
@@ -22,70 +22,71 @@ struct DoctorFacts: Sendable {
     /// The result of reaching the named peer.
     var peer = Peer.notNamed
 
-    /// Who runs this command.
+    /// The user who runs this command.
     struct Caller: Hashable, Sendable {
         var name: String
         var isRoot: Bool
         /// The groups of this process.
         var groups: [String]
-        /// The groups that the system's database has this user in: a login takes them from there.
+        /// The user's groups in the system's database; a new login gets these groups.
         var registeredGroups: [String]
     }
 
     /// The control socket.
     struct Socket: Hashable, Sendable {
-        /// Why it is this one.
+        /// The source of the socket's path.
         enum Choice: Hashable, Sendable {
             case option, environment, user, system
         }
 
         enum State: Hashable, Sendable {
-            /// A process takes connections.
+            /// A process accepts connections.
             case answers
             case missing
-            /// It is there and no process serves it.
+            /// The socket exists, but no process serves it.
             case refused
-            /// The permissions stand in the way: of the socket or of a directory above it.
+            /// The permissions of the socket, or of a directory above it, deny access.
             case denied(owner: String, group: String, isForGroup: Bool)
             case notASocket
-            /// Another error, in words.
+            /// Another error, as a sentence.
             case failed(String)
         }
 
         var path: String
         var choice: Choice
         var state: State
-        /// Whether this user has a service of their own, as `Config/install --user` makes it: it is meant, where it does not run.
+        /// Whether this user has a service of their own, made by `Config/install --user`. If no daemon runs, the advice refers to this
+        /// service.
         var hasOwnService = false
     }
 
-    /// What the daemon says.
+    /// The daemon's answers.
     enum Daemon: Sendable {
         /// No process answers at the socket.
         case notAsked
-        /// It does not answer as it should; in words.
+        /// The daemon does not answer correctly; the reason, as a sentence.
         case failed(String)
         /// The status, the peers, the groups, and the bytes of received files.
         case answers(ControlAPI.Status, peers: [ControlAPI.Peer], groups: [ControlAPI.Group], received: UInt64)
 
-        /// The status, where there is one.
+        /// The status, if the daemon answered.
         var status: ControlAPI.Status? {
             guard case .answers(let status, _, _, _) = self else { return nil }
             return status
         }
     }
 
-    /// What `earshotd --check-config` says.
+    /// The result of `earshotd --check-config`.
     struct Settings: Hashable, Sendable {
         /// Whether `earshotd` was found.
         var isChecked: Bool
-        /// The files that are there, with what is wrong with the first thing that is.
+        /// The existing files, each with its first problem.
         var files: [File]
 
         struct File: Hashable, Sendable {
             var path: String
             var problem: String?
-            /// Whether the problem may be this user's alone: the system's daemon runs as another, who may read and write other places.
+            /// Whether the problem may concern only this user: the system's daemon runs as another user, with other permissions.
             var isOfThisUser = false
         }
     }
@@ -110,7 +111,7 @@ struct DoctorFacts: Sendable {
         var isUp: Bool
         var isLoopback: Bool
         var hasMulticast: Bool
-        /// A tunnel: to one other machine, mostly without multicast by design.
+        /// Whether it is a tunnel to a single machine; most tunnels have no multicast by design.
         var isPointToPoint: Bool
         var addresses: [String]
     }
@@ -118,18 +119,18 @@ struct DoctorFacts: Sendable {
     enum PortUser: Hashable, Sendable {
         /// No process listens on it.
         case free
-        /// A process that only root may see.
+        /// A process that only root can see.
         case unknown
         case process(Int32, name: String)
     }
 
-    /// A connection to one of our own addresses.
+    /// A connection attempt to an address of this machine.
     struct Attempt: Hashable, Sendable {
         enum Result: Hashable, Sendable {
             case connected
-            /// Nothing came back in time.
+            /// No answer in time.
             case silence
-            /// The kernel's word.
+            /// The kernel's error, as a sentence.
             case error(String)
         }
 
@@ -139,37 +140,37 @@ struct DoctorFacts: Sendable {
 
     enum Firewall: Sendable {
         case notPermitted
-        /// No program that shows the rules.
+        /// There is no program to read the rules.
         case noTool
-        /// They could not be read; in words.
+        /// The rules could not be read; the reason, as a sentence.
         case unreadable(String)
         case rules(NftRuleset)
     }
 
     struct Clock: Hashable, Sendable {
         var now: Date
-        /// `nil` where the kernel does not say.
+        /// `nil` if the kernel does not report it.
         var isSynchronised: Bool?
-        /// Whether a program is there that would keep it right.
+        /// Whether a program for time synchronisation is installed.
         var hasKeeper = true
     }
 
     enum Disk: Hashable, Sendable {
-        /// Where the state is, is not known.
+        /// The state directory is unknown.
         case unknown
-        /// In words.
+        /// The directory could not be examined; the reason, as a sentence.
         case failed(path: String, String)
-        /// A file could be made there and not written; in words.
+        /// A file could be created there but not written; the reason, as a sentence.
         case unwritable(path: String, String)
         case space(path: String, Space)
 
         struct Space: Hashable, Sendable {
-            /// Bytes.
+            /// The size in bytes.
             var total: UInt64
-            /// Bytes that the daemon may still use.
+            /// The bytes that the daemon can still use.
             var free: UInt64
             var isReadOnly: Bool
-            /// 0 where the file system has none, and so no limit of them.
+            /// The number of inodes; 0 if the file system has no such limit.
             var inodes: UInt64
             var freeInodes: UInt64
         }

@@ -1,9 +1,9 @@
-/// All findings, as they are shown.
+/// All findings, in the order in which they are printed.
 struct DoctorReport: Codable, Hashable, Sendable {
     let checks: [Finding]
-    /// How many failed; the exit code is 1 unless it is 0.
+    /// The number of failed checks. The exit status is 0 only if this is 0.
     let failed: Int
-    /// How many have something that a person should know.
+    /// The number of warnings.
     let warnings: Int
 
     init(_ facts: DoctorFacts) {
@@ -12,7 +12,7 @@ struct DoctorReport: Codable, Hashable, Sendable {
         self.warnings = self.checks.count { $0.sign == .warn }
     }
 
-    /// A line for each finding, and one below it for what to do next.
+    /// The report's text: a line for each finding, and a line below it for the next step.
     func text(colour: Bool) -> String {
         let width = (self.checks.map(\.check.count).max() ?? 0) + 2
         return self.checks.map { finding in
@@ -22,7 +22,7 @@ struct DoctorReport: Codable, Hashable, Sendable {
         }.joined()
     }
 
-    /// The last word, such as `1 check failed, 2 warnings`.
+    /// The summary, such as `1 check failed, 2 warnings`.
     var summary: String {
         let failed = self.failed == 0 ? "nothing failed" : "\(Words.count(self.failed, "check")) failed"
         return self.warnings == 0 ? failed : "\(failed), \(Words.count(self.warnings, "warning"))"

@@ -1,28 +1,28 @@
-/// What one check found: how it stands, in words, and the next thing to do.
+/// The result of one check: a sign, a sentence, and the next step.
 struct Finding: Codable, Hashable, Sendable {
-    /// How it stands.
+    /// The result of the check.
     enum Sign: String, Codable, Hashable, Sendable, CaseIterable {
         case ok
-        /// Works, with something that a person should know.
+        /// Works, but the user should know something.
         case warn
         /// Does not work.
         case fail
-        /// Not checked, and why.
+        /// Not checked; the message has the reason.
         case skip
     }
 
     let sign: Sign
-    /// Which check, such as `firewall`.
+    /// The name of the check, such as `firewall`.
     let check: String
-    /// What is right or wrong; what came from elsewhere in it is escaped.
+    /// The sentence; text from other sources is escaped in it.
     let message: String
-    /// What to do about it.
+    /// The suggested next step.
     let next: String?
 }
 
-/// One thing that `earshot doctor` looks at: a function of the facts, so that a test needs nothing but facts.
+/// One check of `earshot doctor`: a function of the facts, so that tests need only facts.
 struct Check: Sendable {
-    /// What one check says, before the check's name is put to it.
+    /// A finding without the name of its check.
     struct Remark: Hashable, Sendable {
         let sign: Finding.Sign
         let message: String
@@ -42,12 +42,12 @@ struct Check: Sendable {
         self.examine = examine
     }
 
-    /// The findings in the facts. Only a peer's checks may have none.
+    /// Returns the findings for the facts. Only a peer's checks may return none.
     func findings(_ facts: DoctorFacts) -> [Finding] {
         self.examine(facts).map { Finding(sign: $0.sign, check: self.name, message: $0.message, next: $0.next) }
     }
 
-    /// All of them, from the command line outwards.
+    /// All checks, from the command line outwards.
     static let all: [Check] =
         [
             .socket, .daemon, .settings, .discovery, .avahi, .bus, .names, .groups, .interfaces, .port, .reachability, .firewall, .clock,

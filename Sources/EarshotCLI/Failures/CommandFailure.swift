@@ -1,14 +1,14 @@
 import EarshotClient
 import EarshotSafety
 
-/// Why a command failed, ready to be told: the sentence and the hint are escaped already.
+/// Why a command failed, ready to print: the sentence and the hint are escaped.
 struct CommandFailure: Error, Hashable, Sendable {
     let status: ExitStatus
     /// The code in `--json` output: the API's, or the exit status's name.
     let code: String
-    /// One lower-case sentence; `nil` when everything was said already.
+    /// One lower-case sentence; `nil` if everything has been reported already.
     let message: String?
-    /// The next thing to try; may have several lines.
+    /// The next step for the user; may have several lines.
     let hint: String?
 
     init(_ status: ExitStatus, _ message: String?, hint: String? = nil, code: String? = nil) {
@@ -18,7 +18,7 @@ struct CommandFailure: Error, Hashable, Sendable {
         self.hint = hint
     }
 
-    /// What the API's code and sentence mean for a person; `peer` is how the person named the peer.
+    /// Creates the failure for an error code and sentence of the API; `peer` is the name that the user gave for the peer.
     init(
         code: Tolerant<ControlAPI.ErrorCode>?, message: String, remedy: Tolerant<ControlAPI.Remedy>? = nil, peer: String? = nil
     ) {
@@ -29,7 +29,7 @@ struct CommandFailure: Error, Hashable, Sendable {
             code: code?.rawValue.escapedForDisplay)
     }
 
-    /// What an error of the client means; `peer` is how the person named the peer, where there was one.
+    /// Creates the failure for an error of the client; `peer` is the name that the user gave for the peer, if any.
     init(_ error: ControlError, peer: String? = nil) {
         switch error {
         case .unreachable(let path, let reason, let code): self = Self.unreachable(path, reason, code)
@@ -74,10 +74,10 @@ struct CommandFailure: Error, Hashable, Sendable {
             hint: "start it: \(Self.meansOwn(path) ? Check.startOwn : "sudo systemctl start earshotd"), or run earshotd")
     }
 
-    /// Whether the system's daemon was only asked because the user's own does not run.
+    /// Whether the system's daemon was asked only because the user's own daemon does not run.
     private static func meansOwn(_ path: String) -> Bool { path == ControlSocket.systemPath && DoctorFacts.Socket.hasOwnService() }
 
-    /// What lets this user in, as `earshot doctor` has it.
+    /// The step that gives this user access, as `earshot doctor` suggests it.
     private static func wayIn(_ path: String) -> String {
         if Self.meansOwn(path) { return "start your own daemon: \(Check.startOwn)" }
         guard case .denied(let owner, let group, let isForGroup) = DoctorFacts.Socket.state(path),
@@ -86,7 +86,8 @@ struct CommandFailure: Error, Hashable, Sendable {
         return next
     }
 
-    /// Escaped, on one line, without a full stop at its end. A backslash stays single: the daemon has escaped the names in its sentences.
+    /// The sentence, escaped, on one line, without a full stop at its end. A backslash stays single, since the daemon has already escaped
+    /// the names in its sentences.
     private static func sentence(_ text: String) -> String {
         let escaped = text.escapedOnceMore
         return escaped.hasSuffix(".") && !escaped.hasSuffix("..") ? String(escaped.dropLast()) : escaped
@@ -111,7 +112,7 @@ struct CommandFailure: Error, Hashable, Sendable {
         }
     }
 
-    /// The next step after an error whose code says it all; `peer` is escaped.
+    /// The next step after an error whose code is enough to choose it; `peer` is escaped.
     private static func hint(_ code: ControlAPI.ErrorCode, _ peer: String) -> String? {
         switch code {
         case .unknownPeer: "list the peers: earshot peers"

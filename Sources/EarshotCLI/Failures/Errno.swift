@@ -1,6 +1,6 @@
 import Glibc
 
-/// The kernel's error numbers that mean something special here.
+/// The kernel's error numbers that this command treats specially.
 enum Errno {
     static let permission = EPERM
     static let access = EACCES

@@ -1,6 +1,6 @@
 import EarshotClient
 
-/// How the process ends: "Exit status" of earshot(1), after sysexits.h.
+/// The process's exit status: "Exit status" of earshot(1), after sysexits.h.
 enum ExitStatus: Int32, Sendable, CaseIterable {
     case done = 0
     case failure = 1
@@ -20,7 +20,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     /// Not sent: the peer never received it, and it is safe to send it again.
     case notSent = 79
 
-    /// The one mapping of the API's codes; `nil` is a failure without a code.
+    /// The only mapping of the API's codes; `nil` is a failure without a code.
     init(code: Tolerant<ControlAPI.ErrorCode>?) {
         self = code?.known.map(Self.init) ?? .failure
     }
@@ -43,7 +43,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
             }
     }
 
-    /// The code in `--json` output of a failure that has none of the API's.
+    /// The code in `--json` output for a failure without a code of the API.
     var code: String {
         switch self {
         case .done: "done"
@@ -62,7 +62,8 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
         }
     }
 
-    /// The worst of several: failures that another attempt will not mend, then those after which the peer may have it, then `notSent`.
+    /// The worst of several statuses: first failures that a retry will not fix, then failures after which the peer may have the message or
+    /// file, then `notSent`.
     static func worst(_ all: some Sequence<ExitStatus>) -> ExitStatus {
         let failed = all.filter { $0 != .done }
         return failed.first { $0 != .temporary && $0 != .notSent } ?? failed.first { $0 == .temporary } ?? failed.first ?? .done

@@ -2,16 +2,16 @@ import ArgumentParser
 import EarshotClient
 import EarshotSafety
 
-/// What is said about an error at the end, and the process's exit code.
+/// The report of an error at the end, with the process's exit status.
 struct FailureReport {
-    /// Goes to standard output: help and version.
+    /// The text for standard output: help and version.
     let output: String?
-    /// Go to standard error, line by line, the first one with our name before it.
+    /// The lines for standard error; the first one begins with the program's name.
     let lines: [String]
     let status: Int32
     /// The code in `--json` output.
     let code: String
-    /// The sentence of the first line, and what to do, where there are any.
+    /// The sentence of the first line and the hint, if there are any.
     private let message: String?
     private let hint: String?
 
@@ -34,7 +34,7 @@ struct FailureReport {
         (self.code, self.message, self.hint) = (failure.code, failure.message, failure.hint)
     }
 
-    /// What the argument parser throws: help and version, which are no errors, and misuse.
+    /// Creates the report of an error of the argument parser: help and version, which are not errors, and misuse.
     private init(parsing error: any Error) {
         let code = EarshotCommand.exitCode(for: error)
         let text = EarshotCommand.fullMessage(for: error)
@@ -53,7 +53,7 @@ struct FailureReport {
         self.hint = self.lines.last
     }
 
-    /// The parser's words in our voice: a lower-case sentence, then where to read more.
+    /// The parser's message in our style: a lower-case sentence, then where to read more.
     static func usage(message: String, full: String) -> [String] {
         let sentence = message.split(separator: "\n").first.map(String.init) ?? "wrong usage"
         var text = sentence.prefix(1).lowercased() + sentence.dropFirst()
@@ -66,7 +66,7 @@ struct FailureReport {
         return ["earshot: \(text.escapedForDisplay)", "for help: \(help ?? "earshot --help")"]
     }
 
-    /// The document that `--json` prints in place of the lines.
+    /// The document that `--json` prints instead of the lines.
     private struct Document: Encodable {
         struct Failure: Encodable {
             let code: String
@@ -90,10 +90,10 @@ struct FailureReport {
             Document(error: .init(code: self.code, message: self.message, hint: self.hint, exitStatus: self.status)))
     }
 
-    /// Whether `--json` is among the arguments, also of a command that cannot be parsed.
+    /// Whether `--json` is among the arguments, even if the command cannot be parsed.
     static func isJSON(_ arguments: [String]) -> Bool { arguments.prefix { $0 != "--" }.contains("--json") }
 
-    /// Says it, as one line of JSON where that was asked for, and returns the exit code.
+    /// Prints the report, as one line of JSON if requested, and returns the exit status.
     func tell(asJSON: Bool = false) -> Int32 {
         ProgressLine.leave()
         if let output = self.output {

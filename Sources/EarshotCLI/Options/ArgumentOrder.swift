@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// Lets `--socket` and `--json` stand before the verb as well as behind it: people write both.
+/// Lets `--socket` and `--json` stand before the verb as well as after it: users write both.
 enum ArgumentOrder {
-    /// Commands that have commands of their own.
+    /// Commands with subcommands.
     private static let verbsOfTwoWords: Set<String> = {
         let root = EarshotCommand.configuration
-        // What follows `identity` is another program's.
+        // The words after `identity` belong to another program.
         var verbs: Set<String> = ["identity"]
         for group in root.groupedSubcommands {
             for command in group.subcommands where !command.configuration.subcommands.isEmpty {
@@ -15,7 +15,7 @@ enum ArgumentOrder {
         return verbs
     }()
 
-    /// The same arguments with leading common options moved behind the verb (of two words for `file` and the like).
+    /// Returns the arguments with leading common options moved after the verb (of two words for `file` and the like).
     static func verbFirst(_ arguments: [String]) -> [String] {
         var rest = arguments[...]
         var common: [String] = []

@@ -1,13 +1,13 @@
 import ArgumentParser
 import EarshotSafety
 
-/// Says of a mistyped verb that it is none: the argument parser would take it for an argument of `earshot` itself, and blame its options.
+/// Reports a mistyped verb: the argument parser would take it for an argument of `earshot` itself, and complain about its options.
 enum CommandNames {
-    /// How many letters of a verb may be wrong, missing or too many for it to be proposed.
+    /// The most letters of a verb that may be wrong, missing or extra for it to be suggested.
     static let typingErrors = 2
 
-    /// Checks the verb, the second one of `file` and the like, and those behind `help`.
-    /// - Throws: a `usage` failure that names the verb which comes closest.
+    /// Checks the verb, the second word of `file` and the like, and the words after `help`.
+    /// - Throws: a `usage` failure that suggests the closest verb.
     static func check(_ arguments: [String]) throws(CommandFailure) {
         let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
         guard let verb = words.first, !verb.hasPrefix("-"), verb != "help" else { return }
@@ -18,7 +18,7 @@ enum CommandNames {
         guard known.second.contains(word) else { throw Self.unknown(word, of: verb, known.second) }
     }
 
-    /// The verbs in the order of the help, each with those that may follow it.
+    /// The verbs in the order of the help, each with its second words.
     private static let verbs: [(name: String, second: [String])] = EarshotCommand.configuration.groupedSubcommands.flatMap { group in
         group.subcommands.compactMap { command in
             let second = command.configuration.subcommands.compactMap { $0.configuration.commandName }
@@ -34,7 +34,7 @@ enum CommandNames {
             hint: "list the commands: earshot \(prefix)--help")
     }
 
-    /// The name that a word was meant for: the one that needs the fewest changes, and few enough for the word still to be recognised.
+    /// The name that the word was probably meant to be: the one that needs the fewest changes, if the word is still recognisable.
     static func closest(to word: String, _ names: [String]) -> String? {
         let near = names.map { (name: $0, distance: Self.distance(word.lowercased(), $0)) }
         let most = min(Self.typingErrors, word.count / 2)
@@ -43,7 +43,7 @@ enum CommandNames {
         return completed.count == 1 ? completed.first : nil
     }
 
-    /// How many letters are to be put in, left out, replaced or swapped with their neighbour (optimal string alignment).
+    /// The number of letters to insert, delete, replace or swap with their neighbour (optimal string alignment).
     private static func distance(_ word: String, _ name: String) -> Int {
         let (from, to) = (Array(word.unicodeScalars.prefix(64)), Array(name.unicodeScalars))
         var (older, old) = ([Int](), Array(0...to.count))

@@ -2,7 +2,7 @@ import EarshotClient
 import EarshotSafety
 
 extension GlobalOptions {
-    /// Answers the offer that `file` names, an id or the beginning of one or a name, and says in a word that it is `done`.
+    /// Answers the offer that `file` names (an id, the beginning of one, or a name), and reports it with the word `done`.
     func answerOffer(_ file: String, _ decision: ControlAPI.ResourceResponse.Decision, done: String) async throws {
         try await self.withClient { client in
             let resource = try await client.resources().value.resources.offer(file)

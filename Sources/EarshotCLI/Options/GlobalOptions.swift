@@ -1,7 +1,7 @@
 import ArgumentParser
 import EarshotClient
 
-/// What every command takes.
+/// The options that every command has.
 struct GlobalOptions: ParsableArguments {
     @Option(
         name: .long,

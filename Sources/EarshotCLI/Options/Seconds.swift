@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// A length of time as a person writes it: `30`, `1.5`, `30s`, `2min`, `1h`, `7d`.
+/// A duration as a user writes it: `30`, `1.5`, `30s`, `2min`, `1h`, `7d`.
 struct Seconds: Hashable, Sendable, ExpressibleByArgument {
-    /// In seconds, 0 or more, at most a year.
+    /// The duration in seconds, from 0 to a year.
     let value: Double
 
-    /// The longest that is accepted: a year, in seconds.
+    /// The longest accepted duration: a year, in seconds.
     static let limit: Double = 366 * 86_400
 
     init?(argument: String) {
@@ -13,7 +13,7 @@ struct Seconds: Hashable, Sendable, ExpressibleByArgument {
         let text = argument.lowercased()
         let unit = units.first { text.hasSuffix($0.suffix) }
         let number = text.dropLast(unit?.suffix.count ?? 0)
-        // Double's own reading would take "nan", "inf" and "0x1p3" too.
+        // Double's own parser would also accept "nan", "inf" and "0x1p3".
         guard !number.isEmpty, number.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".") }),
             let parsed = Double(number)
         else { return nil }

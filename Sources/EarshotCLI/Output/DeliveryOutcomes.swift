@@ -1,17 +1,17 @@
 import EarshotClient
 import EarshotSafety
 
-/// What became of messages at their recipients, told on standard error, and the worst exit code of all.
+/// The outcomes of messages for their recipients, reported on standard error, and the worst exit status.
 struct DeliveryOutcomes {
-    /// Whether the messages may wait with the daemon.
+    /// Whether the daemon may queue the messages.
     let isQueued: Bool
     let isUnreliable: Bool
-    /// How many may still be told of; the rest is counted.
+    /// The number of outcomes that may still be reported; further ones are only counted.
     private var room = 50
     private var untold = 0
-    /// With the code of the first failure of each.
+    /// The failed statuses, each with the code of its first failure.
     private var statuses: [ExitStatus: String] = [:]
-    /// The names of peers by their ids, as far as they are known.
+    /// The known names of peers, by id.
     var names: [String: String] = [:]
 
     init(isQueued: Bool, isUnreliable: Bool) {
@@ -19,14 +19,14 @@ struct DeliveryOutcomes {
         self.isUnreliable = isUnreliable
     }
 
-    /// The names that are needed to tell of these recipients; none where all have the message.
+    /// The names needed to report these recipients; empty if all have the message.
     static func names(for recipients: [ControlAPI.Recipient], _ client: ControlClient) async -> [String: String] {
         guard recipients.contains(where: { $0.status != .delivered && $0.status != .read }) else { return [:] }
         let peers = (try? await client.peers().value.peers) ?? []
         return Dictionary(peers.map { ($0.id, $0.name) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// A line for every recipient that does not have the message; `place` says which message, where there are many.
+    /// Reports every recipient that does not have the message; `place` identifies the message if there are several.
     mutating func add(_ messageID: String, _ recipients: [ControlAPI.Recipient], place: String = "") {
         for recipient in recipients {
             let code: Tolerant<ControlAPI.ErrorCode>?
@@ -43,14 +43,14 @@ struct DeliveryOutcomes {
             let reason = recipient.error?.message ?? "it was not confirmed in time and may have arrived"
             self.note("\(place)not delivered to \(self.name(of: recipient)): \(reason.escapedForDisplay)")
             if code == .known(.notConnected), self.room > 0 {
-                // All of it: of a peer that is only advertised, the beginning names no peer.
+                // The whole id: for a peer that is only advertised, the beginning of the id names no peer.
                 Standard.say("ask for a session first: earshot invite \(recipient.peerID.escapedForDisplay)")
             }
             self.add(ExitStatus(code: code), code?.rawValue ?? "")
         }
     }
 
-    /// A message that was not sent at all.
+    /// Reports a message that was not sent at all.
     mutating func add(_ failure: CommandFailure, place: String) {
         self.note(place + (failure.message ?? ""))
         if let hint = failure.hint, self.room > 0 { Standard.say(hint) }
@@ -74,7 +74,7 @@ struct DeliveryOutcomes {
         Standard.note(sentence)
     }
 
-    /// Throws where anything failed: all was said already.
+    /// - Throws: the worst failure, without a sentence, since all failures have been reported.
     func end() throws(CommandFailure) {
         if self.untold > 0 { Standard.note("and \(self.untold) more like these") }
         let worst = ExitStatus.worst(self.statuses.keys.sorted { $0.rawValue < $1.rawValue })

@@ -1,10 +1,10 @@
-/// How many columns text takes on a terminal, near enough for tables.
+/// The number of columns that text occupies on a terminal, exact enough for tables.
 enum DisplayWidth {
     static func of(_ text: String) -> Int {
         text.unicodeScalars.reduce(0) { $0 + Self.of($1) }
     }
 
-    /// The text cut to the width, with an ellipsis in the last column where something was cut.
+    /// The text cut to the width; an ellipsis in the last column shows a cut.
     static func cut(_ text: String, to width: Int) -> String {
         guard Self.of(text) > width else { return text }
         guard width > 0 else { return "" }
@@ -25,7 +25,7 @@ enum DisplayWidth {
         case .nonspacingMark, .enclosingMark: return 0
         default: break
         }
-        // The blocks that Unicode's East Asian Width calls wide, and emoji.
+        // The blocks with a wide East Asian Width in Unicode, and emoji.
         switch scalar.value {
         case 0xFE00...0xFE0F: return 0
         case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,

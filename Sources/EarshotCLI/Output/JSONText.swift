@@ -1,8 +1,8 @@
 import EarshotSafety
 
-/// JSON that is shown: the same document, with nothing in it that a terminal would obey.
+/// JSON for display: the same document, without characters that a terminal would act on.
 enum JSONText {
-    /// Replaces every scalar that is escaped for display by JSON's own escape; such scalars stand in JSON only inside of strings.
+    /// Replaces every scalar that is escaped for display with JSON's own escape. In JSON, such scalars occur only inside strings.
     static func escaped(_ json: [UInt8]) -> [UInt8] {
         guard json.contains(where: { $0 >= 0x7F || $0 < 0x20 }) else { return json }
         var result: [UInt8] = []

@@ -2,24 +2,24 @@ import EarshotClient
 import EarshotSafety
 import Synchronization
 
-/// Prints unread messages and marks them read once they are written out, those of a page at once.
+/// Prints unread messages and marks them read once they are written, a page at a time.
 struct MessageReader: Sendable {
     enum Form: Sendable {
         case text, raw, json
     }
 
-    /// Only messages of this peer, in any form of naming it.
+    /// The peer whose messages are printed, in any form of its name.
     let from: String?
-    /// Only messages of this group, in any form of naming it.
+    /// The group whose messages are printed, in any form of its name.
     let group: String?
-    /// The most that are printed in all.
+    /// The most messages to print.
     let limit: Int?
     let form: Form
 
     /// The progress so far.
     private struct Progress {
         var printed = 0
-        /// Printed, and not marked read yet: the daemon may have gone away in between.
+        /// Messages that are printed but not marked read yet, since the daemon may have stopped in between.
         var unmarked: [ControlAPI.ReadRequest.Entry] = []
 
         mutating func mark(_ client: ControlClient) async throws {
@@ -29,17 +29,17 @@ struct MessageReader: Sendable {
         }
     }
 
-    /// Prints what is unread now.
+    /// Prints the unread messages.
     func drain(_ client: ControlClient) async throws {
         var progress = Progress()
         try await self.drain(client, from: self.from, in: self.group, &progress)
         if progress.printed == 0 { Standard.note("no unread messages") }
     }
 
-    /// Prints what is unread now.
+    /// Prints the unread messages, page by page.
     private func drain(_ client: ControlClient, from: String?, in group: String?, _ progress: inout Progress) async throws {
         try await progress.mark(client)
-        // What cannot be read stays unread, and is passed over from there.
+        // The place of the last unreadable message: it stays unread, and reading continues after it.
         var place: String?
         while true {
             let wanted = min(ReceiveCommand.page, (self.limit ?? .max) - progress.printed)
@@ -58,7 +58,7 @@ struct MessageReader: Sendable {
                     guard code == 0 else { return (code, false) }
                     written.withLock { $0.append(.init(id: message.id, from: message.sender.id)) }
                 }
-                // In one call, and before anything can end the process; where the daemon has gone, once it is back.
+                // In one call, before anything can end the process. If the daemon has gone, `mark` does this later.
                 let entries = written.withLock { $0 }
                 let isMarked = entries.isEmpty ? true : (try? await client.markRead(entries)) != nil
                 return (0, isMarked)
@@ -80,11 +80,11 @@ struct MessageReader: Sendable {
         }
     }
 
-    /// Prints what is unread and what comes in, until `wanted` were printed or the time is over; returns how many were. With `follows` it goes
-    /// on when the daemon is restarted.
+    /// Prints unread and arriving messages until `wanted` are printed or the time is over, and returns the number of printed messages. With
+    /// `follows`, continues after a restart of the daemon.
     func wait(_ client: ControlClient, wanted: Int?, seconds: Double?, follows: Bool) async throws -> Int {
         Standard.endWithReader()
-        // Before the first look, so that nothing falls between the two.
+        // Subscribes before the first look, so that no message is missed in between.
         let tell: @Sendable (ControlInterruption) -> Void = { Standard.note($0.words) }
         let arrivals = try await MessageArrivals(client, from: self.from, in: self.group, onInterruption: follows ? tell : nil)
         defer { arrivals.end() }
@@ -111,7 +111,7 @@ struct MessageReader: Sendable {
         return progress.printed
     }
 
-    /// Prints what is unread now. With `follows`, a daemon that is away is tried again.
+    /// Prints the unread messages. With `follows`, retries while the daemon is away.
     private func look(
         _ client: ControlClient, _ arrivals: MessageArrivals, _ progress: inout Progress,
         follows: Bool, until deadline: ContinuousClock.Instant?
@@ -123,7 +123,7 @@ struct MessageReader: Sendable {
             } catch let error as ControlError where error.isOutage {
                 guard follows else { throw error }
                 let pause = backOff.step()
-                // The arrivals end at the deadline.
+                // The arrivals end at the deadline, so there is no time for another try.
                 if let deadline, ContinuousClock.now + pause >= deadline { return }
                 try await Task.sleep(for: pause)
             }

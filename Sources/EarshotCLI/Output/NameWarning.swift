@@ -1,24 +1,24 @@
 import EarshotClient
 import EarshotSafety
 
-/// Says, on standard error, that a name has come back with another key, of another peer or of the same one with a new key, or that two
-/// known peers share one.
+/// Warns on standard error about a name that several keys use: a known name with a new key (another peer, or the same peer with a new key),
+/// or two known peers with one name.
 struct NameWarning: Sendable {
     let client: ControlClient
 
-    /// A line where the peer that is meant by this name has a namesake. Whether there is such a peer is not judged here.
+    /// Reports a name conflict of the named peer. A missing peer is not reported here.
     func tell(of name: String) async {
         guard let peer = try? await self.client.peer(name).value, let line = await self.line(of: peer) else { return }
         Standard.note(line)
     }
 
-    /// The words about this peer, escaped; `nil` where there is nothing to warn of.
+    /// The warning about this peer, escaped; `nil` if there is no conflict.
     func line(of peer: ControlAPI.Peer) async -> String? {
         guard let other = peer.nameConflict else { return nil }
         return Self.line(peer, namesake: try? await self.client.peer(other).value)
     }
 
-    /// The words, escaped; `nil` where there is nothing to warn of. The namesake is the peer that the conflict is with, where it is at hand.
+    /// The warning, escaped; `nil` if there is no conflict. `namesake` is the other peer of the conflict, if it is known.
     static func line(_ peer: ControlAPI.Peer, namesake: ControlAPI.Peer? = nil) -> String? {
         guard let other = peer.nameConflict else { return nil }
         let name = peer.name.escapedForDisplay

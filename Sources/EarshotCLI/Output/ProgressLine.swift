@@ -3,11 +3,11 @@ import EarshotSafety
 import Glibc
 import Synchronization
 
-/// The one line on standard error that is drawn over while something moves; nothing at all where that is no terminal.
+/// The progress line on standard error, redrawn in place; does nothing if standard error is not a terminal.
 enum ProgressLine {
     private static let isDrawn = Mutex(false)
 
-    /// Shows the line in place of the last one. The time that is left is that at the present rate, unless it is given.
+    /// Draws the line in place of the last one. Unless `left` is given, the time left follows from the current rate.
     static func draw(name: String, transferred: UInt64, size: UInt64, rate: UInt64, left: UInt64? = nil) {
         guard Terminal.isError else { return }
         let width = Terminal.width(of: STDERR_FILENO) ?? 80
@@ -18,7 +18,7 @@ enum ProgressLine {
         }
     }
 
-    /// Shows several transfers as one: their bytes and rates together, and the time of the one that takes longest.
+    /// Draws several transfers as one: the sums of their bytes and rates, and the longest time left.
     static func draw(name: String, _ resources: [ControlAPI.Resource]) {
         let total = resources.reduce(into: (transferred: UInt64(0), size: UInt64(0), rate: UInt64(0))) { sum, row in
             sum.transferred = sum.transferred.addingClamped(row.transferred)
@@ -29,7 +29,7 @@ enum ProgressLine {
             name: name, transferred: total.transferred, size: total.size, rate: total.rate, left: resources.compactMap(\.secondsLeft).max())
     }
 
-    /// Ends the line, so that whatever follows begins at a fresh one.
+    /// Erases the line, so that the next output starts at the beginning of the line.
     static func leave() {
         Self.isDrawn.withLock { drawn in
             if drawn { Self.put("\r\u{1B}[K") }

@@ -1,13 +1,13 @@
 import EarshotClient
 import EarshotSafety
 
-/// Says before something goes out, and on standard error alone, which recipients are reached in plaintext.
+/// Warns on standard error, before something is sent, about recipients that are reached in plaintext.
 struct ProtectionWarning: Sendable {
     let client: ControlClient
 
-    /// A line for each of these peers whose connection is unprotected now, and for each whose name has come back with another key.
+    /// Reports each peer whose connection is unprotected, and each peer whose name is also used by another key.
     ///
-    /// Whether the peers exist, and whether they may be sent to, is not judged here: sending says that.
+    /// This method does not check whether the peers exist or may be sent to; sending reports that.
     func tell(of peers: [String]) async {
         var told: Set<String> = []
         for name in peers {
@@ -17,7 +17,7 @@ struct ProtectionWarning: Sendable {
         }
     }
 
-    /// The same for everyone in a session.
+    /// Reports unprotected connections of all session members.
     func tellOfAll() async {
         guard let sessions = try? await self.client.sessions().value.sessions else { return }
         for member in sessions.flatMap(\.members) where member.protection == .known(.unprotected) {
@@ -25,7 +25,7 @@ struct ProtectionWarning: Sendable {
         }
     }
 
-    /// The words, escaped.
+    /// The sentence, escaped.
     private static func line(_ name: String) -> String {
         "\(name.escapedForDisplay) is reached unprotected: anyone on the network can read this"
     }

@@ -1,7 +1,7 @@
 import EarshotClient
 import EarshotSafety
 
-/// How the API's values look to a person. Lines come back escaped; tables escape their cells themselves.
+/// The text forms of the API's values. Lines are returned escaped; tables escape their cells themselves.
 enum Render {
     static func peers(_ peers: [ControlAPI.Peer]) -> Table {
         Table(
@@ -18,7 +18,7 @@ enum Render {
             })
     }
 
-    /// What is thought of a peer, in one line, escaped.
+    /// The trust in a peer and its verification, in one line, escaped.
     static func trust(_ policy: ControlAPI.PeerPolicy) -> String {
         var words = "\(policy.peerName) (\(Words.short(policy.peerID))) is \(policy.trust.rawValue)"
         if policy.trustSource == .known(.authority) { words += " by an authority" }
@@ -33,7 +33,7 @@ enum Render {
             rows: policy.decisions.map { [$0.action.rawValue, $0.decision.rawValue, $0.rule, $0.reason] })
     }
 
-    /// Why a peer cannot be reached, where the daemon says so.
+    /// The reason why a peer cannot be reached, if the daemon reports one.
     static func trouble(_ peer: ControlAPI.Peer) -> String? {
         peer.error.map { error in
             let name = peer.name == peer.id ? Words.short(peer.id) : "\(peer.name) (\(Words.short(peer.id)))"
@@ -73,7 +73,7 @@ enum Render {
             })
     }
 
-    /// The group that an invitation is to: its name, who made it, and how many are in it.
+    /// The group of an invitation: its name, its creator, and the number of members.
     private static func invited(to group: ControlAPI.GroupLabel, by invitation: ControlAPI.Invitation) -> String {
         let creator = group.creator.map { $0 == invitation.peerID ? invitation.peerName : Words.short($0) }
         return group.name + (creator.map { " by \($0)" } ?? "") + (group.members.map { ", \(Words.count($0, "member"))" } ?? "")
@@ -132,12 +132,12 @@ enum Render {
             })
     }
 
-    /// Whose it is, or whom it is for.
+    /// The sender or the recipient.
     private static func place(_ resource: ControlAPI.Resource) -> String {
         (resource.direction == .incoming ? "from " : "to ") + resource.peerName + (resource.group.map { " in \($0.name)" } ?? "")
     }
 
-    /// How far, and while it moves how fast and for how long still.
+    /// The progress of a transfer, and while it moves its rate and the time left.
     private static func progress(_ resource: ControlAPI.Resource) -> String {
         var text = Words.percent(resource.transferred, of: resource.size)
         guard resource.state == .transferring, resource.bytesPerSecond > 0 else { return text }
@@ -179,7 +179,7 @@ enum Render {
         }.joined()
     }
 
-    /// A message with its time and sender; further lines are indented, so that no text can pass for a message of another peer.
+    /// A message with its time and sender. Further lines are indented, so that no text can look like another peer's message.
     static func message(_ message: ControlAPI.Message) -> String {
         let mark = message.mode == .unreliable ? " (unreliable)" : ""
         let place = message.group.map { " in \($0.name.escapedForDisplay)" } ?? ""
@@ -188,12 +188,12 @@ enum Render {
             return head + "<\(Words.count(message.size, "byte")) of \(message.contentType.escapedForDisplay)>\n"
         }
         var lines = text.escapedLines.split(separator: "\n", omittingEmptySubsequences: false)
-        // `echo text | earshot send bob -` ends with a line's end that shows nothing.
+        // `echo text | earshot send bob -` ends with a newline, which would show as an empty line.
         if lines.count > 1, lines.last == "" { lines.removeLast() }
         return head + lines.joined(separator: "\n    ") + "\n"
     }
 
-    /// One line about an event. `names` are peers' names by id; an unknown peer is shown by its id.
+    /// One line for an event. `names` are peers' names by id; a peer without a name is shown by its id.
     static func event(_ event: ControlAPI.Event, names: [String: String] = [:]) -> String {
         // A known one is about something; what cannot be read is unknown.
         let what = Self.subject(event, names).map { " " + $0.escapedForDisplay } ?? (event.type.known == nil ? "" : " unknown")
@@ -265,7 +265,7 @@ enum Render {
         protection == .known(.unprotected) ? "\(state.rawValue), unprotected" : state.rawValue
     }
 
-    /// How a transfer stands, in the word of every command.
+    /// The state of a transfer, in the words that all commands use.
     static func state(_ resource: ControlAPI.Resource) -> String {
         if resource.state == .completed, resource.direction == .incoming, resource.inSpool == false, resource.path == nil {
             return "fetched"
@@ -278,7 +278,7 @@ enum Render {
         stream.error.map { "\(stream.state.rawValue), \($0.code)" } ?? stream.state.rawValue
     }
 
-    /// An invitation's context: text where it is some, else its size.
+    /// An invitation's context: its text, or its size if it is not text.
     private static func context(_ bytes: [UInt8]) -> String {
         String(validating: bytes, as: UTF8.self) ?? "<\(Words.count(bytes.count, "byte"))>"
     }

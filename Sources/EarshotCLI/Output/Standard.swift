@@ -3,9 +3,9 @@ import EarshotSafety
 import Glibc
 import NIOCore
 
-/// The process's standard streams. Nothing is buffered here: what was written is the kernel's when the call returns.
+/// The process's standard streams, without buffers: the kernel has all bytes when a call returns.
 enum Standard {
-    /// Writes data to standard output. A reader that went away ends the process quietly, as SIGPIPE does.
+    /// Writes data to standard output. If the reader has gone, ends the process quietly, as SIGPIPE does.
     static func write(_ text: String) throws(CommandFailure) {
         try Self.write(Array(text.utf8))
     }
@@ -15,12 +15,12 @@ enum Standard {
         try Self.check(Self.put(bytes))
     }
 
-    /// Writes bytes to standard output as they are, and returns 0 or the errno: for who has something to do before `check`.
+    /// Writes bytes to standard output as they are, and returns 0 or the errno, for callers that must act before `check(_:)`.
     static func put(_ bytes: [UInt8]) -> CInt {
         bytes.withUnsafeBytes { Self.write($0, to: STDOUT_FILENO) }
     }
 
-    /// What becomes of an errno: a reader that went away ends the process, anything else is an error.
+    /// Handles an errno of a write: if the reader has gone, ends the process; otherwise throws.
     static func check(_ code: CInt) throws(CommandFailure) {
         guard code != 0 else { return }
         if code == EPIPE {
@@ -31,12 +31,12 @@ enum Standard {
         throw CommandFailure(.io, "cannot write to standard output: \(FileError.reason(code))")
     }
 
-    /// Ends the process, as SIGPIPE does, once the reader of standard output has gone: a command that waits for something to print would
-    /// find out only when it prints.
+    /// Ends the process, as SIGPIPE does, once the reader of standard output has gone. Otherwise a command that waits for something to
+    /// print would notice only when it prints.
     static func endWithReader() {
         guard let status = FileStatus(descriptor: STDOUT_FILENO), status.kind != .regular else { return }
         DispatchQueue(label: "earshot-output").async {
-            // Without events of its own, only the end of the other side wakes it.
+            // With no events requested, only an error or a hangup wakes the poll.
             var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
             while poll(&output, 1, -1) < 0, errno == EINTR {}
             guard output.revents & Int16(POLLERR | POLLHUP) != 0 else { return }
@@ -44,20 +44,20 @@ enum Standard {
         }
     }
 
-    /// Waits until what was written to standard output is on disk, where that is a file: some disks say only then that they could not take it.
+    /// If standard output is a file, waits until its data is on disk: some disks report only then that they could not write it.
     static func sync() throws(CommandFailure) {
         try Self.check(Self.sync(STDOUT_FILENO))
     }
 
-    /// The same for any descriptor; returns 0 or the errno.
+    /// Like `sync()`, for any descriptor; returns 0 or the errno.
     static func sync(_ descriptor: CInt) -> CInt {
         guard let status = FileStatus(descriptor: descriptor) else { return errno }
-        // A pipe or a terminal has handed it on.
+        // A pipe or a terminal has no data to sync.
         guard status.kind == .regular else { return 0 }
         while fsync(descriptor) != 0 {
             switch errno {
             case EINTR: continue
-            // Of a file system that knows no such thing; there is nothing better to do there.
+            // The file system does not support fsync; nothing better can be done.
             case EINVAL: return 0
             case let code: return code
             }
@@ -65,29 +65,29 @@ enum Standard {
         return 0
     }
 
-    /// Writes a JSON document as one line to standard output; what would move or hide something on a terminal is escaped the JSON way.
+    /// Writes a JSON document as one line to standard output. Characters that would move or hide text on a terminal are escaped as in JSON.
     static func write(json: [UInt8]) throws(CommandFailure) {
         try Self.write(Self.line(json: json))
     }
 
-    /// A JSON document as it is written.
+    /// The line for a JSON document.
     static func line(json: [UInt8]) -> [UInt8] { JSONText.escaped(json) + [UInt8(ascii: "\n")] }
 
-    /// Writes a line, escaped already, to standard error; nothing can be done about a failure of that.
+    /// Writes an escaped line to standard error. A failure is ignored, since it cannot be reported.
     static func say(_ line: String) {
         _ = Array((line + "\n").utf8).withUnsafeBytes { Self.write($0, to: STDERR_FILENO) }
     }
 
-    /// Tells a person what happens, on standard error.
+    /// Reports a sentence to the user on standard error.
     static func note(_ sentence: String) {
         ProgressLine.leave()
         Self.say("earshot: \(sentence)")
     }
 
-    /// Writes all of it, and returns 0 or the errno.
+    /// Writes all bytes, and returns 0 or the errno.
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt { BytePipe.write(bytes, to: descriptor) }
 
-    /// What standard input has now, at most `limit` bytes, or waits until it has something; `nil` at its end.
+    /// Reads at most `limit` bytes from standard input, waiting until there are some; `nil` at its end.
     static func read(limit: Int) throws(FileError) -> ByteBuffer? {
         var buffer = ByteBufferAllocator().buffer(capacity: limit)
         while true {

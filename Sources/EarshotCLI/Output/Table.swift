@@ -1,16 +1,16 @@
 import EarshotSafety
 
-/// Rows under a heading, fitted to the terminal's width. Every cell is escaped here, wherever it came from.
+/// Rows under a heading, fitted to the terminal's width. The table escapes every cell, whatever its source.
 struct Table {
-    /// A column's heading, and whether it gives way when the terminal is too narrow.
+    /// A column's heading, and whether the column shrinks if the terminal is too narrow.
     struct Column {
         let title: String
         var isFlexible = false
     }
 
-    /// Between two columns.
+    /// The space between two columns.
     static let gap = 2
-    /// What a flexible column keeps, in columns of the terminal.
+    /// The smallest width of a flexible column, in columns of the terminal.
     static let flexibleMinimum = 8
 
     private let columns: [Column]
@@ -21,7 +21,7 @@ struct Table {
         self.rows = rows.map { row in row.map(\.escapedForDisplay) }
     }
 
-    /// The table as text, with a line's end after each row; `width` is the terminal's, `nil` where there is none.
+    /// The table as text, with a newline after each row; `width` is the terminal's width, or `nil` without a terminal.
     func render(width: Int?, bold: Bool) -> String {
         let widths = self.widths(fitting: width)
         let heading = Self.line(self.columns.map(\.title), widths)
@@ -34,7 +34,7 @@ struct Table {
             ([self.columns[index].title] + self.rows.map { $0[index] }).map(DisplayWidth.of).max() ?? 0
         }
         guard let width else { return widths }
-        // The widest one that may give way does, column by column, until it fits or nothing more can.
+        // Shrinks the widest flexible column, step by step, until the table fits or no column can shrink.
         while widths.reduce(0, +) + Self.gap * (widths.count - 1) > width {
             let candidates = widths.indices.filter { self.columns[$0].isFlexible && widths[$0] > Self.flexibleMinimum }
             guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
@@ -55,7 +55,7 @@ struct Table {
         return line
     }
 
-    /// Writes the table to standard output, or tells that there is nothing to show.
+    /// Writes the table to standard output; if it has no rows, reports `empty` instead.
     func show(empty: String) throws {
         guard !self.rows.isEmpty else { return Standard.note(empty) }
         try Standard.write(self.render(width: Terminal.width(), bold: Terminal.hasColour))

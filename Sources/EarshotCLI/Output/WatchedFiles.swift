@@ -1,11 +1,11 @@
 import EarshotClient
 
-/// What `earshot file list --watch` does at a terminal: a line for each beginning and end, and one that is drawn over for all that moves in
-/// between.
+/// The output of `earshot file list --watch` on a terminal: a line for each start and end, and one progress line, redrawn in place, for all
+/// transfers in progress.
 struct WatchedFiles {
-    /// One thing to do.
+    /// One change of the terminal.
     enum Step: Hashable, Sendable {
-        /// Takes away the line that is drawn over: what is printed would begin behind it.
+        /// Removes the progress line, so that printed lines do not begin after it.
         case clear
         case print(String)
         case draw(name: String, [ControlAPI.Resource])
@@ -17,7 +17,7 @@ struct WatchedFiles {
 
     init(of group: String?) { self.group = group }
 
-    /// What an event has the terminal show, in this order.
+    /// Returns the steps that show an event, in their order.
     mutating func steps(after event: ControlAPI.Event, isReadable: Bool) -> [Step] {
         let line = [Step.clear, .print(Render.event(event))]
         guard let resource = event.resource else { return event.type == .gap || !isReadable ? line : [] }

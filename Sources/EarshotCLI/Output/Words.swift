@@ -3,20 +3,20 @@ import EarshotSafety
 import FoundationEssentials
 import Glibc
 
-/// Numbers and times as a person reads them.
+/// Numbers and times in a readable form.
 enum Words {
-    /// How much of an id tables show, in characters: enough to be unique, and accepted wherever an id is.
+    /// The length of ids in tables, in characters: enough to be unique, and accepted wherever an id is.
     static let idLength = 12
 
     /// The beginning of an id.
     static func short(_ id: String) -> String { String(id.prefix(Self.idLength)) }
 
-    /// A peer's id as a person may give it: its beginning, or all of it where that is no more than an advertisement's word.
+    /// The form of a peer's id that commands accept: its beginning, or the whole id if the id is only advertised.
     static func typed(_ peer: ControlAPI.Peer) -> String {
         peer.proven || peer.sources.contains("store") || peer.sources.contains("configured") ? Self.short(peer.id) : peer.id
     }
 
-    /// Local time, such as `2026-11-21 10:00:00`; `unknown` for none that can be told.
+    /// Local time, such as `2026-11-21 10:00:00`; `unknown` for a time that cannot be shown.
     static func time(_ date: Date?) -> String {
         guard let seconds = date?.timeIntervalSince1970.rounded(.down), var clock = time_t(exactly: seconds) else { return "unknown" }
         var parts = tm()
@@ -34,25 +34,26 @@ enum Words {
         return "\(whole / 100).\(whole % 100 < 10 ? "0" : "")\(whole % 100) ms"
     }
 
-    /// A time as a person has given it, such as `1 s`, `1.5 s` and `5 min`.
+    /// A duration as the user gave it, such as `1 s`, `1.5 s` and `5 min`.
     static func seconds(_ value: Double) -> String {
         guard let whole = Int(exactly: value) else { return "\(value) s" }
         return whole >= 60 && whole % 60 == 0 ? "\(whole / 60) min" : "\(whole) s"
     }
 
-    /// How long something waits, such as ` up to 30 s` and ` up to 5 min`; empty where that cannot be told.
+    /// The length of a wait, such as ` up to 30 s` and ` up to 5 min`; empty if it is unknown.
     static func wait(from begin: Date?, to end: Date?) -> String {
         guard let begin, let end, let seconds = Int(exactly: end.timeIntervalSince(begin).rounded(.up)), seconds > 0 else { return "" }
         return " up to \(Self.seconds(Double(seconds)))"
     }
 
-    /// The command that accepts this machine's invitation on another one; `nil` if the daemon does not say who this machine is.
+    /// The command that accepts this machine's invitation on another machine; `nil` if the daemon does not report this machine's identity.
     static func accepting(_ client: ControlClient) async -> String? {
         guard let status = try? await client.status().value else { return nil }
         return Self.accepting(name: status.name, id: status.peerID)
     }
 
-    /// A name that a shell would take apart gives way to the beginning of the id, which means a peer that has proven its key.
+    /// The command that accepts an invitation. A name that a shell would split is replaced with the beginning of the id, which names a peer
+    /// with a proven key.
     static func accepting(name: String, id: String) -> String {
         let isPlain =
             !name.hasPrefix("-") && !name.isEmpty
@@ -85,7 +86,7 @@ enum Words {
         return hours > 0 ? "\(hours):\(pad(minutes)):\(pad(whole % 60))" : "\(minutes):\(pad(whole % 60))"
     }
 
-    /// A part of a whole, such as `45%`; 100 only when all is there.
+    /// A part of a whole, such as `45%`; 100 only if the whole is complete.
     static func percent(_ part: UInt64, of whole: UInt64) -> String {
         guard whole > 0 else { return "100%" }
         guard part < whole else { return "100%" }

@@ -3,23 +3,24 @@ import EarshotSafety
 import Glibc
 import NIOCore
 
-/// One received file or directory on its way from where the daemon has it to where a person wants it.
+/// The transfer of one received file or directory from the daemon to the user's place.
 struct FileDownload: Sendable {
     let resource: ControlAPI.Resource
     let client: ControlClient
 
-    /// Into the directory under its own name or a numbered one, safely on disk; the spool has it until it leaves that.
+    /// Saves into the directory, under the resource's name or a numbered one, and syncs to disk. The spool keeps its copy until
+    /// `leaveSpool(_:)`.
     func save(in directory: SafeDirectory) async throws -> SafeName {
         let name = try self.name()
         let isTree = self.resource.kind == .directory
         return try await isTree ? self.saveTree(in: directory, as: name) : self.saveFile(in: directory, as: name)
     }
 
-    /// Under its own name or a numbered one; a signal meanwhile leaves nothing behind.
+    /// Saves a file under its own name or a numbered one. If a signal arrives meanwhile, nothing is left behind.
     private func saveFile(in directory: SafeDirectory, as name: SafeName) async throws -> SafeName {
         let file = try TemporaryFile(in: directory)
         return try await Interrupts.takingBack {
-            // It has a name already, where the file system knows no unnamed files.
+            // On file systems without unnamed files, the temporary file has a name.
             file.drop()
         } _: {
             var written: UInt64 = 0
@@ -43,8 +44,8 @@ struct FileDownload: Sendable {
         }
     }
 
-    /// To standard output, and to disk where that is a file. The daemon keeps it: a pipe that has taken all of it says nothing about the program
-    /// at its other end.
+    /// Writes to standard output, and syncs if that is a file. The daemon keeps its copy: a pipe that accepted all bytes does not show that
+    /// the program at its other end has read them.
     func print() async throws {
         if self.resource.kind == .directory {
             try await self.printTree()
@@ -74,13 +75,13 @@ struct FileDownload: Sendable {
         }
     }
 
-    /// Where the bytes of a file come from.
+    /// The source of a file's bytes.
     private enum Content {
         case daemon(ControlContent)
-        /// Where the daemon has put the file, read with this user's own rights.
+        /// The file that the daemon has published, opened with this user's permissions.
         case published(OpenFile)
 
-        /// `nil` from a daemon that does not tell them.
+        /// The file's attributes; `nil` if the daemon does not report them.
         func attributes() throws -> FileAttributes? {
             switch self {
             case .daemon(let content): content.attributes?.onDisk
@@ -107,7 +108,7 @@ struct FileDownload: Sendable {
     }
 
     private static func open(_ path: String) throws -> OpenFile {
-        // Not blocking: whatever stands there now need not be the file any more.
+        // Non-blocking: another kind of file may have replaced the published one.
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw CommandFailure(.noInput, FileError("open", path).description, hint: "the daemon put it there when it arrived")
@@ -120,7 +121,7 @@ struct FileDownload: Sendable {
     }
 
     func check(_ written: UInt64) throws {
-        // A published file is the person's own, who may have changed it since.
+        // The user owns a published file and may have changed it.
         guard self.resource.publishedPath != nil || written == self.resource.size else {
             throw CommandFailure(
                 .io, "\(self.resource.name.escapedForDisplay) came out \(written) bytes long instead of \(self.resource.size)",
@@ -128,15 +129,15 @@ struct FileDownload: Sendable {
         }
     }
 
-    /// Has the daemon let go of what is here now; gives why it may have it still. That begins with `place`, escaped: what is here is not to be
-    /// looked for, or fetched once more, because of it.
+    /// Asks the daemon to drop its copy. Returns a failure if the daemon may still have the copy; its message begins with `place`, escaped,
+    /// which tells the user that the local copy is complete.
     func leaveSpool(_ place: String) async -> CommandFailure? {
         guard self.resource.publishedPath == nil else { return nil }
         do throws(ControlError) {
             try await self.client.dropContent(of: self.resource.id)
             return nil
         } catch .problem(let problem) where problem.code == .notFound {
-            // Somebody has deleted it meanwhile.
+            // Another caller deleted it meanwhile.
             return nil
         } catch {
             let failure = CommandFailure(error)

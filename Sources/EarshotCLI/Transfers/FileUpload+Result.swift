@@ -2,15 +2,15 @@ import EarshotClient
 import EarshotSafety
 
 extension FileUpload {
-    /// What became of a file at one recipient.
+    /// The outcome of a file for one recipient.
     struct Result: Sendable {
         let recipient: String
-        /// The row, where there is one.
+        /// The resource's row, if there is one.
         let resource: ControlAPI.Resource?
         let status: ExitStatus
-        /// Why not, escaped.
+        /// The reason of the failure, escaped.
         let failure: CommandFailure?
-        /// Whether it waits with the daemon.
+        /// Whether the file is queued in the daemon.
         let isWaiting: Bool
 
         init(_ resource: ControlAPI.Resource, mayWait: Bool) {
@@ -38,7 +38,7 @@ extension FileUpload {
             self.isWaiting = false
         }
 
-        /// Says it on standard error: failures and what waits always, success where a person watches.
+        /// Reports the result on standard error: failures and queued files always, success only on a terminal.
         func tell(file: String) {
             let (file, recipient) = (file.escapedForDisplay, self.recipient.escapedForDisplay)
             if let failure = self.failure {

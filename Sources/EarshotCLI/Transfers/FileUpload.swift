@@ -2,45 +2,45 @@ import EarshotClient
 import EarshotSafety
 import Synchronization
 
-/// Sends one file or directory to its recipients and follows it to the end, or to where it waits with the daemon.
+/// Sends one file or directory to its recipients, and follows the transfers until they end or are queued.
 struct FileUpload: Sendable {
     let source: LocalSource
-    /// Whom it is for.
+    /// The recipients.
     enum Recipients: Sendable {
         case peers([String])
         /// All other members of a group.
         case group(String)
 
-        /// The one that a failure is about.
+        /// The single named peer, which a failure refers to.
         var only: String? { if case .peers(let peers) = self, peers.count == 1 { peers.first } else { nil } }
     }
 
     let recipients: Recipients
     let client: ControlClient
-    /// What it is called on the progress line: its name, and which of how many it is.
+    /// The name on the progress line, with the file's number if there are several.
     let title: String
-    /// Whether it waits for peers that are away.
+    /// Whether the daemon queues the file for peers that are away.
     let queue: Bool
-    /// What the receivers check; `nil` for the usual one.
+    /// The digest that the receivers check; `nil` for the default.
     let digest: ControlAPI.Resource.Digest?
 
-    /// Sends the source, as `daemonCanOpen` allows, and adds what has become of each recipient as soon as it is known: an error takes back
-    /// nothing of what was sent before it.
+    /// Sends the source, by path if `daemonCanOpen`, and adds each recipient's result as soon as it is known. Results before an error
+    /// remain.
     ///
-    /// With `queue` the daemon is given the bytes, and has a copy of its own when this returns: the source may go then.
+    /// With `queue`, the daemon receives the bytes and has its own copy when this method returns; the source may then be deleted.
     func send(daemonCanOpen: Bool, into results: inout [Result]) async throws {
         guard daemonCanOpen, !self.queue, let path = self.source.pathForDaemon else { return try await self.byContent(into: &results) }
         do {
             results += try await self.byPath(path)
         } catch ControlError.problem(let problem) where problem.code == .invalidSource {
-            // The daemon has another file there, or none: it sees other mounts. A file that cannot be sent at all fails here too.
+            // The daemon sees other mounts, and so another file or none at this path. A file that cannot be sent at all fails here too.
             try await self.byContent(into: &results)
         } catch let error as ControlError {
             throw CommandFailure(error, peer: self.recipients.only)
         }
     }
 
-    /// The daemon opens the path itself; a signal cancels the transfer.
+    /// Sends by path: the daemon opens the file. A signal cancels the transfer.
     private func byPath(_ path: String) async throws -> [Result] {
         let (peers, group): ([String]?, String?) =
             switch self.recipients {
@@ -52,7 +52,7 @@ struct FileUpload: Sendable {
             digest: self.digest.map { .known($0) })
         let rows = TransferRows()
         return try await self.takingBack(rows) {
-            // Subscribed first, so that not even the end of a short transfer is missed.
+            // Subscribes first, so that it does not miss the end of a short transfer.
             let events = try await self.client.watch(patience: TransferFollower.daemonPatience)
             try await rows.make { try await self.client.sendResource(request).value.resources }
             return try await self.follow(rows, events)
@@ -76,8 +76,8 @@ struct FileUpload: Sendable {
         }
     }
 
-    /// Cancels these, as many as can be.
-    /// - Throws: the last error that leaves one as it is, such as that of a daemon that is away: it goes on with it when it is back.
+    /// Cancels as many of the transfers as possible.
+    /// - Throws: the last error that left a transfer running. If the daemon is away, for example, it resumes the transfer when it returns.
     static func cancel(_ rows: [ControlAPI.Resource], _ client: ControlClient) async throws(ControlError) {
         var failure: ControlError?
         for row in rows {
@@ -85,9 +85,9 @@ struct FileUpload: Sendable {
                 try await client.removeResource(row.id)
             } catch {
                 switch error {
-                // It is gone already.
+                // The transfer no longer exists.
                 case .problem(let problem) where problem.code == .notFound: break
-                // Its end was seen before the answer came, which is not waited for then.
+                // The follower saw the transfer end first, and no longer waits for this answer.
                 case .cancelled: break
                 case .unreachable, .silent, .lost, .problem, .malformed, .source, .output: failure = error
                 }
@@ -96,8 +96,8 @@ struct FileUpload: Sendable {
         if let failure { throw failure }
     }
 
-    /// The daemon is another user and is given the bytes, one recipient after the other; a signal ends the connection, and with it the
-    /// transfer, unless the daemon has all of it by then. For a group it is given them once. Adds what has become of each as soon as it is
+    /// Sends the bytes to a daemon that runs as another user, for one recipient after the other; for a group, once. A signal closes the
+    /// connection and so cancels the transfer, unless the daemon already has all bytes. Adds each recipient's result as soon as it is
     /// known.
     private func byContent(into results: inout [Result]) async throws {
         let peers: [String]
@@ -114,7 +114,7 @@ struct FileUpload: Sendable {
         }
     }
 
-    /// The daemon keeps it before it sends it.
+    /// Sends bytes that the daemon stores before it sends them.
     private func keepContent(for recipient: ControlAPI.ResourceRecipient) async throws -> [Result] {
         let rows = TransferRows()
         return try await self.takingBack(rows) {
@@ -147,17 +147,19 @@ struct FileUpload: Sendable {
         return Result(resource, mayWait: false)
     }
 
-    /// The peer that was asked to take the file and has not answered. The row is not known yet: the newest of that name is this file's.
+    /// The peer that has been offered the file and has not answered. The transfer's id is not known yet: the newest transfer of that name
+    /// is this one.
     private func awaited() async -> [String] {
         let name = self.source.name
         let resources = (try? await self.client.resources().value.resources) ?? []
         let row = resources.last { $0.direction == .outgoing && $0.state == .offered && $0.name.hasBytes(of: name) }
-        // A peer that is not connected has not been asked.
+        // A peer that is not connected has received no offer.
         guard let row, let peer = try? await self.client.peer(row.peerID).value, peer.state == .connected else { return [] }
         return [row.peerName]
     }
 
-    /// The size, the attributes of a file, and the bytes, whose reading draws the progress line: the daemon takes them as its peer does.
+    /// The size, a file's attributes, and the bytes. Reading the bytes draws the progress line, since the daemon accepts them at the peer's
+    /// pace.
     private func content() throws -> (size: Int64, bytes: AsyncStreamOfBytes, attributes: ControlAPI.FileAttributes?) {
         let shown = Mutex<ContinuousClock.Instant?>(nil)
         let size = Mutex<UInt64>(0)

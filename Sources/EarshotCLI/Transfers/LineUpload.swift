@@ -5,15 +5,15 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Sends the lines of standard input as messages, as fast as the daemon takes them, and follows what becomes of each.
+/// Sends the lines of standard input as messages, as fast as the daemon accepts them, and reports the outcome of each.
 struct LineUpload: Sendable {
-    /// What is the same for all lines: the beginning of each request.
+    /// The part that all requests have in common.
     struct Template: Sendable {
         let isUnreliable: Bool
         let isQueued: Bool
         private let head: ByteBuffer
 
-        /// To these peers, to a group, or to all.
+        /// The peers; `nil` for a group, or for all peers in a session.
         init(recipients: [String]?, group: String? = nil, contentType: String?, isUnreliable: Bool, isQueued: Bool, timeout: Double?) {
             self.isUnreliable = isUnreliable
             self.isQueued = isQueued
@@ -43,7 +43,7 @@ struct LineUpload: Sendable {
         func write(_ line: ByteBuffer, into buffer: inout ByteBuffer) {
             buffer.writeImmutableBuffer(self.head)
             let bytes = line.readableBytesView
-            // A NUL is valid UTF-8, and in no text.
+            // NUL is valid UTF-8, but does not occur in text.
             if !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil {
                 buffer.writeString(",\"body\":")
                 buffer.writeJSONString(bytes)
@@ -55,25 +55,25 @@ struct LineUpload: Sendable {
         }
     }
 
-    /// Read at once from standard input, in bytes.
+    /// The most bytes of one read from standard input.
     private static let pieceSize = 256 * 1024
 
     let template: Template
     /// Whether every result is printed.
     let showsJSON: Bool
 
-    /// Where the reading stands.
+    /// The state of the reading.
     private struct State {
         var lines = LineBuffer(limit: SendCommand.bodyLimit)
         var failure: CommandFailure?
         var isAtEnd = false
     }
 
-    /// Until the end of standard input, and until all is decided.
+    /// Runs until standard input ends and every message has an outcome.
     func run(_ client: ControlClient) async throws {
         let state = Mutex(State())
         let stream = AsyncStreamOfBytes {
-            // Off the cooperative threads: it waits for the program that writes the lines.
+            // Runs on a thread of its own, since it blocks until the writing program produces lines.
             try await NIOThreadPool.singleton.runIfActive { self.next(state) }
         }
         var outcomes = DeliveryOutcomes(isQueued: self.template.isQueued, isUnreliable: self.template.isUnreliable)
@@ -90,7 +90,7 @@ struct LineUpload: Sendable {
         do {
             result = try ControlJSON.read(ControlAPI.MessageLineResult.self, from: line).value
         } catch {
-            // The others are judged all the same.
+            // An unreadable result does not affect the others.
             return outcomes.add(CommandFailure(.malformed("a result of the daemon: \(error)")), place: "")
         }
         let place = "line \(result.line): "
@@ -98,7 +98,7 @@ struct LineUpload: Sendable {
             outcomes.add(CommandFailure(code: error.code, message: error.message), place: place)
         } else {
             let recipients = result.recipients ?? []
-            // Once: a line for each of a thousand messages is not to be a thousand calls.
+            // One call for the names: a thousand failed messages must not make a thousand calls.
             if outcomes.names.isEmpty { outcomes.names = await DeliveryOutcomes.names(for: recipients, client) }
             outcomes.add(result.messageID ?? "", recipients, place: place)
         }
@@ -113,7 +113,7 @@ struct LineUpload: Sendable {
                     let piece = try Standard.read(limit: Self.pieceSize)
                     if let piece { state.lines.append(piece) } else { state.isAtEnd = true }
                     while let line = try state.lines.next() ?? (state.isAtEnd ? state.lines.rest() : nil) {
-                        // An empty one keeps its place, so that the daemon counts the lines as a person does.
+                        // An empty line keeps its place, so that the daemon's line numbers match the input's.
                         if line.readableBytes > 0 { self.template.write(line, into: &requests) } else { requests.writeString("\n") }
                     }
                 } catch let error as FileError {

@@ -4,24 +4,24 @@ import Glibc
 import NIOCore
 import Synchronization
 
-/// A file or a directory that a person wants to send.
+/// A file or directory that the user wants to send.
 struct LocalSource: Sendable {
-    /// How much is read at once, in bytes.
+    /// The size of one read, in bytes.
     static let pieceSize = 256 * 1024
 
-    /// As it was given.
+    /// The path as the user gave it.
     let path: String
-    /// Its last component: the name that the receiver sees.
+    /// The last component of the path: the name that the receiver sees.
     let name: String
-    /// Without symbolic links, for the daemon, whose working directory is another; `nil` if the daemon has to be given the bytes instead: no
-    /// request can name a path that is not UTF-8, and content that the kernel makes up is read once, here.
+    /// The path without symbolic links, for the daemon, which has another working directory. `nil` if the bytes must be sent instead: a
+    /// request cannot name a path that is not UTF-8, and content that the kernel generates is read once, here.
     let pathForDaemon: String?
-    /// Which file it is.
+    /// The file's device and inode.
     let device: UInt64
     let inode: UInt64
-    /// The content of a file that does not have the size that it reports, as in /proc; `nil` for all others.
+    /// The content of a file that does not have its reported size, as in /proc; `nil` for all others.
     private let madeUp: [UInt8]?
-    /// What it is.
+    /// Whether it is a file or a directory.
     let kind: ControlAPI.Resource.Kind
 
     init(_ path: String) throws(CommandFailure) {
@@ -37,10 +37,10 @@ struct LocalSource: Sendable {
         }
         guard let resolved = realpath(path, nil) else { throw CommandFailure(.noInput, FileError("open", path).description) }
         defer { free(resolved) }
-        // Bytes: of those that are no UTF-8 a String would quietly make another path.
+        // Checked as bytes: for bytes that are not UTF-8, a String would silently make another path.
         let real = Array(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
         self.path = path
-        // The name that the person typed, not that of what a link points to; `.` and `..` are names of nothing.
+        // Takes the name that the user typed, not that of a link's target. `.` and `..` are not names.
         let typed = path.split(separator: "/").last.map(String.init) ?? path
         self.name = if typed == "." || typed == ".." { try Self.name(real) } else { typed }
         self.device = UInt64(status.st_dev)
@@ -49,11 +49,11 @@ struct LocalSource: Sendable {
         self.pathForDaemon = self.madeUp == nil ? String(validating: real, as: UTF8.self) : nil
     }
 
-    /// The largest content, in bytes, that is sent of a file which does not have the size that it reports.
+    /// The most content, in bytes, that is sent of a file without its reported size.
     static let madeUpLimit = 16 * 1024 * 1024
 
     private static func madeUpContent(_ path: String) throws(CommandFailure) -> [UInt8]? {
-        // Some of them wait for something to happen when they are read.
+        // Reading some of these files blocks until an event happens.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else { throw CommandFailure(.noInput, FileError("open", path).description) }
         let file = OpenFile(descriptor: descriptor, subject: path)
@@ -73,7 +73,7 @@ struct LocalSource: Sendable {
         return content
     }
 
-    /// The last component of a path; of the root's all of it.
+    /// The last component of a path; for the root directory, the whole path.
     private static func name(_ path: [UInt8]) throws(CommandFailure) -> String {
         let last = path.split(separator: UInt8(ascii: "/")).last ?? path[...]
         guard let name = String(validating: last, as: UTF8.self) else {
@@ -84,16 +84,16 @@ struct LocalSource: Sendable {
         return name
     }
 
-    /// Whether the daemon runs as this user, and so opens what this user may open: then a path is enough.
+    /// Whether the daemon runs as this user and can open the same files, so that a path is enough.
     static func daemonCanOpen(socketPath: String) -> Bool {
         var status = stat()
         return stat(socketPath, &status) == 0 && status.st_uid == geteuid()
     }
 
-    /// What is sent: the size in bytes, the content from its beginning, a directory's as its tree, and a file's attributes, where it has any.
+    /// The size in bytes, the content from its beginning (a directory's as its tree), and the attributes of a file.
     typealias Content = (size: UInt64, bytes: AsyncStreamOfBytes, attributes: FileAttributes?)
 
-    /// The content; `read` is told how many bytes were read so far.
+    /// The content; reports to `read` the number of bytes read so far.
     func content(read progress: @escaping @Sendable (UInt64) -> Void) throws(CommandFailure) -> Content {
         switch self.kind {
         case .file: try self.fileContent(read: progress)
@@ -159,7 +159,7 @@ struct LocalSource: Sendable {
                 guard buffer.readableBytes == wanted else {
                     throw ControlError.source("\(file.subject) became shorter while it was being sent")
                 }
-                // Its last bytes are kept back where it has changed: the daemon must not take what it was given for all of it.
+                // The last bytes are withheld if the file has changed, so that the daemon does not take the content for complete.
                 if offset + UInt64(wanted) == size { try Self.check(file, isStill: opened) }
                 position.offset.withLock { $0 += UInt64(wanted) }
                 progress(offset + UInt64(wanted))
@@ -168,7 +168,7 @@ struct LocalSource: Sendable {
         )
     }
 
-    /// What was read of a file that has changed meanwhile may be half of the old one and half of the new.
+    /// Throws if the file has changed: the bytes that were read may mix old and new content.
     private static func check(_ file: OpenFile, isStill opened: FileStatus) throws(ControlError) {
         let now: FileStatus
         do throws(FileError) {
@@ -181,7 +181,7 @@ struct LocalSource: Sendable {
         }
     }
 
-    /// How far the content was read.
+    /// The number of bytes read so far.
     private final class Position: Sendable {
         let offset = Mutex<UInt64>(0)
     }

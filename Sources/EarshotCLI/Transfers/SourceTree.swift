@@ -2,9 +2,9 @@ import EarshotClient
 import EarshotSafety
 import EarshotTree
 
-/// A directory that this process reads itself: to send it, or because the daemon has put it there.
+/// A directory that this process reads itself: to send it, or to copy one that the daemon has published.
 struct SourceTree: Sendable {
-    /// Bytes of the whole tree.
+    /// The size of the whole tree, in bytes.
     let size: UInt64
     private let reader: Exclusive<TreeReader>
 
@@ -33,7 +33,7 @@ struct SourceTree: Sendable {
         }
     }
 
-    /// Hands over the directory as a tar archive.
+    /// Writes the directory as a tar archive.
     static func archive(_ path: String, named name: String, pieceSize: Int, _ body: ([UInt8]) throws -> Void) throws {
         do {
             let directory = try SafeDirectory(path: path)
@@ -46,7 +46,7 @@ struct SourceTree: Sendable {
         }
     }
 
-    /// What a tree's fault is for the person who typed the command.
+    /// The command's failure for an error of the tree.
     static func failure(_ error: any Error) -> CommandFailure {
         switch error {
         case let error as CommandFailure: error

@@ -1,21 +1,22 @@
 import EarshotClient
 import EarshotSafety
 
-/// Follows transfers to their ends, over whatever interrupts them: a peer that goes and comes back, and the daemon's own restart.
+/// Follows transfers to their ends, across interruptions: a peer that disconnects and returns, and a restart of the daemon.
 struct TransferFollower: Sendable {
-    /// What they are called on the progress line.
+    /// The name on the progress line.
     let name: String
     let client: ControlClient
     let rows: TransferRows
-    /// Whether they are left to the daemon once nothing moves any more.
+    /// Whether following ends once the remaining transfers only wait for peers.
     let leavesWaiting: Bool
 
-    /// How long an answer may take before the sender says that it waits.
+    /// The time to wait for an answer before the sender is told that it is waiting.
     private static let patience: Duration = .seconds(1)
-    /// How long a daemon that went away may take to come back.
+    /// The longest time to wait for a daemon that stopped.
     static let daemonPatience: Duration = .seconds(60)
 
-    /// Waits until nothing is left to wait for. `events` were subscribed to before the transfers were made, and resume.
+    /// Waits until no transfer needs to be waited for. The caller subscribed to `events` before it made the transfers; the subscription
+    /// resumes after an interruption.
     func follow(_ events: ControlEvents) async throws {
         if let group = self.group {
             self.note(try await self.client.group(group).value)
@@ -33,21 +34,21 @@ struct TransferFollower: Sendable {
         ProgressLine.leave()
     }
 
-    /// Says at once that a file waits, where its receiver is not there to be asked.
+    /// Reports at once that a file waits if its receiver is not connected.
     static func sayThatItWaits(_ name: String, for peer: ControlAPI.Peer) {
         guard let words = self.waitingWords(name, for: peer) else { return }
         ProgressLine.leave()
         Standard.note(words)
     }
 
-    /// The words, escaped; `nil` for a peer that is connected.
+    /// The sentence, escaped; `nil` for a connected peer.
     static func waitingWords(_ name: String, for peer: ControlAPI.Peer) -> String? {
         guard peer.state != .connected else { return nil }
         let (file, peerName) = (name.escapedForDisplay, peer.name.escapedForDisplay)
         return peer.presence == .nearby ? "\(file) waits for a connection to \(peerName)" : "\(peerName) is away; \(file) waits for it"
     }
 
-    /// The group that they are for: it tells which members are there.
+    /// The group of the transfers, which shows which members are connected.
     private var group: String? { self.rows.all.first?.group?.id }
 
     private func note(_ group: ControlAPI.Group) {
@@ -84,7 +85,7 @@ struct TransferFollower: Sendable {
         }
     }
 
-    /// The rows as they are now. If the daemon is restarted meanwhile, the next event is a gap again.
+    /// Reloads the rows. If the daemon restarts meanwhile, the next event is another gap.
     private func refresh() async throws(ControlError) {
         do throws(ControlError) {
             for row in self.rows.running { self.rows.update(try await self.client.resource(row.id).value) }
@@ -93,7 +94,7 @@ struct TransferFollower: Sendable {
         }
     }
 
-    /// Does `operation`, and says once for whom it waits, if it has to.
+    /// Runs `operation`. If it takes longer than `patience`, reports once which peers it is waiting for.
     static func sayingWhoIsAwaited<Value: Sendable>(
         _ name: String, _ awaited: @escaping @Sendable () async -> [String], _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {

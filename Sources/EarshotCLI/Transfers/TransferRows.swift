@@ -1,42 +1,42 @@
 import EarshotClient
 import Synchronization
 
-/// The rows of what one command sends, as far as they are known.
+/// The rows of one command's transfers, as far as they are known.
 final class TransferRows: Sendable {
     private struct State {
         var rows: [String: ControlAPI.Resource] = [:]
         var order: [String] = []
-        /// Peers that are not connected, by id.
+        /// The ids of peers that are not connected.
         var away: Set<String> = []
-        /// Whether the daemon has been asked to make some and has not answered.
+        /// Whether a request for new transfers is pending.
         var isAsking = false
     }
 
     private let state = Mutex(State())
 
-    /// All of them, in the order in which they were made.
+    /// All rows, in the order in which the transfers were made.
     var all: [ControlAPI.Resource] { self.state.withLock { state in state.order.compactMap { state.rows[$0] } } }
     var areOver: Bool { self.all.allSatisfy(\.isOver) }
     var running: [ControlAPI.Resource] { self.all.filter { !$0.isOver } }
-    /// The names of those who are there and have not answered the offer.
+    /// The names of connected peers that have not answered the offer.
     var awaited: [String] {
         self.state.withLock { state in
             state.rows.values.filter { $0.state == .offered && !state.away.contains($0.peerID) }.map(\.peerName)
         }
     }
 
-    /// Whether nothing moves, or will before a peer is back.
+    /// Whether every transfer has ended or waits for its peer to return.
     var areOverOrWaiting: Bool {
         self.state.withLock { state in
             state.rows.values.allSatisfy { $0.isOver || $0.state == .paused || ($0.state == .offered && state.away.contains($0.peerID)) }
         }
     }
 
-    /// Takes news of one; of those that are not ours there is none. Says whether it has just been interrupted.
+    /// Updates a known row; ignores transfers of other commands. Returns whether the transfer has just been interrupted.
     @discardableResult
     func update(_ resource: ControlAPI.Resource) -> Bool {
         self.state.withLock { state in
-            // What is over stays over, in whatever order the news come.
+            // A row that is over stays over: events may arrive out of order.
             guard let known = state.rows[resource.id], !known.isOver else { return false }
             state.rows[resource.id] = resource
             return resource.state == .paused && known.state != .paused
@@ -52,14 +52,15 @@ final class TransferRows: Sendable {
         }
     }
 
-    /// Asks the daemon for rows, which are known as soon as it answers.
+    /// Requests new transfers, and adds the rows of the answer.
     func make(_ ask: () async throws -> [ControlAPI.Resource]) async throws {
         self.state.withLock { $0.isAsking = true }
         defer { self.state.withLock { $0.isAsking = false } }
         self.add(try await ask())
     }
 
-    /// Those that are not over, once it is known which there are: what the daemon is just making is to be taken back too.
+    /// Waits for a pending request, and returns the rows that are not over: an interruption cancels transfers that the daemon is just
+    /// making too.
     func runningOnceKnown() async -> [ControlAPI.Resource] {
         while self.state.withLock({ $0.isAsking }) { try? await Task.sleep(for: .milliseconds(10)) }
         return self.running

@@ -3,9 +3,9 @@ import EarshotSafety
 import EarshotTree
 import NIOCore
 
-/// Received directories on their way from where the daemon has them to where a person wants them.
+/// The transfer of received directories from the daemon to the user's place.
 extension FileDownload {
-    /// Into the directory under its own name or a numbered one; a signal meanwhile leaves nothing behind.
+    /// Saves into the directory, under the resource's name or a numbered one. If a signal arrives meanwhile, nothing is left behind.
     func saveTree(in directory: SafeDirectory, as name: SafeName) async throws -> SafeName {
         let source = try self.resource.publishedPath.map { path throws(CommandFailure) in try SourceTree(path) }
         let size = source?.size ?? self.resource.size
@@ -50,7 +50,7 @@ extension FileDownload {
         }
     }
 
-    /// To standard output, as a tar archive.
+    /// Writes to standard output, as a tar archive.
     func printTree() async throws {
         if let path = self.resource.publishedPath {
             try SourceTree.archive(path, named: self.resource.name, pieceSize: LocalSource.pieceSize) { try Standard.write($0) }

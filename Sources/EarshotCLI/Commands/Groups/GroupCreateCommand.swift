@@ -26,13 +26,13 @@ struct GroupCreateCommand: AsyncParsableCommand {
             var invited = peers
             if let from {
                 let own = try await client.status().value.peerID
-                // Looked up first: a group that nobody is invited to, since the other one does not exist, is no use.
+                // The other group is looked up first: if it does not exist, no group is created.
                 invited += try await client.group(from).value.members.map(\.peerID).filter { $0 != own }
             }
             let group = try await client.createGroup(
                 ControlAPI.GroupRequest(name: name, closed: closed ? true : nil, unprotected: unprotected ? true : nil))
             if options.json { try Standard.write(json: group.json) } else { try Standard.write(group.value.id.escapedForDisplay + "\n") }
-            // One by one: that one cannot be invited is no reason not to invite the others.
+            // Each peer is invited separately, so that one failure does not affect the others.
             var outcomes = GroupInvitationOutcomes(group: group.value.name)
             for peer in invited {
                 do throws(ControlError) {

@@ -70,7 +70,7 @@ struct GroupRenameCommand: AsyncParsableCommand {
 }
 
 extension GlobalOptions {
-    /// Leaves a group, or ends it for all, and says how it was last.
+    /// Leaves or dissolves a group, and prints its last state.
     fileprivate func leaveGroup(_ name: String, dissolve: Bool = false, done: String) async throws {
         try await self.withClient { client in
             let group = try await client.group(name)

@@ -1,7 +1,7 @@
 import EarshotClient
 import EarshotSafety
 
-/// What became of invitations to a group, a line a peer on standard error, and the worst exit code of all.
+/// The outcomes of invitations to a group, one line per peer on standard error, and the worst exit status.
 struct GroupInvitationOutcomes {
     let group: String
     private var statuses: [ExitStatus] = []
@@ -31,7 +31,7 @@ struct GroupInvitationOutcomes {
         self.statuses.append(status)
     }
 
-    /// Throws where anything failed: all was said already.
+    /// - Throws: the worst failure, without a sentence, since all failures have been reported.
     func end() throws(CommandFailure) {
         let worst = ExitStatus.worst(self.statuses)
         guard worst == .done else { throw CommandFailure(worst, nil) }

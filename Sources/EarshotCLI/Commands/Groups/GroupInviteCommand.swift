@@ -23,7 +23,7 @@ struct GroupInviteCommand: AsyncParsableCommand {
         try await options.withClient { client in
             let group = try await client.group(name).value
             if let warning = Self.warning(of: group) { Standard.note(warning) }
-            // Subscribed first, so that a decision is seen however soon it comes.
+            // Subscribes first, so that an early decision is not missed.
             let events = try await client.events()
             let made = PendingReply<ControlReply<ControlAPI.InvitationList>>()
             try await Interrupts.takingBack {
@@ -37,10 +37,10 @@ struct GroupInviteCommand: AsyncParsableCommand {
         }
     }
 
-    /// With how few removals left a person who invites is warned.
+    /// The number of removals left at which the inviter is warned.
     static let fewRemovals = 16
 
-    /// A member that joins once no removals are left cannot be removed.
+    /// The warning about removals: a member that joins when none are left cannot be removed.
     static func warning(of group: ControlAPI.Group) -> String? {
         guard let left = group.removalsLeft, left <= Self.fewRemovals else { return nil }
         let name = group.name.escapedForDisplay
@@ -50,7 +50,7 @@ struct GroupInviteCommand: AsyncParsableCommand {
         return "\(words); to make a new group, use earshot group create NAME --from \(Words.short(group.id))"
     }
 
-    /// Tells of each as it is decided.
+    /// Reports each invitation when it is decided.
     private static func follow(
         _ invitations: [ControlAPI.Invitation], to group: ControlAPI.Group, _ client: ControlClient, _ events: ControlEvents, json: Bool
     ) async throws {
@@ -70,7 +70,7 @@ struct GroupInviteCommand: AsyncParsableCommand {
                 if let invitation = event.value.invitation, event.value.type == .invitationResolved, open.contains(invitation.id) {
                     try decide(invitation)
                 } else if event.value.type == .gap || !event.unreadable.isEmpty {
-                    // The decision may be among what was missed, or cannot be read.
+                    // The decision may be among the missed events, or unreadable.
                     for id in open {
                         let invitation = try await client.invitation(id).value
                         if invitation.state != .pending { try decide(invitation) }

@@ -27,7 +27,7 @@ struct GroupShowCommand: AsyncParsableCommand {
                         let now = try await client.group(group.value.id)
                         try Self.show(now.value, json: options.json ? now.json : nil)
                     } catch let error as ControlError where error.isOutage {
-                        // The next event is a gap again.
+                        // After an outage, the next event is a gap again.
                         continue
                     }
                 }

@@ -27,7 +27,7 @@ struct OutboxCancelCommand: AsyncParsableCommand {
         }
     }
 
-    /// The id of the message that a person means.
+    /// The id of the message that the text names.
     static func find(_ text: String, in waiting: [ControlAPI.OutboxMessage]) throws(CommandFailure) -> String {
         let id = text.lowercased()
         let matches = waiting.map(\.messageID).filter { $0 == id || (id.count >= Self.idPrefixMinimum && $0.hasPrefix(id)) }

@@ -20,7 +20,7 @@ struct OutboxListCommand: AsyncParsableCommand {
 }
 
 extension Render {
-    /// A row for each recipient that has not got the message.
+    /// A row for each recipient that has not received the message.
     static func outbox(_ messages: [ControlAPI.OutboxMessage], names: [String: String]) -> Table {
         Table(
             [

@@ -1,7 +1,7 @@
 import EarshotSafety
 
 extension Check {
-    /// The system bus, on which Avahi is reached.
+    /// The system bus, which Avahi needs.
     static let bus = Check("bus") { facts in
         let path = facts.bus.path.escapedForDisplay
         if facts.bus.isRunning { return [.ok("the system bus is running at \(path)")] }

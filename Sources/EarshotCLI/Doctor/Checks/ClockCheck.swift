@@ -1,7 +1,7 @@
 import EarshotClient
 
 extension Check {
-    /// The clock: certificates, the order of what is shown, and everyone's logs live by it.
+    /// The clock: certificates, the displayed order and log times depend on it.
     static let clock = Check("clock") { facts in
         let next = facts.clock.hasKeeper ? "sudo timedatectl set-ntp true" : "sudo apt install systemd-timesyncd"
         let shown = Words.time(facts.clock.now)

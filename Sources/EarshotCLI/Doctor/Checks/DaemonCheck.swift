@@ -2,7 +2,7 @@ import EarshotClient
 import EarshotSafety
 
 extension Check {
-    /// Whether the daemon answers, and is of our version.
+    /// Whether the daemon answers, and has the version of this command.
     static let daemon = Check("daemon") { facts in
         switch facts.daemon {
         case .notAsked: return [.skip(Self.whyNoDaemon(facts, otherwise: "nothing answers at the socket"))]
@@ -21,7 +21,7 @@ extension Check {
         }
     }
 
-    /// Why a check that needs the daemon's word is not done.
+    /// The reason why a check that needs the daemon is skipped.
     static func whyNoDaemon(_ facts: DoctorFacts, otherwise: String = "no daemon answers") -> String {
         switch facts.socket.state {
         case .denied: "this user is not permitted to use the daemon"

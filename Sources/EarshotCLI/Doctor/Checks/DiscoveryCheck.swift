@@ -2,7 +2,7 @@ import EarshotClient
 import EarshotSafety
 
 extension Check {
-    /// How the daemon finds others.
+    /// The state of discovery.
     static let discovery = Check("discovery") { facts in
         guard let discovery = facts.daemon.status?.discovery else { return [.skip(Self.whyNoDaemon(facts))] }
         let backend = discovery.backend.escapedForDisplay
@@ -27,7 +27,7 @@ extension Check {
         }
     }
 
-    /// Whether discovery waits for Avahi: nothing else will do by the settings, or not yet.
+    /// Whether discovery depends on Avahi: the settings demand it, or the daemon has not switched to another backend yet.
     static func needsAvahi(_ facts: DoctorFacts) -> Bool {
         guard let discovery = facts.daemon.status?.discovery else { return false }
         return discovery.backend == "avahi" && discovery.state != "off"

@@ -2,9 +2,9 @@ import EarshotClient
 import EarshotSafety
 
 extension Check {
-    /// Free bytes below which not even messages can be kept for long.
+    /// The free bytes below which even messages cannot be stored for long.
     static let fullDisk: UInt64 = 1024 * 1024
-    /// Of the quota: what more than this takes is nearly all.
+    /// The share of the quota from which a warning is given.
     static let nearlyAll = 0.95
 
     /// The file system of the daemon's state.

@@ -2,7 +2,7 @@ import EarshotClient
 import EarshotSafety
 
 extension Check {
-    /// Rules that drop discovery or connections.
+    /// Firewall rules that drop discovery or connections.
     static let firewall = Check("firewall") { facts in
         let rules: NftRuleset
         switch facts.firewall {
@@ -18,7 +18,7 @@ extension Check {
         for (name, packet) in [("UDP 5353 (mDNS)", Self.mDNS), ("TCP \(port)", Self.connection)] {
             let packets = families.map { packet($0.key, port, $0.interfaces) }
             let verdicts = packets.map { filter.verdict(on: $0) }
-            // What one table does to both families is one fault.
+            // A table that drops both families is one finding.
             let isOfBoth = packets.count > 1 && Set(verdicts).count == 1
             for (packet, verdict) in zip(packets, verdicts).prefix(isOfBoth ? 1 : packets.count) {
                 let what = isOfBoth || packet.family == .ipv4 ? name : "\(name) over IPv6"
@@ -30,7 +30,7 @@ extension Check {
 
     private typealias Family = PacketFilter.Packet.Family
 
-    /// The families in which this machine has addresses that others reach, and the interfaces that have them; IPv4 where there are none.
+    /// The families in which this machine has addresses for others, with their interfaces; IPv4 if there are none.
     private static func families(_ facts: DoctorFacts) -> [(key: Family, interfaces: [String])] {
         let interfaces = facts.interfaces.filter { $0.isUp && !$0.isLoopback }
         let families = Family.allCases.compactMap { family -> (key: Family, interfaces: [String])? in

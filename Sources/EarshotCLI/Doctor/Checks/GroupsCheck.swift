@@ -2,7 +2,7 @@ import EarshotClient
 import EarshotSafety
 
 extension Check {
-    /// Groups whose members cannot all hear each other, though nobody is away.
+    /// Groups with members that cannot all reach each other although they are present.
     static let groups = Check("groups") { facts in
         guard case .answers(_, _, let groups, _) = facts.daemon else { return [.skip(Self.whyNoDaemon(facts))] }
         guard !groups.isEmpty else { return [.ok("not in any group")] }

@@ -1,7 +1,7 @@
 import EarshotSafety
 
 extension Check {
-    /// The network interfaces, as discovery needs them.
+    /// Whether the network interfaces allow discovery.
     static let interfaces = Check("interfaces") { facts in
         let up = facts.interfaces.filter { $0.isUp && !$0.isLoopback && !$0.addresses.isEmpty }
         guard !up.isEmpty else {

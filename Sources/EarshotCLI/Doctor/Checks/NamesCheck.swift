@@ -2,7 +2,7 @@ import EarshotClient
 import EarshotSafety
 
 extension Check {
-    /// Names that mean several peers.
+    /// Names that several peers use.
     static let names = Check("names") { facts in
         guard case .answers(let status, let peers, _, _) = facts.daemon else { return [.skip(Self.whyNoDaemon(facts))] }
         let name = status.name.escapedForDisplay

@@ -2,7 +2,7 @@ import EarshotClient
 import EarshotSafety
 
 extension Check {
-    /// The steps of reaching the named peer, one line per step; none without a name.
+    /// The steps of reaching the named peer, one line per step; no lines without a name.
     static let peer = PingStepKind.allCases.map(Self.step)
 
     typealias PingStepKind = ControlAPI.PeerPing.Step.Kind
@@ -11,7 +11,7 @@ extension Check {
         Check("peer \(kind.rawValue)") { facts in
             switch facts.peer {
             case .notNamed: return []
-            // Once is enough.
+            // The failure is reported once, not for each step.
             case .failed(let message, let next): return kind == .name ? [.fail(message, next: next)] : []
             case .answers(let ping):
                 guard let step = ping.steps.first(where: { $0.step == .known(kind) }) else { return [] }
@@ -27,7 +27,7 @@ extension Check {
         }
     }
 
-    /// The next step after a failed one; the peer's name is escaped already.
+    /// The advice for a failed step; the peer's name is escaped already.
     static func remedy(_ step: ControlAPI.PeerPing.Step, _ name: String) -> String? {
         switch step.step {
         case .known(.name): "check peers in [discovery], and the name server"
@@ -45,14 +45,14 @@ extension Check {
 }
 
 extension DoctorFacts {
-    /// The peer that the person has named.
+    /// The peer that the user named.
     enum Peer: Hashable, Sendable {
         case notNamed
-        /// The daemon does not try: why, escaped, and what to do.
+        /// The daemon did not try: the reason, escaped, and the next step.
         case failed(String, next: String?)
         case answers(ControlAPI.PeerPing)
 
-        /// Has the daemon reach the peer.
+        /// Has the daemon contact the peer.
         static func gather(_ name: String?, _ socket: DoctorFacts.Socket) async -> Peer {
             guard let name else { return .notNamed }
             guard socket.state == .answers else { return .failed("nothing answers at the socket", next: nil) }

@@ -2,10 +2,10 @@ import EarshotClient
 import EarshotSafety
 
 extension Check {
-    /// The port that is listened on where none was chosen.
+    /// The port that the daemon prefers if none is configured.
     static let standardPort = 47110
 
-    /// The port, and who else has it.
+    /// The daemon's port, and other programs that use it.
     static let port = Check("port") { facts in
         let user: String? =
             switch facts.portUser {
@@ -15,7 +15,7 @@ extension Check {
             }
         guard let local = facts.daemon.status?.local else {
             guard let user else { return [.ok("TCP \(Self.standardPort) is free")] }
-            // The daemon may well run, and have it.
+            // The daemon may be running and use the port itself.
             if case .denied = facts.socket.state {
                 return [.skip("this user may not ask the daemon whether it uses TCP \(Self.standardPort)")]
             }
@@ -42,7 +42,7 @@ extension Check {
         ]
     }
 
-    /// Whether connections reach it.
+    /// Whether connections reach the daemon's port.
     static let reachability = Check("reachable") { facts in
         guard let local = facts.daemon.status?.local else { return [.skip(Self.whyNoDaemon(facts))] }
         guard !facts.attempts.isEmpty else { return [.skip("this machine has only loopback addresses")] }

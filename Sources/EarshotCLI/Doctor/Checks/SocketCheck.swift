@@ -1,7 +1,7 @@
 import EarshotSafety
 
 extension Check {
-    /// Which socket, why this one, and whether this user may use it.
+    /// The socket, the source of its path, and whether this user may use it.
     static let socket = Check("socket") { facts in
         let socket = facts.socket
         let path = socket.path.escapedForDisplay
@@ -32,17 +32,17 @@ extension Check {
         }
     }
 
-    /// How a daemon is started that would serve this socket.
+    /// The command that starts a daemon for this socket.
     private static func start(_ socket: DoctorFacts.Socket) -> String {
         socket.choice == .user || socket.choice == .system && socket.hasOwnService
             ? "\(Self.startOwn), or run earshotd; if that fails: journalctl --user -u earshotd -n 20"
             : "sudo systemctl start earshotd, or run earshotd; if that fails: journalctl -u earshotd -n 20"
     }
 
-    /// How a user's own daemon is started.
+    /// The command that starts a user's own daemon.
     static let startOwn = "systemctl --user start earshotd"
 
-    /// What stands in the way of a user who may not use a socket, and what to do about it.
+    /// Returns the failure for a user without permission for a socket, with the next step.
     static func denied(_ caller: DoctorFacts.Caller, _ path: String, _ owner: String, _ group: String, _ isForGroup: Bool) -> Remark {
         let (name, owner, group) = (caller.name.escapedForDisplay, owner.escapedForDisplay, group.escapedForDisplay)
         guard isForGroup else {

@@ -2,13 +2,13 @@ import Glibc
 
 /// The system's users and groups.
 enum Account {
-    /// A user's name, or its number where it has none.
+    /// A user's name, or the number if the user has no name.
     static func user(_ id: uid_t) -> String { getpwuid(id).map { String(cString: $0.pointee.pw_name) } ?? "\(id)" }
 
-    /// A group's name, or its number where it has none.
+    /// A group's name, or the number if the group has no name.
     static func group(_ id: gid_t) -> String { getgrgid(id).map { String(cString: $0.pointee.gr_name) } ?? "\(id)" }
 
-    /// Who runs this command.
+    /// The user who runs this command.
     static func caller() -> DoctorFacts.Caller {
         let name = Self.user(geteuid())
         var ids = [gid_t](repeating: 0, count: max(0, Int(getgroups(0, nil))))

@@ -2,10 +2,10 @@ import EarshotClient
 import EarshotSafety
 
 extension DoctorFacts.Daemon {
-    /// How long the daemon may take to answer: it asks no other program for this.
+    /// The longest time for the daemon's answer, which does not depend on other programs.
     static let patience: Duration = .seconds(5)
 
-    /// Asks the daemon how it does.
+    /// Asks the daemon for its status, peers, groups and received files.
     static func gather(_ socket: DoctorFacts.Socket) async -> DoctorFacts.Daemon {
         guard socket.state == .answers else { return .notAsked }
         return await withTaskGroup(of: DoctorFacts.Daemon.self) { group in
@@ -25,7 +25,7 @@ extension DoctorFacts.Daemon {
                 let status = try await client.status().value
                 let resources = try await client.resources().value.resources
                 let received = resources.filter { $0.direction == .incoming && $0.inSpool != false && $0.state != .failed }
-                // A daemon of an earlier version has none.
+                // An older daemon has no groups.
                 let groups = (try? await client.groups().value.groups) ?? []
                 return .answers(
                     status, peers: try await client.peers().value.peers, groups: groups,
@@ -44,7 +44,7 @@ extension DoctorFacts.Daemon {
 }
 
 extension DoctorFacts {
-    /// Gathers everything that the checks judge by.
+    /// Gathers all facts for the checks.
     static func gather(socket given: String?, peer: String? = nil) async -> DoctorFacts {
         let socket = Socket.gather(given: given)
         let daemon = await Daemon.gather(socket)
@@ -59,14 +59,14 @@ extension DoctorFacts {
             peer: await Peer.gather(peer, socket))
     }
 
-    /// Connects to one of our own addresses of each protocol, not to the loopback's.
+    /// Connects to one of this machine's addresses per protocol, except loopback addresses.
     private static func attempts(_ addresses: [String]) -> [Attempt] {
         let parsed = addresses.compactMap(Self.parts)
         let chosen = [parsed.first { !$0.host.contains(":") }, parsed.first { $0.host.contains(":") }].compactMap { $0 }
         return chosen.map { Attempt(address: $0.text, result: SocketProbe.connect(host: $0.host, port: $0.port)) }
     }
 
-    /// The parts of `10.0.0.7:47110` and `[2001:db8::7]:47110`; `nil` for the loopback's and link-local ones.
+    /// The parts of `10.0.0.7:47110` and `[2001:db8::7]:47110`; `nil` for loopback and link-local addresses.
     static func parts(_ address: String) -> (text: String, host: String, port: Int)? {
         guard let colon = address.lastIndex(of: ":"), let port = Int(address[address.index(after: colon)...]) else { return nil }
         let host = address[..<colon].filter { $0 != "[" && $0 != "]" }

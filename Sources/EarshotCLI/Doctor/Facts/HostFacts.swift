@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 
 extension DoctorFacts.Avahi {
-    /// Where avahi-daemon answers its own simple protocol.
+    /// The socket of avahi-daemon's simple protocol.
     static let socketPath = "/run/avahi-daemon/socket"
 
     static func gather() -> DoctorFacts.Avahi {
@@ -19,7 +19,7 @@ extension DoctorFacts.Avahi {
 }
 
 extension DoctorFacts.Bus {
-    /// Where the system bus is unless DBUS_SYSTEM_BUS_ADDRESS says otherwise (D-Bus specification, "System message bus").
+    /// The system bus's default path, unless DBUS_SYSTEM_BUS_ADDRESS is set (D-Bus specification, "System message bus").
     static let standardPath = "/run/dbus/system_bus_socket"
 
     static func gather() -> DoctorFacts.Bus {
@@ -43,7 +43,7 @@ extension DoctorFacts.Firewall {
             if run.errors.contains("not permitted") { return .notPermitted }
             return .unreadable(run.errors.split(separator: "\n").first.map(String.init) ?? "nft ends with \(status)")
         }
-        // Without the right to read them, older versions show no rules, and no error either.
+        // Without permission, older versions of nft print no rules, and no error either.
         guard geteuid() == 0 else { return .notPermitted }
         do {
             return .rules(try NftRuleset(json: run.output))
@@ -54,7 +54,7 @@ extension DoctorFacts.Firewall {
 }
 
 extension DoctorFacts.Clock {
-    /// systemd's own, a package of its own on Debian, and the others that `timedatectl set-ntp` starts.
+    /// systemd's own service (a separate package on Debian), and the other services that `timedatectl set-ntp` starts.
     private static let keeperOfSystemd = "/usr/lib/systemd/systemd-timesyncd"
     private static let keepers = ["chronyd", "ntpd"]
 
@@ -66,12 +66,12 @@ extension DoctorFacts.Clock {
 }
 
 extension DoctorFacts.Disk {
-    /// Of the daemon's state directory, or of the one that it would have.
+    /// Examines the daemon's state directory, or the directory that the daemon would use.
     static func gather(stateDirectory: String?, choice: DoctorFacts.Socket.Choice) -> DoctorFacts.Disk {
         guard let path = stateDirectory ?? Self.standardDirectory(choice) else { return .unknown }
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return .failed(path: path, FileError.reason(errno)) }
-        // A full or a read-only disk has a finding of its own.
+        // A full or read-only disk has a finding of its own.
         let isWorthTrying = status.f_bavail > 0 && status.f_flag & UInt(ST_RDONLY) == 0
         if isWorthTrying, let reason = Self.writeFailure(path) { return .unwritable(path: path, reason) }
         let unit = UInt64(status.f_frsize)
@@ -83,8 +83,8 @@ extension DoctorFacts.Disk {
                 freeInodes: UInt64(status.f_favail)))
     }
 
-    /// Writes a file without a name in a directory and syncs it to disk. Returns why that failed; `nil` if it succeeded, or if the caller
-    /// may not create files there, since the daemon runs as another user.
+    /// Writes an unnamed file in a directory and syncs it to disk. Returns the reason of a failure; `nil` if this succeeded, or if the
+    /// caller may not create files there, since the daemon runs as another user.
     private static func writeFailure(_ path: String) -> String? {
         let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { return nil }
@@ -101,7 +101,7 @@ extension DoctorFacts.Disk {
         return nil
     }
 
-    /// Bytes of the write probe: one block.
+    /// The size of the write probe, in bytes: one block.
     private static let triedBytes = 4096
 
     private static func standardDirectory(_ choice: DoctorFacts.Socket.Choice) -> String? {

@@ -24,7 +24,7 @@ extension DoctorFacts.Interface {
         return interfaces
     }
 
-    /// An IPv4 or IPv6 address in its usual form; `nil` of other families.
+    /// An IPv4 or IPv6 address in its usual form; `nil` for other families.
     private static func text(_ address: UnsafeMutablePointer<sockaddr>?) -> String? {
         guard let address else { return nil }
         let size: Int

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// Who listens on which TCP port, by the kernel's tables (proc(5), /proc/net/tcp).
+/// The processes that listen on TCP ports, from the kernel's tables (proc(5), /proc/net/tcp).
 struct ListeningSockets: Hashable, Sendable {
     /// The sockets' inodes, by port.
     let inodes: [Int: Set<UInt64>]
@@ -20,12 +20,12 @@ struct ListeningSockets: Hashable, Sendable {
         self.inodes = inodes
     }
 
-    /// Of this process's network.
+    /// The listening sockets of this process's network namespace.
     static func now() -> ListeningSockets {
         ListeningSockets(tables: ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map { SmallFile.text($0) ?? "" })
     }
 
-    /// Who listens on the port, as far as this user may know.
+    /// The process that listens on the port, as far as this user may see it.
     func user(of port: Int) -> DoctorFacts.PortUser {
         guard let wanted = self.inodes[port] else { return .free }
         let links = Set(wanted.map { "socket:[\($0)]" })
@@ -42,12 +42,12 @@ struct ListeningSockets: Hashable, Sendable {
     }
 }
 
-/// Small files of the system, read whole.
+/// Small system files, read whole.
 enum SmallFile {
-    /// More than this is not read, in bytes.
+    /// The most bytes that are read.
     static let limit = 4 * 1024 * 1024
 
-    /// The text; `nil` where it cannot be read.
+    /// The text; `nil` if the file cannot be read.
     static func text(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
@@ -63,10 +63,10 @@ enum SmallFile {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The names in a directory; none where it cannot be read.
+    /// The names in a directory; empty if the directory cannot be read.
     static func entries(_ path: String) -> [String] { (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] }
 
-    /// Where a symbolic link points to.
+    /// The target of a symbolic link.
     static func link(_ path: String) -> String? {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = buffer.withUnsafeMutableBytes { $0.baseAddress.map { readlink(path, $0, 4096) } ?? -1 }

@@ -2,10 +2,10 @@ import EarshotSafety
 import Glibc
 
 extension DoctorFacts.Settings {
-    /// The system's settings.
+    /// The system's settings directory.
     static let systemDirectory = "/etc/earshot"
 
-    /// Asks `earshotd`, which alone knows what is right, about the files that are there and may be read.
+    /// Has `earshotd` check the settings files that exist and are readable.
     static func gather() -> DoctorFacts.Settings {
         guard let daemon = Self.program() else { return DoctorFacts.Settings(isChecked: false, files: []) }
         var directories: [String] = []
@@ -23,24 +23,24 @@ extension DoctorFacts.Settings {
         return DoctorFacts.Settings(isChecked: true, files: files)
     }
 
-    /// Whether root, or the user that the system's daemon runs as, might see none: a key that is theirs, a directory for their files.
+    /// Whether the problem may not exist for root or for the user of the system's daemon, who can read other keys and directories.
     private static func isOfThisUser(_ problem: String, _ directory: String) -> Bool {
         directory == Self.systemDirectory && geteuid() != 0 && problem.lowercased().contains(FileError.reason(EACCES))
     }
 
     private static func problem(of directory: String, _ daemon: String) -> String? {
-        // Only the settings are of interest: no place of this user may stand in the way.
+        // Only the settings matter here: no directory of this user may cause an error.
         let environment = [
             "CONFIGURATION_DIRECTORY=\(directory)", "STATE_DIRECTORY=/nonexistent", "RUNTIME_DIRECTORY=/nonexistent", "LC_ALL=C",
         ]
         guard let run = ToolRun.run(daemon, ["--check-config"], environment: environment) else { return nil }
         guard run.status != 0 else { return nil }
         let line = run.errors.split(separator: "\n").first.map(String.init) ?? "earshotd --check-config fails"
-        // earshotd has escaped what is not its own.
+        // earshotd has already escaped foreign text.
         return line.hasPrefix("earshotd: ") ? String(line.dropFirst("earshotd: ".count)) : line
     }
 
-    /// The daemon that was installed with this command, else the one on the PATH.
+    /// The daemon that was installed with this command, otherwise the daemon on the PATH.
     private static func program() -> String? {
         if let own = SmallFile.link("/proc/self/exe"), let slash = own.lastIndex(of: "/") {
             let beside = "\(own[..<slash])/earshotd"

@@ -3,7 +3,7 @@ import EarshotSafety
 import Glibc
 
 extension DoctorFacts.Socket {
-    /// The socket that the other commands use, and how it stands.
+    /// The socket that the other commands use, and its state.
     static func gather(given: String?) -> DoctorFacts.Socket {
         let path = ControlSocket.path(given: given)
         let choice: Choice =
@@ -17,13 +17,13 @@ extension DoctorFacts.Socket {
         return DoctorFacts.Socket(path: path, choice: choice, state: Self.state(path), hasOwnService: Self.hasOwnService())
     }
 
-    /// Whether this user's systemd has the unit.
+    /// Whether this user's systemd has a unit for earshotd.
     static func hasOwnService() -> Bool {
         let own = Terminal.environment("XDG_CONFIG_HOME") ?? Terminal.environment("HOME").map { "\($0)/.config" }
         return own.map { access("\($0)/systemd/user/earshotd.service", F_OK) == 0 } ?? false
     }
 
-    /// How the socket at a path stands.
+    /// The state of the socket at a path.
     static func state(_ path: String) -> State {
         let (descriptor, code) = SocketProbe.connect(path: path)
         if descriptor >= 0 { close(descriptor) }
@@ -36,7 +36,7 @@ extension DoctorFacts.Socket {
         }
     }
 
-    /// Whose it is: of the socket where it can be looked at, else of the directory that hides it.
+    /// The owner and group of the socket, or of the directory that denies access to it.
     private static func denied(_ path: String) -> State {
         var status = stat()
         if stat(path, &status) == 0 {

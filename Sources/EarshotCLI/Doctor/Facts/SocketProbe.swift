@@ -1,12 +1,12 @@
 import EarshotSafety
 import Glibc
 
-/// Connecting, to see who is there.
+/// Connection attempts that show whether a process listens.
 enum SocketProbe {
-    /// How long an address of this machine may take to answer, in milliseconds.
+    /// The longest time for an answer from an address of this machine, in milliseconds.
     static let patience: CInt = 2_000
 
-    /// Connects to a Unix socket: the descriptor, or the errno.
+    /// Connects to a Unix socket. Returns the descriptor, or the errno.
     static func connect(path: String) -> (descriptor: CInt, code: CInt) {
         let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { return (-1, errno) }
@@ -27,20 +27,20 @@ enum SocketProbe {
             }
         }
         let code = errno
-        // EAGAIN: a process listens and is busy.
+        // EAGAIN means that a process listens but is busy.
         if result == 0 || code == EAGAIN { return (descriptor, 0) }
         close(descriptor)
         return (-1, code)
     }
 
-    /// Whether a socket takes connections.
+    /// Whether a process accepts connections at the socket.
     static func answers(path: String) -> Bool {
         let (descriptor, code) = self.connect(path: path)
         if descriptor >= 0 { close(descriptor) }
         return code == 0
     }
 
-    /// Sends a line to a Unix socket and waits for anything back: `nil` where no process takes connections.
+    /// Sends a line to a Unix socket. Returns whether anything came back; `nil` if no process accepts connections.
     static func talks(path: String, line: String) -> Bool? {
         let (descriptor, code) = self.connect(path: path)
         guard code == 0, descriptor >= 0 else { return nil }

@@ -1,26 +1,26 @@
 import EarshotSafety
 import Glibc
 
-/// A program of the system that is run and read: its end, or none within the time.
+/// One run of a system program: its exit status and output, within a time limit.
 struct ToolRun: Hashable, Sendable {
-    /// Its exit code; `nil` where it was ended for taking too long.
+    /// The exit status; `nil` if the program took too long and was killed.
     let status: Int32?
     let output: [UInt8]
     let errors: String
 
-    /// The longest that a program may take, in milliseconds.
+    /// The longest time for a program, in milliseconds.
     static let patience: Int32 = 5_000
-    /// The most that is read of its output, in bytes: a ruleset of tens of thousands of rules.
+    /// The most output that is read, in bytes: a ruleset of tens of thousands of rules.
     static let outputLimit = 32 * 1024 * 1024
 
-    /// Where a program is: one of the system's directories, of which an ordinary user's PATH lacks some, or of PATH.
+    /// The path of a program, in PATH or in one of the system's directories, some of which an ordinary user's PATH lacks.
     static func find(_ name: String, path: String? = Terminal.environment("PATH")) -> String? {
         let directories =
             (path ?? "").split(separator: ":").map(String.init) + ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"]
         return directories.filter { $0.hasPrefix("/") }.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
     }
 
-    /// Runs a program without input; `nil` where it cannot be started.
+    /// Runs a program without input; `nil` if it cannot be started.
     static func run(_ program: String, _ arguments: [String], environment: [String] = ["LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"])
         -> ToolRun?
     {
@@ -60,7 +60,7 @@ struct ToolRun: Hashable, Sendable {
             status: signal == 0 ? (status >> 8) & 0xFF : 128 + signal, output: texts[0], errors: String(decoding: texts[1], as: UTF8.self))
     }
 
-    /// Everything from the descriptors to their ends; `nil` where that takes too long or is too much.
+    /// Reads all descriptors to their ends; `nil` if that takes too long or is too much.
     private static func read(_ descriptors: [CInt]) -> [[UInt8]]? {
         var texts = descriptors.map { _ in [UInt8]() }
         var open = Set(descriptors.indices)

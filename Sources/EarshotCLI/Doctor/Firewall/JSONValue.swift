@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// JSON of any shape: nft's has a hundred, of which a few matter here.
+/// JSON of any shape: nft's output has about a hundred, of which a few matter here.
 indirect enum JSONValue: Decodable, Hashable, Sendable {
     case null
     case bool(Bool)
@@ -18,7 +18,7 @@ indirect enum JSONValue: Decodable, Hashable, Sendable {
         } else if let value = try? container.decode(Int.self) {
             self = .number(value)
         } else if let value = try? container.decode(Double.self) {
-            // No port, and nothing else that is compared here, has a fraction.
+            // Ports and the other compared values have no fractions.
             self = .string("\(value)")
         } else if let value = try? container.decode(String.self) {
             self = .string(value)

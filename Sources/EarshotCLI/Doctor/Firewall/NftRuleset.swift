@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The kernel's packet filter, as `nft -j list ruleset` shows it (libnftables-json(5)).
 struct NftRuleset: Hashable, Sendable {
-    /// Which table of which family.
+    /// A table, with its family.
     struct Table: Hashable, Sendable {
         let family: String
         let name: String
@@ -11,11 +11,11 @@ struct NftRuleset: Hashable, Sendable {
     struct Chain: Hashable, Sendable {
         let table: Table
         let name: String
-        /// Such as `input`; `nil` for one that is only jumped to.
+        /// The hook, such as `input`; `nil` for a chain that is only jumped to.
         let hook: String?
         let type: String?
         let priority: Int
-        /// Whether what no rule decides is dropped.
+        /// Whether the chain's policy drops packets that no rule decides.
         let dropsByPolicy: Bool
         var rules: [[JSONValue]] = []
     }
@@ -24,7 +24,7 @@ struct NftRuleset: Hashable, Sendable {
     /// The elements of named sets and maps.
     let sets: [Table: [String: JSONValue]]
 
-    /// Reads nft's output; what it does not know it leaves out.
+    /// Parses nft's output, and ignores unknown objects.
     init(json: [UInt8]) throws {
         let document = try JSONDecoder().decode(JSONValue.self, from: Data(json))
         guard let items = document["nftables"]?.elements else { throw CommandFailure(.protocolError, "nft's answer has no rules in it") }

@@ -1,12 +1,12 @@
-/// What a ruleset does to a packet that comes in as the first of its kind.
+/// Evaluates a ruleset for a new incoming packet.
 ///
-/// A rule whose condition cannot be decided from here (a sender's address, a rate, an extension of iptables) may or may not apply: what it
-/// accepts is taken for accepted under conditions, and what it drops is not held against it. So a packet is only said to be dropped where no
-/// condition could save it.
+/// Some conditions cannot be decided here: a sender's address, a rate, an extension of iptables. If such a rule accepts the packet, the
+/// packet counts as accepted under conditions. If such a rule drops the packet, the rule is ignored. So a packet is reported as dropped
+/// only if no condition could save it.
 struct PacketFilter: Sendable {
-    /// A packet that earshotd wants to get.
+    /// A packet that earshotd needs to receive.
     struct Packet: Hashable, Sendable {
-        /// As nft names them.
+        /// The families, by their names in nft.
         enum Family: String, Hashable, Sendable, CaseIterable {
             case ipv4 = "ip"
             case ipv6 = "ip6"
@@ -15,11 +15,11 @@ struct PacketFilter: Sendable {
         let family: Family
         let transport: String
         let destinationPort: Int
-        /// Known of mDNS alone.
+        /// The source port, known only for mDNS.
         let sourcePort: Int?
         let destination: String?
         let isMulticast: Bool
-        /// The interfaces that it may come in on.
+        /// The interfaces on which the packet may arrive.
         let interfaces: [String]
 
         /// Another machine's announcement (RFC 6762 section 5.2).
@@ -37,38 +37,38 @@ struct PacketFilter: Sendable {
         }
     }
 
-    /// Where a packet met its end.
+    /// The chain that dropped a packet.
     struct Place: Hashable, Sendable, CustomStringConvertible {
         let family: String
         let table: String
         let chain: String
-        /// Whether no rule but the chain's policy did it.
+        /// Whether the chain's policy dropped it, not a rule.
         let isPolicy: Bool
 
-        /// As nft names a chain.
+        /// The chain's name in nft.
         var description: String { "\(self.family) \(self.table) \(self.chain)" }
-        /// Whether ufw made it.
+        /// Whether ufw created the chain.
         var isOfUFW: Bool { self.chain.hasPrefix("ufw") }
     }
 
     enum Verdict: Hashable, Sendable {
         case accepted
-        /// A condition that was not looked into lets it in.
+        /// Accepted if a condition holds that was not evaluated.
         case depends(Place)
         case dropped(Place)
     }
 
-    /// What one chain comes to.
+    /// The result of one chain.
     private enum End {
         case accept, drop(Place), fallThrough
     }
 
-    /// Deeper than any sane ruleset jumps.
+    /// The deepest level of jumps that is followed: more than any sane ruleset has.
     static let depthLimit = 16
 
     let rules: NftRuleset
 
-    /// What becomes of the packet.
+    /// Returns the verdict on the packet.
     func verdict(on packet: Packet) -> Verdict {
         var condition: Place?
         for chain in self.rules.entrances(packet.family.rawValue) {
@@ -76,7 +76,7 @@ struct PacketFilter: Sendable {
             var end = self.run(chain, packet, depth: 0, &mayBeAccepted)
             if case .fallThrough = end, chain.dropsByPolicy { end = .drop(Self.place(chain, isPolicy: true)) }
             guard case .drop(let place) = end else { continue }
-            // ufw's rules hang below a chain of iptables' name, with its policy.
+            // ufw's rules hang below a chain that has an iptables name and the policy.
             let usesUFW = self.rules.chains.contains { $0.table == chain.table && $0.name.hasPrefix("ufw") }
             let users = place.family == Packet.Family.ipv6.rawValue ? "ufw6-user-input" : "ufw-user-input"
             let shown = usesUFW && place.isPolicy ? Place(family: place.family, table: place.table, chain: users, isPolicy: true) : place
@@ -119,7 +119,7 @@ struct PacketFilter: Sendable {
         return .fallThrough
     }
 
-    /// The end that a verdict makes, where it makes one.
+    /// The result of a rule's verdict; `nil` if the chain continues.
     private func apply(
         _ kind: String, _ value: JSONValue, _ chain: NftRuleset.Chain, _ packet: Packet, _ depth: Int, _ isCertain: Bool,
         _ mayBeAccepted: inout Bool

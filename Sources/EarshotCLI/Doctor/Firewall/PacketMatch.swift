@@ -1,22 +1,22 @@
 import Glibc
 
-/// Whether a rule's conditions hold for a packet: yes, no, or unknown from here.
+/// Evaluates a rule's conditions for a packet: true, false, or unknown.
 struct PacketMatch {
     let rules: NftRuleset
     let table: NftRuleset.Table
     let packet: PacketFilter.Packet
 
-    /// What is known of a packet's field.
+    /// The known value of a packet's field.
     private enum Field {
         case number(Int)
         case text(String)
-        /// One of these; which, is not known.
+        /// One of these values, without knowing which.
         case oneOf([String])
-        /// The packet has no such field, so that no comparison with it holds.
+        /// The packet has no such field, so that every comparison with it is false.
         case absent
     }
 
-    /// `{"op", "left", "right"}`.
+    /// Evaluates a condition `{"op", "left", "right"}`.
     func holds(_ match: JSONValue) -> Bool? {
         guard let left = match["left"], let right = match["right"], let field = self.field(left) else { return nil }
         if case .absent = field { return false }
@@ -37,7 +37,7 @@ struct PacketMatch {
         }
     }
 
-    /// The verdict of a verdict map, and whether it is certain that it is this one.
+    /// The verdict of a verdict map, and whether it is certain.
     func mapped(_ map: JSONValue) -> (verdict: JSONValue?, isKnown: Bool) {
         guard let key = map["key"], let data = map["data"], let pairs = self.members(data), let field = self.field(key) else {
             return (nil, false)
@@ -61,12 +61,12 @@ struct PacketMatch {
             return .number(self.packet.destinationPort)
         case ("payload", let name?, "sport") where name == self.packet.transport || name == "th":
             return self.packet.sourcePort.map { .number($0) }
-        // A condition on the other family's header holds for packets of that one only.
+        // A condition on the other family's header holds only for packets of that family.
         case ("payload", "ip", _) where !isIPv4, ("payload", "ip6", _) where isIPv4: return .absent
         case ("payload", "ip", "protocol"), ("payload", "ip6", "nexthdr"): return .text(self.packet.transport)
         case ("payload", "ip", "daddr"), ("payload", "ip6", "daddr"): return self.packet.destination.map { .text($0) }
         case ("payload", "ip"?, _), ("payload", "ip6"?, _): return nil
-        // A condition on another protocol holds for packets of that one only.
+        // A condition on another protocol holds only for packets of that protocol.
         case ("payload", "tcp"?, _), ("payload", "udp"?, _): return value["protocol"]?.text == self.packet.transport ? nil : .absent
         case ("payload", .some, _): return .absent
         case ("meta", "l4proto", _): return .text(self.packet.transport)
@@ -81,7 +81,7 @@ struct PacketMatch {
         }
     }
 
-    /// Whether the field's value is the given one, or among the given ones.
+    /// Whether the field's value equals the given value, or is among the given values.
     private func contains(_ right: JSONValue, _ field: Field) -> Bool? {
         if let members = self.members(right) {
             let answers = members.map { self.contains($0, field) }
@@ -101,13 +101,13 @@ struct PacketMatch {
         case (.oneOf(let values), .string(let wanted)):
             let prefix = wanted.hasSuffix("*") ? String(wanted.dropLast()) : nil
             let hits = values.filter { value in prefix.map { value.hasPrefix($0) } ?? (value == wanted) }
-            // It may come in on the others.
+            // The packet may arrive on the other interfaces.
             return hits.isEmpty ? false : hits.count == values.count ? true : nil
         default: return nil
         }
     }
 
-    /// The elements of a set, by its name or as they stand there.
+    /// The elements of a set, given by name or inline.
     private func members(_ value: JSONValue) -> [JSONValue]? {
         if let elements = value["set"]?.elements ?? value.elements { return elements }
         guard let name = value.text, name.hasPrefix("@") else { return nil }
@@ -125,7 +125,7 @@ struct PacketMatch {
         return (value[whole] ^ start[whole]) >> UInt8(8 - rest) == 0
     }
 
-    /// The address's bytes; `nil` where it is none of the packet's family.
+    /// The address's bytes; `nil` if it does not belong to the packet's family.
     private func bytes(_ address: String) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: self.packet.family == .ipv4 ? 4 : 16)
         return inet_pton(self.packet.family == .ipv4 ? AF_INET : AF_INET6, address, &bytes) == 1 ? bytes : nil
