@@ -1,14 +1,13 @@
-/// The control API's values, as they stand in JSON on the Unix socket: the schemas of `earshotd/OpenAPI/openapi.json`.
+/// The control API's values in their JSON form on the Unix socket: the schemas of `earshotd/OpenAPI/openapi.json`.
 ///
-/// The daemon makes them and our clients read them; neither sees the other's insides. Field names are `snake_case`, times ISO 8601 in UTC,
-/// bytes base64. A client of another version meets fields and enum values that it does not know: the former are ignored, the latter are kept
-/// as ``Tolerant/unknown(_:)``. Without a value, a field that the schema does not require is absent, and any other one is `null`; both are
-/// read alike.
+/// The daemon encodes the values and clients decode them. Field names are `snake_case`, times are ISO 8601 in UTC, bytes are base64. A
+/// client of another version ignores unknown fields, and keeps unknown enum values as ``Tolerant/unknown(_:)``. A field without a value is
+/// absent if the schema does not require it, otherwise `null`; decoding accepts both.
 public enum ControlAPI {
-    /// Before every path, such as `/v1/peers`.
+    /// The prefix of every path, as in `/v1/peers`.
     public static let pathPrefix = "/v1"
-    /// The header of an answer with events: `EPOCH:SEQ` of the last event before it.
+    /// The header of an answer with events: `EPOCH:SEQ` of the last event before the answer.
     public static let eventPositionHeader = "Earshot-Events"
-    /// What a directory's content is called where it is neither JSON nor a tar archive: a tree in the protocol's own format.
+    /// The media type of a directory's content in the protocol's own tree format, when it is neither JSON nor a tar archive.
     public static let treeMediaType = "application/vnd.earshot.tree"
 }

@@ -1,2 +1,3 @@
-// Typed messages and archives stand in this library's own API (`ControlClient.messages(of:_:)`), so a program that imports it sees them too.
+// Typed messages and archives are part of this library's API (`ControlClient.messages(of:_:)`), so programs that import it see these
+// modules too.
 @_exported public import EarshotCoding

@@ -13,7 +13,7 @@ struct LineUpload: Sendable {
         let isQueued: Bool
         private let head: ByteBuffer
 
-        /// The peers; `nil` for a group, or for all peers in a session.
+        /// Creates the part for these peers, for a group, or (with neither) for all peers in a session.
         init(recipients: [String]?, group: String? = nil, contentType: String?, isUnreliable: Bool, isQueued: Bool, timeout: Double?) {
             self.isUnreliable = isUnreliable
             self.isQueued = isQueued

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Has the daemon's answer decide what became of a request: a write that fails is no failure of its own.
+/// Hides failed writes, so that the daemon's answer determines the outcome of a request.
 ///
-/// A daemon that refuses an upload answers before it has read all of the body, and the HTTP library closes the connection once it has that
-/// answer. The parts of the body that still wait to be written fail then, and the library would report their failure in place of the answer.
-/// Where no answer comes, the library reports that the connection was closed. Sits next to the socket.
+/// A daemon that refuses an upload answers before it has read the whole body, and the HTTP library closes the connection once it has that
+/// answer. The parts of the body that are still unwritten then fail, and the library would report that failure instead of the answer. If no
+/// answer arrives, the library reports that the connection was closed. The handler is next to the socket.
 final class AnswerDecidesHandler: ChannelOutboundHandler {
     typealias OutboundIn = IOData
     typealias OutboundOut = IOData

@@ -13,12 +13,12 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["peers"]), as: ControlAPI.PeerList.self)
     }
 
-    /// `GET /v1/peers/{peer}`, in any form of naming it.
+    /// `GET /v1/peers/{peer}`, in any form of naming a peer.
     public func peer(_ peer: String) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
         try await self.call(.GET, ControlPath.path(["peers", peer]), as: ControlAPI.Peer.self)
     }
 
-    /// `PUT /v1/peers/{peer}/trust`; for so many seconds, or for good.
+    /// `PUT /v1/peers/{peer}/trust`, for a number of seconds or permanently.
     public func setTrust(
         _ trust: ControlAPI.Trust, of peer: String, forSeconds seconds: Double? = nil
     ) async throws(ControlError) -> ControlReply<ControlAPI.Peer> {
@@ -31,7 +31,7 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["peers", peer, "policy"]), as: ControlAPI.PeerPolicy.self)
     }
 
-    /// `POST /v1/peers/{peer}/ping`: a step that fails is no error.
+    /// `POST /v1/peers/{peer}/ping`. A failed step is not an error.
     public func ping(_ peer: String) async throws(ControlError) -> ControlReply<ControlAPI.PeerPing> {
         try await self.call(.POST, ControlPath.path(["peers", peer, "ping"]), as: ControlAPI.PeerPing.self)
     }
@@ -47,14 +47,14 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["peers", peer, "verification"]), as: ControlAPI.Verification.self)
     }
 
-    /// `DELETE /v1/peers/{peer}/verification`: gives it up, or says that the digits differ.
+    /// `DELETE /v1/peers/{peer}/verification`: cancels the comparison, or reports that the digits differ.
     @discardableResult
     public func endVerification(of peer: String, mismatch: Bool) async throws(ControlError) -> ControlReply<ControlAPI.Verification> {
         let path = ControlPath.path(["peers", peer, "verification"], query: [("mismatch", mismatch ? "true" : nil)])
         return try await self.call(.DELETE, path, as: ControlAPI.Verification.self)
     }
 
-    /// `POST /v1/invitations`; with `wait` it answers when the invitation is decided.
+    /// `POST /v1/invitations`; with `wait`, answers when the invitation is decided.
     public func invite(
         _ request: ControlAPI.InvitationRequest, wait: Bool
     ) async throws(ControlError) -> ControlReply<ControlAPI.Invitation> {
@@ -62,7 +62,7 @@ extension ControlClient {
         return try await self.call(.POST, path, body: try Self.json(request), as: ControlAPI.Invitation.self)
     }
 
-    /// `GET /v1/invitations`: the pending ones, or all.
+    /// `GET /v1/invitations`: the pending invitations, or all.
     public func invitations(all: Bool = false) async throws(ControlError) -> ControlReply<ControlAPI.InvitationList> {
         let path = ControlPath.path(["invitations"], query: [("state", all ? "all" : nil)])
         return try await self.call(.GET, path, as: ControlAPI.InvitationList.self)
@@ -97,13 +97,13 @@ extension ControlClient {
         try await self.perform(.DELETE, ControlPath.path(["sessions", id]))
     }
 
-    /// `POST /v1/messages`: answers when every recipient has it, or will not get it.
+    /// `POST /v1/messages`: answers when the message is delivered to every recipient or has failed.
     public func send(_ request: ControlAPI.MessageRequest) async throws(ControlError) -> ControlReply<ControlAPI.MessageReceipt> {
         try await self.call(.POST, ControlPath.path(["messages"]), body: try Self.json(request), as: ControlAPI.MessageReceipt.self)
     }
 
-    /// `POST /v1/messages` with a request a line: each is answered by a ``ControlAPI/MessageLineResult``, as they come; where only `failures`
-    /// are wanted, those alone.
+    /// `POST /v1/messages` with one request per line. Each line is answered with a ``ControlAPI/MessageLineResult`` as soon as its result
+    /// is known; with `failures`, only failed lines are answered.
     public func send(lines: AsyncStreamOfBytes, failures: Bool) async throws(ControlError) -> ControlLines {
         let response = try await self.open(
             .POST, ControlPath.path(["messages"]), body: .lines(lines), accept: "application/x-ndjson",
@@ -111,7 +111,7 @@ extension ControlClient {
         return ControlLines(response: response, client: self)
     }
 
-    /// `GET /v1/messages`: incoming ones, the oldest first; unread ones, or all; those behind the `next` of an earlier answer.
+    /// `GET /v1/messages`: incoming messages, oldest first; the unread ones, or all; the ones after the `next` of an earlier answer.
     public func messages(
         all: Bool = false, from peer: String? = nil, in group: String? = nil, after place: String? = nil, limit: Int
     ) async throws(ControlError) -> ControlReply<ControlAPI.MessageList> {
@@ -134,17 +134,18 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["outbox"]), as: ControlAPI.Outbox.self)
     }
 
-    /// `DELETE /v1/outbox/{id}`: takes a message back from all recipients that have not got it.
+    /// `DELETE /v1/outbox/{id}`: cancels a message for all recipients that have not received it.
     public func cancelQueued(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.MessageReceipt> {
         try await self.call(.DELETE, ControlPath.path(["outbox", id]), as: ControlAPI.MessageReceipt.self)
     }
 
-    /// `POST /v1/resources` with a path that the daemon opens itself; answers at once.
+    /// `POST /v1/resources` with a path that the daemon opens; answers at once.
     public func sendResource(_ request: ControlAPI.ResourceRequest) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
         try await self.call(.POST, ControlPath.path(["resources"]), body: try Self.json(request), as: ControlAPI.ResourceList.self).whole()
     }
 
-    /// `POST /v1/resources` with the content as the body; answers when the receiver has it, or with `queue` and for a group when the daemon has.
+    /// `POST /v1/resources` with the content as the body. Answers when the receiver has the content; with `queue`, or for a group, when the
+    /// daemon has it.
     public func sendResource(
         to recipient: ControlAPI.ResourceRecipient, name: String, kind: ControlAPI.Resource.Kind = .file, size: Int64,
         content: AsyncStreamOfBytes,
@@ -163,7 +164,7 @@ extension ControlClient {
         return try await self.call(.POST, path, body: .stream(content, length: size), as: ControlAPI.ResourceList.self).whole()
     }
 
-    /// `GET /v1/resources`: those of one group, where one is given.
+    /// `GET /v1/resources`: all transfers, or those of one group.
     public func resources(in group: String? = nil) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
         try await self.call(.GET, ControlPath.path(["resources"], query: [("group", group)]), as: ControlAPI.ResourceList.self)
     }
@@ -173,7 +174,7 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["resources", id]), as: ControlAPI.Resource.self)
     }
 
-    /// `GET /v1/resources/{id}` by the id of what was sent to a group
+    /// `GET /v1/resources/{id}` with the share id of a resource that was sent to a group.
     public func share(_ id: String) async throws(ControlError) -> ControlReply<ControlAPI.ResourceList> {
         try await self.call(.GET, ControlPath.path(["resources", id]), as: ControlAPI.ResourceList.self)
     }
@@ -186,7 +187,7 @@ extension ControlClient {
         return try await self.call(.POST, ControlPath.path(["resources", id, "response"]), body: body, as: ControlAPI.Resource.self)
     }
 
-    /// `GET /v1/resources/{id}/content`; a directory's as a tar archive, or with `asTree` in the protocol's own format.
+    /// `GET /v1/resources/{id}/content`. A directory is returned as a tar archive, or with `asTree` in the protocol's own format.
     public func content(of id: String, asTree: Bool = false) async throws(ControlError) -> ControlContent {
         let path = ControlPath.path(["resources", id, "content"])
         let accept = asTree ? ControlAPI.treeMediaType : "*/*"
@@ -198,7 +199,7 @@ extension ControlClient {
         try await self.perform(.DELETE, ControlPath.path(["resources", id, "content"]))
     }
 
-    /// `DELETE /v1/resources/{id}`: cancels one that is on its way, deletes one that is done; by a share's id all of it.
+    /// `DELETE /v1/resources/{id}`: cancels a transfer in progress, deletes a finished one; with a share id, all its transfers.
     public func removeResource(_ id: String) async throws(ControlError) {
         try await self.perform(.DELETE, ControlPath.path(["resources", id]))
     }
@@ -213,22 +214,22 @@ extension ControlClient {
         try await self.call(.GET, ControlPath.path(["streams", id]), as: ControlAPI.Stream.self)
     }
 
-    /// `DELETE /v1/streams/{id}`: aborts a stream, also one of which this side has read everything and could not keep it, before its connection
-    /// ends.
+    /// `DELETE /v1/streams/{id}`: aborts a stream. A receiver that has read everything but could not store it calls this before its
+    /// connection ends.
     public func abortStream(_ id: String) async throws(ControlError) {
         try await self.perform(.DELETE, ControlPath.path(["streams", id]))
     }
 
-    /// `GET /v1/events`: from now on, or from after event `since` as far as the daemon still has it.
+    /// `GET /v1/events`: the events from now on, or the events after `since` that the daemon still has.
     public func events(since: UInt64? = nil, epoch: String? = nil) async throws(ControlError) -> ControlEvents {
         try await self.events(since: ControlEventPosition(epoch: epoch, sequence: since), resumption: nil)
     }
 
-    /// `GET /v1/events`, which resumes after each interruption: when the daemon is restarted, and when it drops this reader for being too slow.
+    /// `GET /v1/events`, resumed after each interruption: a restart of the daemon, or the loss of a reader that was too slow.
     ///
-    /// `onInterruption` is called once for each. The reader then reconnects with growing pauses and continues after its last event. A `gap`
-    /// says what it missed, and comes after every restart. A daemon that stays away for longer than `patience` is an error; without one the
-    /// reader waits until its task is cancelled. The first connection is not retried.
+    /// `onInterruption` is called once for each interruption. The reader then reconnects with growing pauses and continues after its last
+    /// event. A `gap` names the missed events, and follows every restart. If the daemon is away for longer than `patience`, the reader
+    /// throws; without `patience` it waits until its task is cancelled. The first connection is not retried.
     public func events(
         since: UInt64? = nil, epoch: String? = nil, patience: Duration? = nil,
         onInterruption: @escaping @Sendable (ControlInterruption) -> Void

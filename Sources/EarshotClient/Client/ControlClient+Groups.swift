@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import NIOHTTP1
 
-/// The calls about groups. A group is named by its id, 8 or more of its first characters, or its name.
+/// The calls about groups. A group is named by its id, by at least the first 8 characters of the id, or by its name.
 extension ControlClient {
     /// `POST /v1/groups`
     public func createGroup(_ request: ControlAPI.GroupRequest) async throws(ControlError) -> ControlReply<ControlAPI.Group> {
@@ -24,12 +24,12 @@ extension ControlClient {
         return try await self.call(.PATCH, ControlPath.path(["groups", group]), body: body, as: ControlAPI.Group.self)
     }
 
-    /// `DELETE /v1/groups/{group}`: leaves it, or ends it for all its members.
+    /// `DELETE /v1/groups/{group}`: leaves the group, or dissolves it.
     public func leaveGroup(_ group: String, dissolve: Bool = false) async throws(ControlError) {
         try await self.perform(.DELETE, ControlPath.path(["groups", group], query: [("dissolve", dissolve ? "true" : nil)]))
     }
 
-    /// `POST /v1/groups/{group}/invitations`; with `wait` it answers when all of them are decided.
+    /// `POST /v1/groups/{group}/invitations`; with `wait`, answers when all invitations are decided.
     public func invite(
         to group: String, _ request: ControlAPI.GroupInvitationRequest, wait: Bool
     ) async throws(ControlError) -> ControlReply<ControlAPI.InvitationList> {
@@ -37,7 +37,7 @@ extension ControlClient {
         return try await self.call(.POST, path, body: try Self.json(request), as: ControlAPI.InvitationList.self)
     }
 
-    /// `DELETE /v1/groups/{group}/members/{peer}`: takes it out, and where asked all that came in through it.
+    /// `DELETE /v1/groups/{group}/members/{peer}`: removes a member, and on request all members that it invited.
     public func removeMember(
         _ peer: String, from group: String, withInvited: Bool = false
     ) async throws(ControlError) -> ControlReply<ControlAPI.Group> {

@@ -1,11 +1,11 @@
-/// What names mean now: a name may come to mean another peer, or two, while a reader waits.
+/// Resolves names to ids: a name may become ambiguous, or mean another peer, while a reader waits.
 extension ControlClient {
-    /// A peer's full id, in characters.
+    /// The length of a peer's full id, in characters.
     private static let peerIDLength = 52
-    /// A group's, without hyphens.
+    /// The length of a group's full id without hyphens, in characters.
     private static let groupIDLength = 32
 
-    /// The id of the peer of which messages are wanted; a full id need not have been seen.
+    /// Returns the id of the wanted peer; a full id is accepted even if the peer was never seen.
     package func peerID(_ name: String?) async throws(ControlError) -> String? {
         guard let name else { return nil }
         do throws(ControlError) {
@@ -18,7 +18,7 @@ extension ControlClient {
         }
     }
 
-    /// The id of the group of which messages or files are wanted; of one that this machine has left, its full id.
+    /// Returns the id of the wanted group; the full id of a group that this machine has left is accepted.
     package func groupID(_ name: String?) async throws(ControlError) -> String? {
         guard let name else { return nil }
         do throws(ControlError) {

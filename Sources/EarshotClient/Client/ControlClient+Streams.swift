@@ -2,13 +2,13 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Streams: their bytes go past the HTTP library, between the daemon's socket and this process's input or output.
+/// Streams, whose bytes bypass the HTTP library and move directly between the daemon's socket and this process's input or output.
 extension ControlClient {
-    /// What waits on a stream's connection must not hold up what runs beside it.
+    /// A queue of its own: threads that block on a stream's connection must not delay other work.
     private static let threads = DispatchQueue(label: "streams", attributes: .concurrent)
 
-    /// `POST /v1/streams` with all that `input` has as the body; answers when the far reader has taken everything. A task that is cancelled
-    /// aborts the stream, and throws `cancelled`.
+    /// `POST /v1/streams` with everything from `input` as the body; answers when the receiver has read all of it. If the task is cancelled,
+    /// the stream is aborted and the call throws `cancelled`.
     public func openStream(
         to peer: String, name: String, from input: CInt
     ) async throws(ControlError) -> ControlReply<ControlAPI.Stream> {
@@ -23,8 +23,8 @@ extension ControlClient {
         return try Self.reply(json, to: "POST \(path)")
     }
 
-    /// `GET /v1/streams/next/content`: waits for the next stream of this name and from this peer, or any, and takes it. A task that
-    /// is cancelled waits no more (`cancelled`).
+    /// `GET /v1/streams/next/content`: waits for the next stream, with this name and from this peer if given, and accepts it. If the task
+    /// is cancelled, the call throws `cancelled`.
     public func nextStream(name: String?, from peer: String?, timeoutSeconds: UInt64?) async throws(ControlError) -> ControlStream {
         let query = [("name", name), ("from", peer), ("timeout_seconds", timeoutSeconds.map { "\($0)" })]
         let path = ControlPath.path(["streams", "next", "content"], query: query)
@@ -38,7 +38,7 @@ extension ControlClient {
         }
     }
 
-    /// The answer's head; a problem is thrown.
+    /// Receives the answer's head. Throws the daemon's problem.
     private static func success(_ connection: StreamConnection) throws(ControlError) -> StreamAnswer {
         let answer = try connection.receiveHead()
         guard (200..<300).contains(answer.status) else {
@@ -47,7 +47,7 @@ extension ControlClient {
         return answer
     }
 
-    /// Has a thread wait, and not a task; where the task is cancelled meanwhile, the connection that the thread has watched ends.
+    /// Runs blocking work on a thread. If the task is cancelled meanwhile, the connection that the thread watches is shut down.
     fileprivate static func onThread<Value: Sendable>(
         _ work: @escaping @Sendable (Interruption) throws(ControlError) -> Value
     ) async throws(ControlError) -> Value {
@@ -69,7 +69,7 @@ extension ControlClient {
     }
 }
 
-/// Ends the connection that a thread waits on, when the task that it works for is cancelled.
+/// Shuts down the connection of a thread when the thread's task is cancelled.
 private final class Interruption: Sendable {
     private struct State {
         var socket: StreamSocket?
@@ -80,7 +80,7 @@ private final class Interruption: Sendable {
 
     var isCancelled: Bool { self.state.withLock { $0.isCancelled } }
 
-    /// The thread is about to wait on it.
+    /// Sets the connection on which the thread is about to block.
     /// - Throws: `cancelled`.
     func watch(_ connection: StreamConnection) throws(ControlError) -> StreamConnection {
         let socket = connection.socket
@@ -100,11 +100,11 @@ private final class Interruption: Sendable {
     }
 }
 
-/// A stream on its way from the daemon: read as fast as its reader wants, no faster.
+/// An incoming stream from the daemon, read at the reader's pace.
 ///
-/// Unchecked: one caller at a time has the connection, first the one that makes this, then ``move(to:)``, which ends it.
+/// Unchecked: only one caller at a time uses the connection, first the creator, then ``move(to:)``, which ends it.
 public struct ControlStream: @unchecked Sendable {
-    /// Which one it is.
+    /// The stream's id.
     public let id: String?
     private let connection: StreamConnection
 
@@ -113,9 +113,9 @@ public struct ControlStream: @unchecked Sendable {
         self.connection = connection
     }
 
-    /// Moves the stream to a descriptor, to its end; once. A task that is cancelled aborts the stream, and throws `cancelled`, once the
-    /// descriptor has taken what was being written.
-    /// - Throws: ``ControlError/output(reason:code:)`` where the descriptor takes no more; `lost`, `malformed`, `cancelled`.
+    /// Moves the stream to a descriptor until the stream ends. May be called once. If the task is cancelled, the stream is aborted and the
+    /// call throws `cancelled` after the descriptor has accepted the pending bytes.
+    /// - Throws: ``ControlError/output(reason:code:)`` if the descriptor cannot be written; `lost`, `malformed`, `cancelled`.
     public func move(to output: CInt) async throws(ControlError) {
         let stream = self
         try await ControlClient.onThread { interruption throws(ControlError) in

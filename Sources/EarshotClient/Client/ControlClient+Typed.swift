@@ -1,12 +1,13 @@
 public import EarshotCoding
 
-/// Messages that are values of types of their own.
+/// Messages whose bodies are values of Swift types.
 extension ControlClient {
-    /// Sends a value to a peer, in any form of naming it, and returns when the peer has it on disk, or will not get it: what became of it stands in
-    /// the receipt. With `queue` it returns when this machine's daemon has it on disk, where it waits for a peer that is away.
+    /// Sends a value to a peer, in any form of naming a peer. Returns when the peer has stored the message or the delivery has failed; the
+    /// receipt has the status. With `queue`, returns when this machine's daemon has stored the message, which is then queued for a peer
+    /// that is away.
     ///
-    /// It is given up after so many seconds, at most 86,400; where none are given, after 10, and with `queue` after what the daemon is set to.
-    /// Throws ``ControlError/malformed(_:)`` where the value cannot be JSON; what ``send(_:)`` throws otherwise.
+    /// The message expires after the timeout of at most 86,400 seconds. The default is 10 seconds, or with `queue` the daemon's setting.
+    /// Throws ``ControlError/malformed(_:)`` if the value cannot be encoded as JSON; otherwise the errors of ``send(_:)``.
     @discardableResult
     public func send(
         _ value: some TypedMessage, to peer: String, queue: Bool = false, timeoutSeconds: Double? = nil
@@ -14,7 +15,7 @@ extension ControlClient {
         try await self.send(value, to: .peers([peer]), queue: queue, timeoutSeconds: timeoutSeconds)
     }
 
-    /// Sends a value to several peers, to every connected one, or to a group, as to one.
+    /// Sends a value to several peers, to every connected peer, or to a group.
     @discardableResult
     public func send(
         _ value: some TypedMessage, to recipients: ControlAPI.MessageRequest.Recipients, queue: Bool = false, timeoutSeconds: Double? = nil
@@ -32,7 +33,7 @@ extension ControlClient {
         ).value
     }
 
-    /// Unread messages, the oldest first, and then those that come, as values of these types.
+    /// Returns unread messages, oldest first, and then new ones, as values of these types.
     ///
     /// ```swift
     /// for try await message in client.messages(of: Reading.self, Command.self) {
@@ -44,12 +45,13 @@ extension ControlClient {
     /// }
     /// ```
     ///
-    /// A message is marked read when the next one is asked for: a program that dies meanwhile gets it again, and one that must not do a thing twice
-    /// remembers the ids of those that it has dealt with. Unreliable messages come as well, once, while the program waits. The sequence has no end
-    /// but the task's; it throws a ``ControlError`` where the daemon goes away, and a new one goes on where that ended.
+    /// A message is marked read when the next one is requested. If the program dies meanwhile, it receives the message again; a program
+    /// that must not act twice remembers the ids of the messages that it has handled. Unreliable messages are also returned, once, while
+    /// the program waits. The sequence ends only with the task. If the daemon goes away, the sequence throws a ``ControlError``; a new
+    /// sequence continues where the old one ended.
     ///
-    /// No two of the types have the same content type. Where a peer or a group is given, in any form of naming it, only messages of that come; it
-    /// goes by its id from the first look on.
+    /// The types must have different content types. With a peer or a group, in any form of naming it, only its messages are returned. The
+    /// name is resolved to an id once, at the start.
     public func messages<each Value: TypedMessage>(
         of types: repeat (each Value).Type, from peer: String? = nil, in group: String? = nil
     ) -> TypedMessages {

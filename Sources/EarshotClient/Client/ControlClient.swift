@@ -5,23 +5,24 @@ import NIOPosix
 
 /// A client of the control API on the daemon's Unix socket. The API's document is `earshotd/OpenAPI/openapi.json`.
 ///
-/// One call a function, in `ControlClient+Calls.swift`. A call that only looks is given up after a while without an answer; the others have
-/// no time limit of their own, since several of them wait for a person or for another machine: cancel the task to give one up. Made by
-/// ``with(socketPath:patience:onUnreadable:_:)``, which closes the connections at its end.
+/// `ControlClient+Calls.swift` has one function per call. A call that only reads fails after `patience` without an answer. The other calls
+/// have no timeout, since several of them wait for a user or another machine: to stop one, cancel its task.
+/// ``with(socketPath:patience:onUnreadable:_:)`` creates the client and closes its connections at the end.
 public struct ControlClient: Sendable {
-    /// Where the daemon listens.
+    /// The path of the daemon's socket.
     public let socketPath: String
     private let http: HTTPClient
 
-    /// The most bytes of an answer that is not a stream: a page of messages fits.
+    /// The most bytes of an answer that is not a stream: enough for a page of messages.
     static let answerLimit = 256 * 1024 * 1024
 
-    /// How long a daemon may take to answer a call that waits for no peer or person: far longer than a busy one takes, so that it hangs.
+    /// The longest time for an answer that does not depend on a peer or user: far longer than a busy daemon takes, so that the daemon
+    /// hangs.
     public static let patience: Duration = .seconds(30)
     private let patience: Duration
 
-    /// The most calls at a time, beyond which others wait. Some take as long as a program runs, and each holds its connection; but a burst of
-    /// calls is not to take all descriptors of a process, nor all places of the daemon.
+    /// The most concurrent calls; further calls wait. Some calls last as long as the program and hold their connections. The limit keeps a
+    /// burst of calls from using up the process's descriptors, or the daemon's connections.
     private static let connectionLimit = 128
 
     private let onUnreadable: @Sendable (String) -> Void
@@ -35,7 +36,7 @@ public struct ControlClient: Sendable {
 
     /// Calls `body` with a client of the daemon at the socket, and closes its connections afterwards.
     ///
-    /// What the client cannot read of an answer, and goes on without, is told to `onUnreadable` in words that may quote a peer.
+    /// `onUnreadable` is called for each part of an answer that the client cannot read and leaves out. The text may quote a peer.
     public static func with<Result: Sendable>(
         socketPath: String = ControlSocket.path(given: nil), patience: Duration = Self.patience,
         onUnreadable: @escaping @Sendable (String) -> Void = { _ in },
@@ -44,7 +45,7 @@ public struct ControlClient: Sendable {
         var configuration = HTTPClient.Configuration()
         configuration.httpVersion = .http1Only
         configuration.redirectConfiguration = .disallow
-        // A daemon that is not there is told at once, not after attempts for ten seconds.
+        // An absent daemon is reported at once, instead of after ten seconds of attempts.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connectionLimit
         configuration.http1_1ConnectionDebugInitializer = { channel in
@@ -63,17 +64,17 @@ public struct ControlClient: Sendable {
         }
     }
 
-    /// A body of a request.
+    /// The body of a request.
     enum Body: Sendable {
         case none
         case json([UInt8])
-        /// Bytes as they come, with back-pressure; their number where it is known.
+        /// Bytes with back-pressure; with their number, if it is known.
         case stream(AsyncStreamOfBytes, length: Int64?)
-        /// JSON documents as they come, a line each, with back-pressure.
+        /// JSON documents, one per line, with back-pressure.
         case lines(AsyncStreamOfBytes)
     }
 
-    /// Sends a request and returns the head of its answer, for which it waits that long; a problem is thrown.
+    /// Sends a request and returns the head of its answer, waiting at most `limit`. Throws the daemon's problem.
     func open(
         _ method: HTTPMethod, _ path: String, body: Body = .none, accept: String = "application/json", prefer: String? = nil,
         within limit: Duration? = nil
@@ -81,7 +82,7 @@ public struct ControlClient: Sendable {
         try Self.check(path)
         var request = HTTPClientRequest(url: "http+unix://\(ControlPath.encode(self.socketPath))\(path)")
         request.method = method
-        // Of a Unix socket's address the library would make a Host that the daemon rightly refuses.
+        // For a Unix socket's address, the library would generate a Host header that the daemon refuses.
         request.headers.replaceOrAdd(name: "Host", value: "localhost")
         request.headers.replaceOrAdd(name: "Accept", value: accept)
         if let prefer { request.headers.replaceOrAdd(name: "Prefer", value: prefer) }
@@ -110,7 +111,7 @@ public struct ControlClient: Sendable {
         return response
     }
 
-    /// An empty name in a path would make it that of another call: every peer's instead of one's.
+    /// Refuses an empty name: the path would be that of another call, for all peers instead of one.
     private static func check(_ path: String) throws(ControlError) {
         let route = path.prefix { $0 != "?" }
         guard !route.hasSuffix("/"), !route.contains("//") else {
@@ -132,12 +133,12 @@ public struct ControlClient: Sendable {
         return reply
     }
 
-    /// Tells what could not be read.
+    /// Reports unreadable parts to `onUnreadable`.
     func tell(_ parts: [String], of answer: String) {
         for part in parts { self.onUnreadable("\(answer): \(part)") }
     }
 
-    /// An answer to a call, decoded.
+    /// Decodes an answer to a call.
     static func reply<Value: Decodable & Sendable>(_ json: [UInt8], to call: String) throws(ControlError) -> ControlReply<Value> {
         do {
             let (value, unreadable) = try ControlJSON.read(Value.self, from: json)
@@ -147,12 +148,12 @@ public struct ControlClient: Sendable {
         }
     }
 
-    /// Sends a request whose answer says nothing, or what the caller does not want to know.
+    /// Sends a request whose answer is empty or not needed.
     func perform(_ method: HTTPMethod, _ path: String, body: Body = .none) async throws(ControlError) {
         _ = try await self.collect(try await self.open(method, path, body: body))
     }
 
-    /// The whole body of an answer.
+    /// Receives the whole body of an answer.
     func collect(_ response: HTTPClientResponse) async throws(ControlError) -> [UInt8] {
         do {
             let buffer = try await response.body.collect(upTo: Self.answerLimit)
@@ -164,7 +165,7 @@ public struct ControlClient: Sendable {
         }
     }
 
-    /// What the body of an answer that is no success says.
+    /// Returns the error for the body of an answer without success.
     static func problem(_ json: [UInt8], status: Int) -> ControlError {
         guard let problem = try? ControlJSON.decode(ControlAPI.Problem.self, from: json) else {
             return .malformed("the daemon answered with status \(status) and no explanation")
@@ -172,7 +173,7 @@ public struct ControlClient: Sendable {
         return .problem(problem)
     }
 
-    /// What an error of the HTTP client means; `answered` says whether the daemon had begun to answer.
+    /// Returns the error for an error of the HTTP client; `answered` says whether the daemon had begun to answer.
     func failure(_ error: any Error, answered: Bool) -> ControlError {
         switch error {
         case let error as ControlError: return error
@@ -185,7 +186,7 @@ public struct ControlClient: Sendable {
         case let error as IOError: return .lost(path: self.socketPath, reason: SystemError.reason(error.errnoCode))
         case is SocketAddressError:
             return .unreachable(path: self.socketPath, reason: "the path is too long for a socket", code: nil)
-        // One that breaks off is a daemon that was killed in the middle of its answer.
+        // An answer that breaks off comes from a daemon that was killed.
         case let error as HTTPParserError where !answered && error != .invalidEOFState:
             return .malformed("what listens at \(self.socketPath) speaks no HTTP")
         case is ChannelError: return .lost(path: self.socketPath, reason: "it closed the connection")

@@ -2,13 +2,13 @@ import AsyncHTTPClient
 public import NIOCore
 import NIOHTTP1
 
-/// The content of a resource on its way from the daemon, in pieces: read as fast as the reader wants, no faster.
+/// The content of a resource, received from the daemon in pieces, at the reader's pace.
 ///
-/// Read once, by one reader. A cancelled task's reader throws ``ControlError/cancelled``.
+/// Only one reader may read it, once. If the reader's task is cancelled, the reader throws ``ControlError/cancelled``.
 public struct ControlContent: AsyncSequence, Sendable {
-    /// Bytes, as the daemon announced it.
+    /// The size in bytes, as the daemon announced it.
     public let length: UInt64?
-    /// A file's attributes; `nil` for a directory, and from an earlier release.
+    /// A file's attributes; `nil` for a directory, and from an older daemon.
     public let attributes: ControlAPI.FileAttributes?
     private let response: HTTPClientResponse
     private let client: ControlClient
@@ -24,10 +24,10 @@ public struct ControlContent: AsyncSequence, Sendable {
         self.client = client
     }
 
-    /// The reader.
+    /// Returns the reader.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self.response, self.client) }
 
-    /// How far the reader is.
+    /// The position of the reader.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var pieces: HTTPClientResponse.Body.AsyncIterator
         private let client: ControlClient

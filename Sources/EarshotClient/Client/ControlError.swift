@@ -1,25 +1,25 @@
 public import FoundationEssentials
 
-/// Why a call to the daemon came to nothing.
+/// The failure of a call to the daemon.
 public enum ControlError: LocalizedError, Hashable, Sendable, CustomStringConvertible {
-    /// No daemon answers at the socket; the errno where the kernel gave one.
+    /// No daemon answers at the socket; with the errno, if the kernel returned one.
     case unreachable(path: String, reason: String, code: CInt?)
-    /// Something takes the call and does not answer.
+    /// A process accepted the connection but did not answer.
     case silent(path: String)
     /// The daemon went away in the middle of an answer.
     case lost(path: String, reason: String)
-    /// The daemon refused, and says why.
+    /// The daemon refused the request, with its reason.
     case problem(ControlAPI.Problem)
-    /// The daemon answered something that is not the API's.
+    /// The answer does not conform to the API.
     case malformed(String)
-    /// What was to be uploaded could not be read, in words.
+    /// The data to upload could not be read; with the reason.
     case source(String)
-    /// Received content could not be written: the reason in words, and the errno.
+    /// Received content could not be written; with the reason and the errno.
     case output(reason: String, code: CInt)
     /// The caller's task was cancelled.
     case cancelled
 
-    /// One lower-case sentence without a full stop; may quote a peer, so untrusted.
+    /// A lower-case sentence without a full stop; may quote a peer, so untrusted.
     public var description: String {
         switch self {
         case .unreachable(let path, let reason, _): "the daemon at \(path) is unreachable: \(reason)"
@@ -32,6 +32,6 @@ public enum ControlError: LocalizedError, Hashable, Sendable, CustomStringConver
         }
     }
 
-    /// The same words, as `localizedDescription` has them.
+    /// The same sentence, for `localizedDescription`.
     public var errorDescription: String? { self.description }
 }

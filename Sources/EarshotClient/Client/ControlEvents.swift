@@ -2,23 +2,23 @@ import AsyncHTTPClient
 import EarshotCoding
 import NIOHTTP1
 
-/// The daemon's event stream: one JSON object a line (`GET /v1/events` in the API's document). The reader is subscribed once it has one of
-/// these.
+/// The daemon's event stream: one JSON object per line (`GET /v1/events` in the API's document). The reader is subscribed from the moment
+/// it has this value.
 ///
 /// ```swift
 /// for try await event in try await client.events() { print(event.value.type) }
 /// ```
 ///
-/// An event that cannot be read ends nothing: it comes as one of an unknown type, with what could not be read. Events that were missed are
-/// told as one of the type `gap`. The stream has no end of its own: the daemon's going away is an error, unless the reader asked to resume
-/// (``ControlClient/events(since:epoch:patience:onInterruption:)``), and so is the cancellation of the reader's task
-/// (``ControlError/cancelled``). Read once, by one reader.
+/// An unreadable event does not end the stream: it is returned as an event of unknown type, with its unreadable parts. Missed events are
+/// reported as an event of type `gap`. The stream never ends normally. If the daemon goes away, it throws, unless the reader asked to
+/// resume (``ControlClient/events(since:epoch:patience:onInterruption:)``). If the reader's task is cancelled, it throws
+/// ``ControlError/cancelled``. Only one reader may read it, once.
 public struct ControlEvents: AsyncSequence, Sendable {
     private let lines: ControlLines
     private let client: ControlClient
-    /// The reader's position: the requested one, else the one at which the daemon says that the answer begins.
+    /// The reader's position: the requested one, otherwise the position at which the answer begins, according to the daemon.
     private let position: ControlEventPosition
-    /// The run of the daemon that answers.
+    /// The run of the daemon that answered.
     fileprivate let epoch: String?
     private let resumption: ControlResumption?
 
@@ -32,14 +32,14 @@ public struct ControlEvents: AsyncSequence, Sendable {
         self.resumption = resumption
     }
 
-    /// The reader.
+    /// Returns the reader.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(
             lines: self.lines.makeAsyncIterator(), client: self.client, position: self.position, epoch: self.epoch,
             resumption: self.resumption)
     }
 
-    /// How far the reader is.
+    /// The position of the reader.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var lines: ControlLines.AsyncIterator
         fileprivate let client: ControlClient
@@ -47,7 +47,7 @@ public struct ControlEvents: AsyncSequence, Sendable {
         fileprivate var epoch: String?
         fileprivate let resumption: ControlResumption?
         private var backOff = BackOff()
-        /// The reader was told of this interruption, and has had no event since.
+        /// Whether the reader has been told of the current interruption and has had no event since.
         private var isInterrupted = false
 
         fileprivate init(
@@ -89,10 +89,10 @@ public struct ControlEvents: AsyncSequence, Sendable {
             return reply
         }
 
-        /// Goes on in another answer, behind the last event that was read.
+        /// Continues in another answer, after the last event that was read.
         ///
-        /// The daemon ends an answer in good order only when it stops. If it breaks one off and the same run of it answers again, it has
-        /// dropped the reader.
+        /// The daemon ends an answer in good order only when it stops. If an answer breaks off and the same run of the daemon answers
+        /// again, the daemon has dropped the reader.
         private mutating func resume(after error: ControlError, isOrderly: Bool) async throws(ControlError) {
             guard let resumption = self.resumption else { throw error }
             var error = error

@@ -1,4 +1,4 @@
-/// Why a stream of events that resumes by itself was interrupted.
+/// The cause of an interruption of a stream of events that resumes automatically.
 public enum ControlInterruption: Hashable, Sendable {
     /// The daemon ended or was restarted. The reader waits until a daemon answers again.
     case daemonLeft
@@ -6,15 +6,15 @@ public enum ControlInterruption: Hashable, Sendable {
     case readerTooSlow
 }
 
-/// How a stream of events goes on after an interruption.
+/// The rules for resuming a stream of events after an interruption.
 struct ControlResumption: Sendable {
-    /// How long a daemon may be away; `nil` for as long as it likes.
+    /// The longest absence of the daemon; `nil` for no limit.
     let patience: Duration?
     /// Called once for each interruption.
     let onInterruption: @Sendable (ControlInterruption) -> Void
 }
 
-/// Which event a reader has seen last, and in which run of the daemon.
+/// The last event that a reader has seen, and the run of the daemon that sent it.
 struct ControlEventPosition: Hashable, Sendable {
     var epoch: String?
     var sequence: UInt64?
@@ -24,7 +24,7 @@ struct ControlEventPosition: Hashable, Sendable {
         self.sequence = sequence
     }
 
-    /// From the header of an answer; `nil` from a daemon that sends none.
+    /// Parses the header of an answer; `nil` if an older daemon does not send it.
     init?(header: String?) {
         let parts = header?.split(separator: ":", omittingEmptySubsequences: false) ?? []
         guard parts.count == 2, let epoch = parts.first, let sequence = parts.last.flatMap({ UInt64($0) }) else { return nil }
@@ -32,19 +32,19 @@ struct ControlEventPosition: Hashable, Sendable {
     }
 }
 
-/// The time between attempts to reach a daemon that is away: it doubles up to a limit.
+/// The time between attempts to reach an absent daemon, which doubles up to a limit.
 package struct BackOff: Sendable {
-    /// A daemon that is restarted takes about as long.
+    /// The first pause: about the time that a restart of the daemon takes.
     static let first: Duration = .milliseconds(100)
-    /// The longest wait once the daemon is back.
+    /// The longest pause.
     static let limit: Duration = .seconds(5)
 
     private var next = Self.first
 
-    /// Begins with the shortest time.
+    /// Starts with the shortest pause.
     package init() {}
 
-    /// The time before the next attempt.
+    /// Returns the pause before the next attempt, and doubles the following one.
     package mutating func step() -> Duration {
         defer { self.next = min(self.next * 2, Self.limit) }
         return self.next
@@ -52,7 +52,7 @@ package struct BackOff: Sendable {
 }
 
 extension ControlError {
-    /// Whether a restart of the daemon explains it, so that the same call may succeed soon.
+    /// Whether a restart of the daemon can explain the error, so that the same call may succeed soon.
     package var isOutage: Bool {
         switch self {
         case .unreachable, .silent, .lost: true

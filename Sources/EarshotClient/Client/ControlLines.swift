@@ -1,11 +1,11 @@
 import AsyncHTTPClient
 import NIOCore
 
-/// An answer of one JSON document a line, as it comes: the lines that are not empty, in order, until the answer ends.
+/// An answer with one JSON document per line: the non-empty lines, in order, until the answer ends.
 ///
-/// Read once, by one reader. A cancelled task's reader throws ``ControlError/cancelled``.
+/// Only one reader may read it, once. If the reader's task is cancelled, the reader throws ``ControlError/cancelled``.
 public struct ControlLines: AsyncSequence, Sendable {
-    /// The longest line, in bytes: a message of 1 MiB as base64 and more than its rest fit.
+    /// The longest line, in bytes: enough for a message of 1 MiB as base64 with its other fields.
     public static let lineLimit = 8 * 1024 * 1024
 
     private let response: HTTPClientResponse
@@ -16,10 +16,10 @@ public struct ControlLines: AsyncSequence, Sendable {
         self.client = client
     }
 
-    /// The reader.
+    /// Returns the reader.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self.response, self.client) }
 
-    /// How far the reader is.
+    /// The position of the reader.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private var pieces: ControlContent.AsyncIterator
         private var lines = LineBuffer(limit: ControlLines.lineLimit)
@@ -38,7 +38,7 @@ public struct ControlLines: AsyncSequence, Sendable {
             }
         }
 
-        /// The next line that has come and is not empty.
+        /// Returns the next non-empty line that has been received.
         private mutating func nextLine() throws(ControlError) -> [UInt8]? {
             do {
                 while let line = try self.lines.next() {

@@ -1,8 +1,9 @@
 /// Builds the paths of the API.
 enum ControlPath {
-    /// The text with everything but letters, digits, `-`, `_` and `~` percent-encoded (RFC 3986 section 2.1): one path segment or value.
+    /// Returns the text with everything but letters, digits, `-`, `_` and `~` percent-encoded (RFC 3986 section 2.1), as one path segment
+    /// or value.
     ///
-    /// The dot too: a peer may be called `..`, and that must not become a step in the path.
+    /// The dot is encoded too: a peer named `..` must not become a step in the path.
     static func encode(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []
@@ -18,7 +19,7 @@ enum ControlPath {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// A path below `/v1` with its segments and query encoded; a query item without a value is left out.
+    /// Returns a path below `/v1` with its segments and query encoded; query items without a value are omitted.
     static func path(_ segments: [String], query: [(name: String, value: String?)] = []) -> String {
         let items = query.compactMap { item in item.value.map { "\(item.name)=\(Self.encode($0))" } }
         let path = ControlAPI.pathPrefix + segments.map { "/" + Self.encode($0) }.joined()

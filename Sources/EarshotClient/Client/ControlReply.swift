@@ -1,20 +1,21 @@
-/// An answer of the daemon: the value, and the JSON as it came, with whatever this version does not know.
+/// An answer of the daemon: its value, and its JSON as received, including parts that this version does not know.
 public struct ControlReply<Value: Sendable>: Sendable {
-    /// What the JSON says.
+    /// The decoded value.
     public let value: Value
-    /// One JSON document.
+    /// The JSON document.
     public let json: [UInt8]
-    /// What of it this version cannot read, in words that may quote a peer: it is missing in the value, or unknown.
+    /// The parts that this version cannot read, as text that may quote a peer. In the value they are missing or unknown.
     public let unreadable: [String]
 
-    /// A value that came inside of another document, and its JSON.
+    /// Creates a reply for a value inside another document, with the value's JSON.
     package init(value: Value, json: [UInt8], unreadable: [String] = []) {
         self.value = value
         self.json = json
         self.unreadable = unreadable
     }
 
-    /// The same, for a caller that would take what is missing for what never was: what became of something that it has just begun.
+    /// Returns the reply if it is wholly readable. For callers that would mistake an unreadable part for an absent one, such as the outcome
+    /// of something that they have just started.
     package func whole() throws(ControlError) -> Self {
         guard self.unreadable.isEmpty else { throw .malformed("the daemon's answer: \(self.unreadable.joined(separator: ", "))") }
         return self

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Where the daemon's socket is.
+/// The path of the daemon's socket.
 public enum ControlSocket {
-    /// The system's daemon.
+    /// The socket of the system's daemon.
     public static let systemPath = "/run/earshot/earshot.sock"
-    /// What names another one.
+    /// The environment variable for another path.
     public static let variable = "EARSHOT_SOCKET"
 
-    /// The path that was given, else the environment's, else the user's own daemon where there is one, else the system's.
+    /// Returns the given path, otherwise the environment's, otherwise the user's own daemon's if it exists, otherwise the system's.
     public static func path(given: String?, environment: (String) -> String?, exists: (String) -> Bool) -> String {
         if let given { return given }
         if let path = environment(Self.variable), !path.isEmpty { return path }
@@ -18,7 +18,7 @@ public enum ControlSocket {
         return Self.systemPath
     }
 
-    /// The path by this process's environment and files.
+    /// Returns the path, from this process's environment and files.
     public static func path(given: String?) -> String {
         Self.path(
             given: given, environment: { name in getenv(name).map { String(cString: $0) } },

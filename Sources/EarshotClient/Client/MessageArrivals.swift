@@ -1,22 +1,22 @@
 package import EarshotCoding
 
-/// Has a reader of messages look when there may be more, for as long as it is held.
+/// Notifies a reader of messages of arrivals, until it is released.
 package final class MessageArrivals: Sendable {
     package typealias Arrival = MessageArrival<ControlAPI.Message>
 
-    /// Arrivals that may wait; more are dropped, the oldest first, but never the last look at what is stored.
+    /// The most pending arrivals. Further ones replace the oldest, but never the last notification of stored messages.
     private static let limit = 64
 
-    /// The peer and the group of which messages are wanted, by their ids: a name may come to mean another one, or two, while a reader waits.
+    /// The ids of the wanted peer and group: a name may become ambiguous, or mean another peer, while a reader waits.
     package let peer: String?
     package let group: String?
-    /// Ends by ``end()``, or with an error where the daemon goes away.
+    /// Ends with ``end()``, or with an error if the daemon goes away.
     package let stream: AsyncThrowingStream<Arrival, any Error>
     private let continuation: AsyncThrowingStream<Arrival, any Error>.Continuation
     private let task: Task<Void, Never>
 
-    /// Begins with what arrives from now on, of a peer and a group in any form of naming them. With `onInterruption` it goes on when the
-    /// daemon is restarted.
+    /// Starts with the arrivals from now on, of a peer and a group in any form of naming them. With `onInterruption`, resumes after a
+    /// restart of the daemon.
     package init(
         _ client: ControlClient, from peer: String?, in group: String?, onInterruption: (@Sendable (ControlInterruption) -> Void)? = nil
     ) async throws {
@@ -42,14 +42,14 @@ package final class MessageArrivals: Sendable {
         }
     }
 
-    /// Tells the reader of an arrival. Where there is no room for it, something unreliable gives way: a reader that has not looked yet at what is
-    /// stored would not hear of it again.
+    /// Notifies the reader of an arrival. If there is no room, an unreliable message is dropped: a reader that has not looked at the stored
+    /// messages yet would not be notified of them again.
     static func tell(_ arrival: Arrival, to continuation: AsyncThrowingStream<Arrival, any Error>.Continuation) {
         guard case .dropped(.stored) = continuation.yield(arrival) else { return }
         continuation.yield(.stored)
     }
 
-    /// Nothing more is waited for.
+    /// Ends the stream of arrivals.
     package func end() { self.continuation.finish() }
 
     deinit { self.task.cancel() }

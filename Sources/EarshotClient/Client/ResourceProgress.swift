@@ -1,21 +1,21 @@
 import EarshotCoding
 
-/// How a transfer goes on: see ``ControlClient/progress(of:)``. Read by one reader: each iterator begins with the present state.
+/// The progress of a transfer: see ``ControlClient/progress(of:)``. Each iterator belongs to one reader and starts with the current state.
 public struct ResourceProgress: AsyncSequence, Sendable {
     let client: ControlClient
     let id: String
 
-    /// A reader.
+    /// Returns a reader.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(readings: TransferReadings(DaemonTransfer(client: self.client, id: self.id)))
     }
 
-    /// One reader, and how far it is.
+    /// A reader with its position.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var readings: TransferReadings<DaemonTransfer>
 
-        /// The present state first, and then waits for each change; `nil` after the final state, or where the task is cancelled.
-        /// - Throws: ``ControlError``: a problem with the code `not-found` where there is no such transfer, or it was deleted.
+        /// Returns the current state first; then waits for each change. Returns `nil` after the final state, or if the task is cancelled.
+        /// - Throws: ``ControlError``: a problem with the code `not-found` if the transfer does not exist or was deleted.
         public mutating func next() async throws -> ControlAPI.Resource? {
             do {
                 return try await self.readings.next()
@@ -27,7 +27,8 @@ public struct ResourceProgress: AsyncSequence, Sendable {
 }
 
 extension ControlClient {
-    /// A transfer of either direction: its row as it is now, and then each time that it changes, until it is over.
+    /// Returns the progress of an incoming or outgoing transfer: its current row, and then the row after each change, until the transfer
+    /// has ended.
     ///
     /// ```swift
     /// for try await resource in client.progress(of: id) {
@@ -35,19 +36,20 @@ extension ControlClient {
     /// }
     /// ```
     ///
-    /// ``ControlAPI/Resource/transferred`` and ``ControlAPI/Resource/size`` are bytes, ``ControlAPI/Resource/bytesPerSecond`` is the pace of the
-    /// last few seconds, and ``ControlAPI/Resource/secondsLeft`` whole seconds, where that can be told. What moves is told of at most four
-    /// times a second; a reader that is slower may miss states in between, never the last one. That is `completed`, `cancelled` or `failed`
-    /// (``ControlAPI/Resource/State/isFinal``), and the sequence ends after it; of one that is over already it is all that comes. A change of
-    /// the moment in which the reading begins may come once more.
+    /// ``ControlAPI/Resource/transferred`` and ``ControlAPI/Resource/size`` are bytes, ``ControlAPI/Resource/bytesPerSecond`` is the rate
+    /// over the last few seconds, and ``ControlAPI/Resource/secondsLeft`` is in whole seconds, if it is known. Progress is reported at most
+    /// four times a second. A slow reader may miss states in between, but never the last one. The last state is `completed`, `cancelled` or
+    /// `failed` (``ControlAPI/Resource/State/isFinal``), and the sequence ends after it. For a transfer that has ended already, only the
+    /// last state is returned. A change during the start of the reading may be returned twice.
     ///
-    /// `id` is that of one transfer; what was sent to a group has one for each member. The sequence ends with the task too, and the transfer
-    /// goes on: ``removeResource(_:)`` cancels it. It throws a ``ControlError``: a problem with the code `not-found` where there is no such
-    /// transfer, or it was deleted before its end could be read; what ``events(since:epoch:)`` throws where the daemon goes away.
+    /// `id` is the id of one transfer; a resource sent to a group has one transfer per member. If the task ends, the sequence ends but the
+    /// transfer continues: ``removeResource(_:)`` cancels it. The sequence throws a ``ControlError``: a problem with the code `not-found`
+    /// if the transfer does not exist or was deleted before its end could be read; the errors of ``events(since:epoch:)`` if the daemon
+    /// goes away.
     public func progress(of id: String) -> ResourceProgress { ResourceProgress(client: self, id: id) }
 }
 
-/// One of the daemon's transfers.
+/// A transfer of the daemon.
 private struct DaemonTransfer: TransferSource {
     let client: ControlClient
     let id: String
@@ -58,7 +60,7 @@ private struct DaemonTransfer: TransferSource {
         self.id = id
     }
 
-    /// What came in before something was missed is older than the row: another stream of events is read from here on.
+    /// Opens a new stream of events: events before a gap are older than the row that is fetched here.
     mutating func begin() async throws -> ControlAPI.Resource {
         self.events = nil
         let events = try await self.client.events()
@@ -81,7 +83,7 @@ private struct DaemonTransfer: TransferSource {
 }
 
 extension ControlAPI.Resource.State {
-    /// Whether nothing will move any more.
+    /// Whether the state is final.
     public var isFinal: Bool {
         switch self {
         case .offered, .transferring, .paused: false

@@ -3,27 +3,27 @@ import NIOCore
 /// The head of an answer on a ``StreamConnection`` (RFC 9112 sections 4 and 5).
 struct StreamAnswer: Sendable, Hashable {
     let status: Int
-    /// By their names in lower case.
+    /// The fields, by their names in lower case.
     let fields: [String: String]
 
-    /// Bytes of the body, where it is not chunked.
+    /// The length of the body in bytes, if the body is not chunked.
     var contentLength: Int? { self.fields["content-length"].flatMap { Int($0) }.flatMap { $0 >= 0 ? $0 : nil } }
 
-    /// Whether an answer may begin with these bytes, or they with an answer.
+    /// Whether the bytes are the beginning of an answer, or begin with an answer's first bytes.
     static func mayBegin(_ bytes: ByteBufferView) -> Bool { zip(bytes, "HTTP/1.".utf8).allSatisfy { $0 == $1 } }
 
-    /// How many of the bytes are a head; `nil` where its end is missing.
+    /// Returns the length of the head; `nil` if its end is missing.
     static func length(of bytes: ByteBufferView) -> Int? {
         var line = 0
         for (index, byte) in bytes.enumerated() where byte == UInt8(ascii: "\n") {
-            // The empty line is the end.
+            // The empty line ends the head.
             if index - line == 1 { return index + 1 }
             line = index + 1
         }
         return nil
     }
 
-    /// A head with the empty line at its end; `nil` where it is none.
+    /// Parses a head with its empty line; `nil` if the bytes are not a head.
     init?(_ head: ByteBuffer) {
         let lines = String(decoding: head.readableBytesView, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: true)
         guard let words = lines.first?.split(separator: " ", maxSplits: 2), words.count >= 2, words[0].hasPrefix("HTTP/1."),
@@ -40,9 +40,9 @@ struct StreamAnswer: Sendable, Hashable {
     }
 }
 
-/// The line before a chunk of a body, and the end of the chunk before it (RFC 9112 section 7.1).
+/// The line before a chunk of a body, with the end of the previous chunk (RFC 9112 section 7.1).
 enum ChunkHead {
-    /// How many of the bytes it is; `nil` where its end is missing.
+    /// Returns the length of the line; `nil` if its end is missing.
     static func length(of bytes: ByteBufferView, isFirst: Bool) -> Int? {
         var lines = isFirst ? 1 : 2
         for (index, byte) in bytes.enumerated() where byte == UInt8(ascii: "\n") {
@@ -52,7 +52,7 @@ enum ChunkHead {
         return nil
     }
 
-    /// The chunk's length in bytes, 0 at the end of the body; `nil` where it is no such thing.
+    /// Returns the chunk's length in bytes, 0 at the end of the body; `nil` if the bytes are not a chunk's line.
     static func chunk(_ bytes: ByteBufferView, isFirst: Bool) -> Int? {
         var text = Substring(decoding: bytes, as: UTF8.self)
         if !isFirst {

@@ -3,10 +3,10 @@ import EarshotSafety
 import Glibc
 import NIOCore
 
-/// One request on a connection to the daemon of its own, for a thread that waits on it: a body without end goes between the socket and this
-/// process's input or output within the kernel, and what is small is read and written here.
+/// A request on a connection of its own, for a thread that may block. A body of unlimited length moves within the kernel, between the
+/// socket and this process's input or output; everything else is read and written here.
 ///
-/// The HTTP/1.1 that it speaks is what it needs: one request, whose body is chunked (RFC 9112 section 7.1), and its answer.
+/// The class implements the part of HTTP/1.1 that it needs: one request, whose body is chunked (RFC 9112 section 7.1), and its answer.
 final class StreamConnection {
     /// The most bytes of a head.
     private static let lineLimit = 16 * 1024
@@ -14,15 +14,15 @@ final class StreamConnection {
     private let path: String
     let socket: StreamSocket
     private var descriptor: CInt { self.socket.descriptor }
-    /// What was read and not used yet.
+    /// Bytes that were read but not used yet.
     private var buffer = ByteBuffer()
 
-    /// Connects.
+    /// Connects to the daemon.
     ///
-    /// The socket is not closed where that fails: its own `deinit` does it, and by a second time the number may be another thread's.
+    /// On failure, the socket's own `deinit` closes it. Closing it twice could close another thread's descriptor.
     /// - Throws: `unreachable`.
     init(socketPath: String) throws(ControlError) {
-        // A daemon that goes away is an error; splice(2) has no flag for that.
+        // A daemon that goes away must cause an error, not SIGPIPE; splice(2) has no flag for that.
         signal(SIGPIPE, SIG_IGN)
         self.path = socketPath
         self.socket = StreamSocket(descriptor: Glibc.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0))
@@ -36,9 +36,9 @@ final class StreamConnection {
             throw .unreachable(path: socketPath, reason: "the path is too long for a socket", code: nil)
         }
         guard result == 0 else { throw Self.unreachable(socketPath, errno) }
-        // Asked for rather than waited for, so that an answer is seen while a body is written.
+        // Non-blocking, so that an answer is noticed while a body is written.
         _ = fcntl(self.descriptor, F_SETFL, fcntl(self.descriptor, F_GETFL) | O_NONBLOCK)
-        // As much as the kernel gives to an unprivileged process; it doubles what it is asked for.
+        // The kernel's limit for an unprivileged process; the kernel doubles the given value.
         var size: CInt = 1024 * 1024
         setsockopt(self.descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
     }
@@ -59,16 +59,16 @@ final class StreamConnection {
 
     // MARK: Sending
 
-    /// Writes a request's head; with `chunks`, a chunked body follows. Where the daemon has gone, reading its answer says so.
+    /// Writes a request's head; with `chunks`, a chunked body follows. If the daemon has gone, reading the answer reports that.
     func send(_ method: String, _ path: String, chunks: Bool) throws(ControlError) {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nUser-Agent: earshot/\(EarshotVersion.current)\r\nConnection: close\r\n"
         if chunks { head += "Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked\r\n" }
-        // What has answered before it was asked is read, and found to be no daemon.
+        // If the other side answered before the request, reading that answer shows that it is not the daemon.
         _ = try self.write("\(head)\r\n", more: false)
     }
 
-    /// Sends all that `input` has as the body, to its end or until the daemon answers.
-    /// - Throws: `source` where it cannot be read, `lost`.
+    /// Sends everything from `input` as the body, until `input` ends or the daemon answers.
+    /// - Throws: `source` if `input` cannot be read, `lost`.
     func sendBody(from input: CInt) throws(ControlError) {
         let pipe = try Self.pipe()
         var ending = ""
@@ -91,7 +91,7 @@ final class StreamConnection {
                 if moved > 0 {
                     left -= moved
                 } else if moved == 0 || errno != EAGAIN {
-                    // Gone; it may have said why.
+                    // The daemon has gone; its answer may have the reason.
                     return
                 } else if !self.waits(for: self.descriptor, POLLOUT) {
                     return
@@ -100,7 +100,7 @@ final class StreamConnection {
         }
     }
 
-    /// Writes all of it; `false` where the daemon answers or is gone.
+    /// Writes the whole text; returns `false` if the daemon answers or has gone.
     private func write(_ text: String, more: Bool) throws(ControlError) -> Bool {
         let bytes = Array(text.utf8)
         var written = 0
@@ -115,7 +115,7 @@ final class StreamConnection {
         return true
     }
 
-    /// Waits until the descriptor is ready; `false` where the daemon answers before, or is gone.
+    /// Waits until the descriptor is ready; returns `false` if the daemon answers first or has gone.
     private func waits(for descriptor: CInt, _ events: Int32) -> Bool {
         while true {
             var waiting = [
@@ -129,11 +129,11 @@ final class StreamConnection {
 
     // MARK: Receiving
 
-    /// The answer's status and fields, as soon as they are there.
+    /// Receives the answer's status and fields.
     /// - Throws: `lost`, `malformed`.
     func receiveHead() throws(ControlError) -> StreamAnswer {
         while true {
-            // Nothing beyond the head is taken: a body is for the kernel.
+            // Reads only the head: the kernel moves the body.
             try self.receiveHead { bytes throws(ControlError) in
                 guard StreamAnswer.mayBegin(bytes) else { throw .malformed("what listens at \(self.path) speaks no HTTP") }
                 return StreamAnswer.length(of: bytes)
@@ -144,7 +144,7 @@ final class StreamConnection {
         }
     }
 
-    /// The body of an answer that is no stream.
+    /// Receives the body of an answer that is not a stream.
     /// - Throws: `lost`, `malformed`.
     func receiveAll(of answer: StreamAnswer) throws(ControlError) -> [UInt8] {
         guard let length = answer.contentLength, length <= ControlClient.answerLimit else {
@@ -154,8 +154,8 @@ final class StreamConnection {
         return self.buffer.readBytes(length: length) ?? []
     }
 
-    /// Moves the answer's chunked body to `output`, to its end.
-    /// - Throws: `lost`, `malformed`; `output` where that takes no more.
+    /// Moves the answer's chunked body to `output`, until the body ends.
+    /// - Throws: `lost`, `malformed`; `output` if `output` cannot be written.
     func receiveBody(to output: CInt) throws(ControlError) {
         let pipe = try Self.pipe()
         var isFirst = true
@@ -175,13 +175,13 @@ final class StreamConnection {
                 left -= taken
             }
         }
-        // The line behind the last chunk: the daemon takes a client that goes with something unread for one that has not taken everything.
+        // Reads the line after the last chunk: if a client closes with unread data, the daemon assumes that it has not received everything.
         self.buffer.clear()
         while self.buffer.readableBytes < 2 { try self.receive(2 - self.buffer.readableBytes, flags: 0) }
         self.buffer.clear()
     }
 
-    /// A chunk's length, behind the end of the one before; 0 at the end of the body.
+    /// Receives a chunk's length, after the end of the previous chunk; 0 at the end of the body.
     private func receiveChunkHead(isFirst: Bool) throws(ControlError) -> Int {
         try self.receiveHead { bytes throws(ControlError) in ChunkHead.length(of: bytes, isFirst: isFirst) }
         guard let count = ChunkHead.chunk(self.buffer.readableBytesView, isFirst: isFirst) else {
@@ -191,7 +191,7 @@ final class StreamConnection {
         return count
     }
 
-    /// Reads exactly so many bytes as are a head by `length`, which gives `nil` while some are missing.
+    /// Reads exactly one head. `length` returns the head's length, or `nil` while bytes are missing.
     private func receiveHead(_ length: (ByteBufferView) throws(ControlError) -> Int?) throws(ControlError) {
         while self.buffer.readableBytes < Self.lineLimit {
             let before = self.buffer.readableBytes
@@ -205,7 +205,7 @@ final class StreamConnection {
         throw .malformed("the daemon's answer has a head without an end")
     }
 
-    /// Reads at most `limit` bytes, at least one.
+    /// Reads at least one byte and at most `limit` bytes.
     private func receive(_ limit: Int, flags: CInt) throws(ControlError) {
         while true {
             var count = 0
@@ -229,7 +229,7 @@ final class StreamConnection {
     }
 }
 
-/// A socket, which is closed with the last reference to this.
+/// A socket, closed when the last reference is released.
 final class StreamSocket: Sendable {
     let descriptor: CInt
 
@@ -239,6 +239,6 @@ final class StreamSocket: Sendable {
         if self.descriptor >= 0 { close(self.descriptor) }
     }
 
-    /// Has whatever waits on it find that the connection has ended; from any thread.
+    /// Shuts the connection down, so that a blocked thread returns. May be called from any thread.
     func interrupt() { shutdown(self.descriptor, CInt(SHUT_RDWR)) }
 }

@@ -1,36 +1,36 @@
 public import EarshotCoding
 
-/// A received message, and the value that its body is.
+/// A received message with its decoded body.
 public struct TypedMessageReceived: Sendable {
     /// The message as the daemon has it.
     public let message: ControlAPI.Message
-    /// Its body, as one of the types that the reader has named; or its bytes, and why.
+    /// The body as one of the requested types; or its bytes, with the reason.
     public let content: TypedContent
 
-    /// A UUID in lower case. A sender uses one once; two senders may use the same.
+    /// The message's id: a UUID in lower case, unique for each sender.
     public var id: String { self.message.id }
-    /// Who sent it.
+    /// The sender.
     public var sender: ControlAPI.Message.Sender { self.message.sender }
 }
 
-/// Messages as values: see ``ControlClient/messages(of:from:in:)``. Read by one reader: each iterator reads all of them.
+/// Messages as values: see ``ControlClient/messages(of:from:in:)``. Each iterator belongs to one reader and returns all messages.
 public struct TypedMessages: AsyncSequence, Sendable {
     let client: ControlClient
     let types: MessageTypes
     let peer: String?
     let group: String?
 
-    /// A reader.
+    /// Returns a reader.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(unread: UnreadMessages(DaemonMessages(client: self.client, peer: self.peer, group: self.group)), types: self.types)
     }
 
-    /// One reader, and how far it is.
+    /// A reader with its position.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var unread: UnreadMessages<DaemonMessages>
         fileprivate let types: MessageTypes
 
-        /// Marks the last message read, and waits for the next one; `nil` where the task is cancelled.
+        /// Marks the last message read, and waits for the next one; `nil` if the task is cancelled.
         public mutating func next() async throws -> TypedMessageReceived? {
             guard let message = try await self.unread.next() else { return nil }
             return TypedMessageReceived(message: message, content: self.types.content(message.contentType, message.body))
@@ -40,11 +40,11 @@ public struct TypedMessages: AsyncSequence, Sendable {
 
 /// The daemon's inbox.
 private struct DaemonMessages: MessageSource {
-    /// How many are asked for at once; each may have 1 MiB.
+    /// The number of messages in one request; each may have 1 MiB.
     private static let page = 64
 
     let client: ControlClient
-    /// As the program names them, until they are looked up.
+    /// The peer and group as the program names them; their ids after `begin()`.
     var peer: String?
     var group: String?
     private var arrivals: MessageArrivals?

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Bytes that stand as base64 (RFC 4648 section 4) in a JSON string.
+/// Bytes that are a base64 string (RFC 4648 section 4) in JSON.
 public struct Base64Bytes: Hashable, Sendable, Codable {
     /// The bytes themselves.
     public let bytes: [UInt8]
@@ -14,7 +14,7 @@ public struct Base64Bytes: Hashable, Sendable, Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
-        // Foundation takes padding where none belongs.
+        // Foundation accepts padding where it is not allowed.
         let content = text.utf8.prefix { $0 != UInt8(ascii: "=") }.count
         guard text.utf8.count.isMultiple(of: 4), text.utf8.count - content <= 2, let data = Data(base64Encoded: text) else {
             throw DecodingError.dataCorruptedError(in: container, debugDescription: "not base64 (RFC 4648)")

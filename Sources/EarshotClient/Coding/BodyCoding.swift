@@ -1,13 +1,13 @@
-/// How a message's bytes stand in JSON: text as `body`, anything else as `body_base64`, exactly one of the two. Long text of which most
-/// would be escapes, up to six bytes for one, is base64 too: so the longest body fits into a request, and an answer is not many times as
-/// long as what it has to say.
+/// The form of a message's body in JSON: text as `body`, anything else as `body_base64`, and exactly one of the two. Long text that
+/// consists mostly of escapes, each up to six bytes, is also encoded as base64. So the longest body fits into a request, and an answer is
+/// not many times as long as its content.
 package enum BodyCoding {
-    /// The content type of a `body` that names none.
+    /// The content type of a `body` without a content type.
     package static let textType = "text/plain; charset=utf-8"
-    /// The content type of a `body_base64` that names none.
+    /// The content type of a `body_base64` without a content type.
     package static let binaryType = "application/octet-stream"
 
-    /// The bytes as text, where the content type says text and they are valid UTF-8; `nil` otherwise.
+    /// The bytes as text, if the content type is text and the bytes are valid UTF-8; otherwise `nil`.
     package static func text(_ bytes: [UInt8], contentType: String) -> String? {
         guard contentType.lowercased().hasPrefix("text/") else { return nil }
         return String(validating: bytes, as: UTF8.self)
@@ -23,10 +23,10 @@ package enum BodyCoding {
         }
     }
 
-    /// Up to so many bytes, text stands as text whatever is in it.
+    /// The most bytes of text that is encoded as text whatever it contains.
     package static let shortText = 4096
 
-    /// Whether it is long text that would be longer still in JSON, with its escapes, than the same bytes as base64.
+    /// Whether long text would be longer in JSON, with its escapes, than as base64.
     static func isShorterAsBase64(_ bytes: [UInt8]) -> Bool {
         guard bytes.count > Self.shortText else { return false }
         let escapes = bytes.reduce(0) { sum, byte in
@@ -39,7 +39,7 @@ package enum BodyCoding {
         return escapes > bytes.count / 3
     }
 
-    /// The bytes, and whether they stood as text.
+    /// The bytes, and whether they were encoded as text.
     static func decode<Key: CodingKey>(
         text: Key, base64: Key, in container: KeyedDecodingContainer<Key>
     ) throws -> (bytes: [UInt8], isText: Bool) {

@@ -1,10 +1,10 @@
-/// A field that is written as `null` where it has no value, instead of being left out; read alike from `null` and from absence.
+/// A field that is encoded as `null` if it has no value, instead of being omitted. Decoding accepts both `null` and absence.
 @propertyWrapper
 public struct ExplicitNull<Value: Codable & Hashable & Sendable>: Hashable, Sendable, Codable {
-    /// The value, where there is one.
+    /// The value, if any.
     public let wrappedValue: Value?
 
-    /// Wraps a value or its lack.
+    /// Wraps an optional value.
     public init(wrappedValue: Value?) {
         self.wrappedValue = wrappedValue
     }
@@ -27,7 +27,7 @@ public struct ExplicitNull<Value: Codable & Hashable & Sendable>: Hashable, Send
 }
 
 extension KeyedDecodingContainer {
-    /// What the compiler's own decoding calls for an ``ExplicitNull`` field: absence is no error.
+    /// Decodes an ``ExplicitNull`` field for the synthesised decoding: absence is not an error.
     public func decode<Value>(_ type: ExplicitNull<Value>.Type, forKey key: Key) throws -> ExplicitNull<Value> {
         ExplicitNull(wrappedValue: try self.decodeIfPresent(Value.self, forKey: key))
     }

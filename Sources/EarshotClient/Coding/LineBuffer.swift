@@ -1,22 +1,22 @@
 internal import Glibc
 package import NIOCore
 
-/// Collects bytes and gives them back line by line, never keeping more than the limit without a line's end.
+/// Splits bytes into lines, and never keeps more than the limit without the end of a line.
 package struct LineBuffer: Sendable {
     /// A line is longer than the limit.
     package struct LineTooLong: Error {}
 
     private let limit: Int
     private var bytes = ByteBuffer()
-    /// How many of the bytes were already searched for the line's end.
+    /// The number of bytes that have already been searched for the end of the line.
     private var searched = 0
 
-    /// Lines of at most `limit` bytes, without their ends.
+    /// Creates a buffer for lines of at most `limit` bytes, without their ends.
     package init(limit: Int) {
         self.limit = limit
     }
 
-    /// Adds what came next.
+    /// Appends bytes.
     package mutating func append(_ piece: ByteBuffer) {
         guard self.bytes.readableBytes > 0 else {
             self.bytes = piece
@@ -26,7 +26,7 @@ package struct LineBuffer: Sendable {
         self.bytes.writeImmutableBuffer(piece)
     }
 
-    /// The next whole line without its end, sharing the storage of what was added; `nil` when there is none yet.
+    /// Returns the next complete line without its end, sharing the storage of the appended bytes; `nil` if there is none yet.
     package mutating func next() throws(LineTooLong) -> ByteBuffer? {
         let searched = self.searched
         let end = self.bytes.withUnsafeReadableBytes { bytes -> Int? in
@@ -49,7 +49,7 @@ package struct LineBuffer: Sendable {
         return line
     }
 
-    /// What came after the last line's end.
+    /// Returns and removes the bytes after the last complete line.
     package mutating func rest() -> ByteBuffer? {
         defer {
             self.bytes = ByteBuffer()

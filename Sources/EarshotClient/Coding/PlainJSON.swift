@@ -1,10 +1,10 @@
 package import NIOCore
 
-/// Reads plain JSON without a decoder: strings, lists of strings, `true` and `false`, and nothing that is rare.
+/// Parses plain JSON without a decoder: strings, lists of strings, `true` and `false`.
 ///
-/// The decoder of the library takes some 15 µs for a small object, which would bound the rate of messages. What this does not know
-/// (`\u` escapes, numbers, `null`, nested objects, bytes that are no UTF-8) gives `nil`, and the caller has the decoder do it: the two must
-/// agree on everything that this does know.
+/// Foundation's decoder takes some 15 µs for a small object, which would limit the rate of messages. For anything else (`\u` escapes,
+/// numbers, `null`, nested objects, bytes that are not UTF-8), the functions return `nil`, and the caller uses the decoder. Both must agree
+/// on all input that this type accepts.
 struct PlainJSON {
     private let bytes: UnsafeRawBufferPointer
     private(set) var position = 0
@@ -12,7 +12,7 @@ struct PlainJSON {
     /// Valid as long as the bytes are.
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// Passes white space, and then this byte.
+    /// Skips white space, and consumes the byte if it is next.
     mutating func take(_ byte: UInt8) -> Bool {
         self.skipSpace()
         guard self.position < self.bytes.count, self.bytes[self.position] == byte else { return false }
@@ -20,7 +20,7 @@ struct PlainJSON {
         return true
     }
 
-    /// Whether nothing but white space is left.
+    /// Whether only white space is left.
     mutating func isAtEnd() -> Bool {
         self.skipSpace()
         return self.position == self.bytes.count
@@ -35,7 +35,7 @@ struct PlainJSON {
         }
     }
 
-    /// `true` or `false`.
+    /// Parses `true` or `false`.
     mutating func bool() -> Bool? {
         self.skipSpace()
         for (word, value) in [(StaticString("true"), true), ("false", false)] {
@@ -48,7 +48,7 @@ struct PlainJSON {
         return nil
     }
 
-    /// A string as its bytes, valid UTF-8.
+    /// Parses a string into its bytes, valid UTF-8.
     mutating func string() -> [UInt8]? {
         guard self.take(UInt8(ascii: "\"")) else { return nil }
         let start = self.position
@@ -89,7 +89,7 @@ struct PlainJSON {
         return nil
     }
 
-    /// What stands after a backslash (RFC 8259 section 7), but for `u`.
+    /// The character of an escape after a backslash (RFC 8259 section 7), except `u`.
     private static func meaning(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): byte

@@ -1,13 +1,13 @@
-/// A list in an answer: an element that a client cannot read is left out of it, and noted, and the others are read all the same.
+/// A list in an answer. An element that a client cannot read is left out and recorded; the other elements are read.
 @propertyWrapper
 public struct ReadableElements<Element: Codable & Hashable & Sendable>: Codable, Hashable, Sendable {
-    /// What could be read, in order.
+    /// The readable elements, in order.
     public let wrappedValue: [Element]
 
     /// Wraps a list.
     public init(_ elements: [Element]) { self.wrappedValue = elements }
 
-    /// One place of the list: always read, so that the next one can be.
+    /// An element that always decodes successfully, so that the decoder can proceed to the next one.
     private struct Place: Decodable {
         let element: Result<Element, any Error>
 

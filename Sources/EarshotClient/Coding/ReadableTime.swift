@@ -1,20 +1,20 @@
 public import FoundationEssentials
 
-/// A time in an answer: one that a client cannot read is unknown to it, and costs it nothing else of what it stands in.
+/// A time in an answer. If a client cannot read the time, it is unknown, and the rest of the answer is unaffected.
 @propertyWrapper
 public struct ReadableTime: Codable, Hashable, Sendable {
-    /// The time; `nil` where it is unknown.
+    /// The time; `nil` if it is unknown.
     public let wrappedValue: Date?
-    /// What stood there instead of a time, as it came: untrusted.
+    /// The text in place of an unreadable time, as received; untrusted.
     private let unreadable: String?
 
-    /// Wraps a time, or that it is unknown.
+    /// Wraps a time, or an unknown time.
     public init(_ date: Date?) {
         self.wrappedValue = date
         self.unreadable = nil
     }
 
-    /// Decodes a time; a client takes anything else for an unknown one.
+    /// Decodes a time; for a client, anything else is an unknown time.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         do {
@@ -27,7 +27,7 @@ public struct ReadableTime: Codable, Hashable, Sendable {
         }
     }
 
-    /// Encodes the time, or what stood there.
+    /// Encodes the time, or the received text.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         if let date = self.wrappedValue { try container.encode(date) } else { try container.encode(self.unreadable) }

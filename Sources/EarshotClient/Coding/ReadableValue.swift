@@ -1,10 +1,10 @@
-/// A part of an answer that may be absent: one that a client cannot read is absent for it, and noted.
+/// An optional part of an answer. If a client cannot read the part, it is absent and recorded.
 @propertyWrapper
 public struct ReadableValue<Value: Codable & Hashable & Sendable>: Codable, Hashable, Sendable {
-    /// The value; `nil` where it is absent, `null`, or cannot be read.
+    /// The value; `nil` if it is absent, `null`, or unreadable.
     public let wrappedValue: Value?
 
-    /// Wraps a value or its lack.
+    /// Wraps an optional value.
     public init(_ value: Value?) { self.wrappedValue = value }
 
     /// Decodes the value or `null`.
@@ -27,14 +27,14 @@ public struct ReadableValue<Value: Codable & Hashable & Sendable>: Codable, Hash
 }
 
 extension KeyedDecodingContainer {
-    /// What the compiler's own decoding calls for a ``ReadableValue`` field: absence is no error.
+    /// Decodes a ``ReadableValue`` field for the synthesised decoding: absence is not an error.
     public func decode<Value>(_ type: ReadableValue<Value>.Type, forKey key: Key) throws -> ReadableValue<Value> {
         try self.decodeIfPresent(ReadableValue<Value>.self, forKey: key) ?? ReadableValue(nil)
     }
 }
 
 extension KeyedEncodingContainer {
-    /// What the compiler's own encoding calls for a ``ReadableValue`` field: what is absent stays so.
+    /// Encodes a ``ReadableValue`` field for the synthesised encoding: an absent value is omitted.
     public mutating func encode<Value>(_ value: ReadableValue<Value>, forKey key: Key) throws {
         try self.encodeIfPresent(value.wrappedValue, forKey: key)
     }

@@ -1,11 +1,11 @@
-/// A value of a string enum that other versions may have more cases of: what is not known is kept as it came.
+/// A value of a string enum of which other versions may have more cases. An unknown value is kept as it was received.
 public enum Tolerant<Known: RawRepresentable & Hashable & Sendable>: Hashable, Sendable where Known.RawValue == String {
-    /// One of the values of this version.
+    /// A value that this version knows.
     case known(Known)
-    /// A value of another version, as it came: untrusted text.
+    /// A value that this version does not know, as it was received; untrusted text.
     case unknown(String)
 
-    /// The value that this text stands for; never fails.
+    /// Creates the value of the text; never fails.
     public init(rawValue: String) {
         self = Known(rawValue: rawValue).map(Self.known) ?? .unknown(rawValue)
     }
@@ -18,7 +18,7 @@ public enum Tolerant<Known: RawRepresentable & Hashable & Sendable>: Hashable, S
         }
     }
 
-    /// The value, where this version knows it.
+    /// The value, if this version knows it.
     public var known: Known? {
         switch self {
         case .known(let value): value
@@ -26,15 +26,15 @@ public enum Tolerant<Known: RawRepresentable & Hashable & Sendable>: Hashable, S
         }
     }
 
-    /// Whether it is this known value.
+    /// Whether the value is this known value.
     public static func == (lhs: Self, rhs: Known) -> Bool { lhs.known == rhs }
 
-    /// Whether it is another value than this known one.
+    /// Whether the value is anything but this known value.
     public static func != (lhs: Self, rhs: Known) -> Bool { lhs.known != rhs }
 }
 
 extension Tolerant: ExpressibleByStringLiteral {
-    /// The value that a literal stands for, such as one of a newer version.
+    /// Creates the value of a literal, which may belong to a newer version.
     public init(stringLiteral value: String) { self.init(rawValue: value) }
 }
 

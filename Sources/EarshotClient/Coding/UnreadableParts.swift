@@ -1,19 +1,19 @@
 import EarshotCoding
 import Synchronization
 
-/// What a client could not read of one answer, in words: with it a decoder goes on where it would give up without.
+/// The parts of one answer that a client could not read, as text. With this object, a decoder skips such parts instead of failing.
 final class UnreadableParts: Sendable {
-    /// The most that are spoken of one by one; the rest is counted.
+    /// The most parts that are listed; further ones are only counted.
     static let limit = 16
 
     private let state = Mutex<(words: [String], more: Int)>(([], 0))
 
-    /// Which field of which element, and what is wrong with it.
+    /// The parts: the field, the element, and the error.
     var words: [String] {
         self.state.withLock { state in state.words + (state.more > 0 ? ["\(state.more) more"] : []) }
     }
 
-    /// Takes note of why a part cannot be read.
+    /// Records the error of an unreadable part.
     func add(_ error: any Error) {
         self.state.withLock { state in
             guard state.words.count < Self.limit else {
@@ -26,13 +26,13 @@ final class UnreadableParts: Sendable {
 }
 
 extension [CodingUserInfoKey: Any] {
-    /// Where what cannot be read is noted; `nil` where it is an error.
+    /// The object that records unreadable parts; `nil` if they are errors.
     var unreadable: UnreadableParts? {
         CodingUserInfoKey(rawValue: UnreadableParts.name).flatMap { self[$0] as? UnreadableParts }
     }
 }
 
 extension UnreadableParts {
-    /// By what the decoder knows it.
+    /// The key of the object in the decoder's `userInfo`.
     static let name = "earshot.unreadable"
 }

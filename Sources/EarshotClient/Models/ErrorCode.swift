@@ -1,5 +1,5 @@
 extension ControlAPI {
-    /// What kind of failure: the stable code of a problem, or of what failed at one peer.
+    /// The kind of failure: the stable code of a problem, or of a failure at one peer.
     public enum ErrorCode: String, Hashable, Sendable, CaseIterable {
         case notConnected = "not-connected"
         case invalidParameter = "invalid-parameter"
@@ -23,9 +23,9 @@ extension ControlAPI {
         case versionUnsupported = "version-unsupported"
         case serviceMismatch = "service-mismatch"
         case protocolViolation = "protocol-violation"
-        /// The peer may or may not have it.
+        /// The peer may have received it.
         case unconfirmed
-        /// Nothing of it has left this machine: it is safe to send it again.
+        /// Nothing has left this machine: sending again is safe.
         case notSent = "not-sent"
         case inboxFull = "inbox-full"
         case tooLarge = "too-large"
@@ -37,7 +37,7 @@ extension ControlAPI {
         case storage
     }
 
-    /// What a user can do about a problem.
+    /// A step that resolves a problem.
     public enum Remedy: String, Hashable, Sendable, CaseIterable {
         /// Invite the peer to a session.
         case invite
@@ -51,17 +51,17 @@ extension ControlAPI {
         case verify
         /// Compare the digits again, or forget that they differed.
         case compareAgain = "compare-again"
-        /// Look at the invitations.
+        /// List the invitations.
         case listInvitations = "list-invitations"
-        /// Look at the groups.
+        /// List the groups.
         case listGroups = "list-groups"
-        /// Make a new group of the old one's members.
+        /// Create a new group with the members of the old one.
         case renewGroup = "renew-group"
-        /// Look at the files.
+        /// List the files.
         case listFiles = "list-files"
         /// Fetch or delete received files.
         case clearFiles = "clear-files"
-        /// Cancel a file that is on its way.
+        /// Cancel a transfer.
         case cancelFile = "cancel-file"
         /// Name the sender of the message, with `from`.
         case nameSender = "name-sender"

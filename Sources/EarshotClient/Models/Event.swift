@@ -1,9 +1,9 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// One thing that happened: a line of `GET /v1/events`.
+    /// An event: a line of `GET /v1/events`.
     public struct Event: Codable, Hashable, Sendable {
-        /// What happened.
+        /// The type of an event.
         public enum Kind: String, Hashable, Sendable, CaseIterable {
             case peerFound = "peer.found"
             case peerChanged = "peer.changed"
@@ -26,25 +26,25 @@ extension ControlAPI {
             case gap
         }
 
-        /// One run of the daemon.
+        /// The run of the daemon.
         public let epoch: String
-        /// Rises by exactly 1 within an epoch, from 1.
+        /// The sequence number, which rises by exactly 1 within an epoch, from 1.
         public let seq: UInt64
-        /// When.
+        /// The time of the event.
         @ReadableTime public var time: Date?
-        /// What; it decides which of the fields below are there.
+        /// The type, which determines the fields that are present.
         public let type: Tolerant<Kind>
         /// With `peer.*`.
         @ReadableValue public var peer: Peer?
         /// With `invitation.*`.
         @ReadableValue public var invitation: Invitation?
-        /// With `verification.changed`: with whom.
+        /// With `verification.changed`: the peer's id.
         public let peerID: String?
         /// With `verification.changed`.
         @ReadableValue public var verification: Verification?
         /// With `session.changed`.
         @ReadableValue public var session: Session?
-        /// With `session.changed`: whether the session is over.
+        /// With `session.changed`: whether the session has ended.
         public let ended: Bool?
         /// With `message.received`.
         @ReadableValue public var message: Message?
@@ -64,16 +64,16 @@ extension ControlAPI {
         public let groupID: String?
         /// With `group.left`: `left`, `removed` or `dissolved`.
         public let reason: String?
-        /// With `settings.reloaded`: the settings that are no longer what they were, such as `peer.name`.
+        /// With `settings.reloaded`: the settings with a new value, such as `peer.name`.
         public let changed: [String]?
-        /// With `settings.reloaded`: those of them that take effect when the daemon is started again.
+        /// With `settings.reloaded`: the changed settings that take effect only after a restart.
         public let needsRestart: [String]?
         /// With `gap`: the first event that this reader missed.
         public let from: UInt64?
-        /// With `gap`: the last one.
+        /// With `gap`: the last missed event.
         public let to: UInt64?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             epoch: String, seq: UInt64, time: Date?, type: Tolerant<Kind>, peer: Peer? = nil, invitation: Invitation? = nil,
             peerID: String? = nil, verification: Verification? = nil, session: Session? = nil, ended: Bool? = nil, message: Message? = nil,
@@ -118,7 +118,7 @@ extension ControlAPI {
             case from, to
         }
 
-        /// What stands for an event that could not be read at all: of no known type, at no known place.
+        /// The placeholder for an unreadable event: without a known type or position.
         static let unreadable = Event(epoch: "", seq: 0, time: nil, type: .unknown("unreadable"))
     }
 }

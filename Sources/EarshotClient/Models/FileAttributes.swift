@@ -1,16 +1,16 @@
 package import EarshotSafety
 
 extension ControlAPI {
-    /// What a file keeps on its way, beside its name and its bytes.
+    /// The attributes of a file that are sent with its name and content.
     public struct FileAttributes: Hashable, Sendable {
-        /// When the content was last changed: nanoseconds since 1970-01-01T00:00:00Z.
+        /// The time of the last change of the content, in nanoseconds since 1970-01-01T00:00:00Z.
         public let modified: Int64
         /// Whether the file's owner may execute it.
         public let isExecutable: Bool
-        /// Whether the file has holes: runs of zeros that take no room on its disk.
+        /// Whether the file has holes: runs of zeros that occupy no disk space.
         public let hasHoles: Bool
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(modified: Int64, isExecutable: Bool = false, hasHoles: Bool = false) {
             self.modified = modified
             self.isExecutable = isExecutable
@@ -19,7 +19,8 @@ extension ControlAPI {
 
         private static let second: Int64 = 1_000_000_000
 
-        /// Those of a file on a disk. A time that cannot be told in 64 bits, before 1678 or after 2261, becomes the nearest that can.
+        /// Creates the attributes of a file on disk. A time outside the range of 64 bits (before 1678 or after 2261) becomes the nearest
+        /// time in the range.
         package init(_ attributes: EarshotSafety.FileAttributes) {
             let (seconds, isTooLarge) = attributes.seconds.multipliedReportingOverflow(by: Self.second)
             let (modified, overflow) = seconds.addingReportingOverflow(Int64(attributes.nanoseconds))
@@ -28,7 +29,7 @@ extension ControlAPI {
                 modified: isTooLarge || overflow ? nearest : modified, isExecutable: attributes.isExecutable, hasHoles: attributes.hasHoles)
         }
 
-        /// The same for a file on a disk.
+        /// The attributes for a file on disk.
         package var onDisk: EarshotSafety.FileAttributes {
             let (seconds, rest) = self.modified.quotientAndRemainder(dividingBy: Self.second)
             return EarshotSafety.FileAttributes(

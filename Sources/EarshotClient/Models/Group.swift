@@ -1,40 +1,40 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// Peers that are one conversation.
+    /// A group: a conversation of several peers.
     public struct Group: Codable, Hashable, Sendable {
-        /// Whether this machine is in it already.
+        /// Whether this machine is a member already.
         public enum State: String, Hashable, Sendable, CaseIterable {
             case joining, joined
         }
 
-        /// What this machine may do in it: the creator alone renames it, dissolves it, and takes members out.
+        /// This machine's role. Only the creator renames the group, dissolves it, and removes members.
         public enum Role: String, Hashable, Sendable, CaseIterable {
             case creator, member
         }
 
-        /// A UUID in lower case; the same on every member's machine.
+        /// The group's id: a UUID in lower case, the same on every member's machine.
         public let id: String
-        /// A label, untrusted.
+        /// The group's name, untrusted.
         public let name: String
-        /// The peer id of who made it.
+        /// The creator's peer id.
         public let creator: String
-        /// Whether its creator alone lets others in.
+        /// Whether only the creator can invite others.
         public let closed: Bool
-        /// Whether its members may talk without TLS.
+        /// Whether members may connect without TLS.
         public let unprotected: Bool
-        /// Whether this machine is in it already.
+        /// Whether this machine is a member already.
         public let state: Tolerant<State>
-        /// What this machine may do in it.
+        /// This machine's role.
         public let role: Tolerant<Role>
-        /// In the order in which they joined, this machine too.
+        /// The members in the order in which they joined, including this machine.
         @ReadableElements public var members: [GroupMember]
-        /// How many members its creator can still take out, 0 to 256; `nil` from an older daemon.
+        /// The number of members that the creator can still remove, 0 to 256; `nil` from an older daemon.
         public let removalsLeft: Int?
-        /// By its creator's clock.
+        /// The time of creation, by the creator's clock.
         @ReadableTime public var createdAt: Date?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             id: String, name: String, creator: String, closed: Bool, unprotected: Bool, state: Tolerant<State>, role: Tolerant<Role>,
             members: [GroupMember], removalsLeft: Int? = nil, createdAt: Date
@@ -58,28 +58,28 @@ extension ControlAPI {
         }
     }
 
-    /// One of those that are in a group.
+    /// A member of a group.
     public struct GroupMember: Codable, Hashable, Sendable {
-        /// Whether it can be talked to now.
+        /// Whether the member can be reached.
         public enum State: String, Hashable, Sendable, CaseIterable {
             case notConnected = "not_connected"
             case connecting, connected, blocked, full
         }
 
-        /// 52 characters of base32.
+        /// The member's peer id: 52 characters of base32.
         public let peerID: String
-        /// A label, untrusted.
+        /// The member's display name, untrusted.
         public let name: String
-        /// This machine itself is always connected.
+        /// Whether the member is connected; this machine always is.
         public let state: Tolerant<State>
-        /// Why it cannot be reached.
+        /// Why the member cannot be reached.
         @ReadableValue public var error: Failure?
-        /// By its own clock.
+        /// The time of joining, by the member's clock.
         @ReadableTime public var joinedAt: Date?
-        /// The peer id of who let it in.
+        /// The inviter's peer id.
         public let invitedBy: String
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(peerID: String, name: String, state: Tolerant<State>, error: Failure? = nil, joinedAt: Date, invitedBy: String) {
             self.peerID = peerID
             self.name = name
@@ -97,18 +97,18 @@ extension ControlAPI {
         }
     }
 
-    /// A group, and what it was called at the time.
+    /// A reference to a group, with its name at that time.
     public struct GroupLabel: Codable, Hashable, Sendable {
-        /// A UUID in lower case.
+        /// The group's id: a UUID in lower case.
         public let id: String
-        /// A label, untrusted.
+        /// The group's name, untrusted.
         public let name: String
-        /// With an invitation: the peer id of who made it.
+        /// With an invitation: the creator's peer id.
         public let creator: String?
-        /// With an invitation: how many were in it.
+        /// With an invitation: the number of members.
         public let members: Int?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(id: String, name: String, creator: String? = nil, members: Int? = nil) {
             self.id = id
             self.name = name
@@ -123,10 +123,10 @@ extension ControlAPI {
 
     /// The answer of `GET /v1/groups`.
     public struct GroupList: Codable, Hashable, Sendable {
-        /// In the order in which they were made, or joined.
+        /// The groups in the order in which they were created or joined.
         @ReadableElements public var groups: [Group]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(groups: [Group]) {
             self._groups = ReadableElements(groups)
         }
@@ -138,10 +138,10 @@ extension ControlAPI {
 
     /// The body of `PATCH /v1/groups/{group}`.
     public struct GroupChange: Codable, Hashable, Sendable {
-        /// 1 to 63 bytes, as a peer's name.
+        /// The new name: 1 to 63 bytes, as for a peer's name.
         public let name: String
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(name: String) { self.name = name }
 
         private enum CodingKeys: String, CodingKey {
@@ -151,14 +151,14 @@ extension ControlAPI {
 
     /// The body of `POST /v1/groups`.
     public struct GroupRequest: Codable, Hashable, Sendable {
-        /// 1 to 63 bytes, as a peer's name.
+        /// The group's name: 1 to 63 bytes, as for a peer's name.
         public let name: String
-        /// Whether its creator alone lets others in.
+        /// Whether only the creator can invite others.
         public let closed: Bool?
-        /// Whether its members may talk without TLS.
+        /// Whether members may connect without TLS.
         public let unprotected: Bool?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(name: String, closed: Bool? = nil, unprotected: Bool? = nil) {
             self.name = name
             self.closed = closed
@@ -172,14 +172,14 @@ extension ControlAPI {
 
     /// The body of `POST /v1/groups/{group}/invitations`.
     public struct GroupInvitationRequest: Codable, Hashable, Sendable {
-        /// Any forms of naming peers.
+        /// The peers, in any form of naming a peer.
         public let peers: [String]
-        /// At most 8 KiB.
+        /// The context, at most 8 KiB.
         public let context: Base64Bytes?
-        /// Seconds; 0 or less means the default of 30.
+        /// The timeout in seconds; 0 or less means the default of 30.
         public let timeoutSeconds: Double?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(peers: [String], context: Base64Bytes? = nil, timeoutSeconds: Double? = nil) {
             self.peers = peers
             self.context = context

@@ -1,9 +1,9 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// One peer's request to another to join a session.
+    /// An invitation of one peer to another, to a session or a group.
     public struct Invitation: Codable, Hashable, Sendable {
-        /// How an invitation stands; all but `pending` are final.
+        /// The state of an invitation; all states but `pending` are final.
         public enum State: String, Hashable, Sendable, CaseIterable {
             case pending
             case accepted
@@ -13,30 +13,30 @@ extension ControlAPI {
             case failed
         }
 
-        /// A UUID in lower case.
+        /// The invitation's id: a UUID in lower case.
         public let id: String
-        /// Who invites: `outgoing` is this machine.
+        /// The direction; this machine sends `outgoing` invitations.
         public let direction: Tolerant<Direction>
-        /// The other side.
+        /// The other peer's id.
         public let peerID: String
-        /// A label, untrusted.
+        /// The other peer's display name, untrusted.
         public let peerName: String
-        /// Opaque bytes of the inviter, at most 8 KiB; untrusted.
+        /// The inviter's context: opaque bytes, at most 8 KiB, untrusted.
         public let context: Base64Bytes
-        /// How it stands.
+        /// The state of the invitation.
         public let state: Tolerant<State>
-        /// Why, where that is known.
+        /// Why the invitation failed, if that is known.
         @ReadableValue public var error: Failure?
-        /// When it was made, or came in.
+        /// When the invitation was created or received.
         @ReadableTime public var createdAt: Date?
-        /// When it times out.
+        /// When the invitation times out.
         @ReadableTime public var expiresAt: Date?
-        /// The session that came of it.
+        /// The session that resulted from the invitation.
         public let sessionID: String?
-        /// The group that it is to; `nil` for one to a session of two.
+        /// The group of the invitation; `nil` for an invitation to a session of two.
         @ExplicitNull public var group: GroupLabel?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, context: Base64Bytes, state: Tolerant<State>,
             error: Failure? = nil, createdAt: Date, expiresAt: Date, sessionID: String? = nil, group: GroupLabel? = nil
@@ -68,10 +68,10 @@ extension ControlAPI {
 
     /// The answer of `GET /v1/invitations`.
     public struct InvitationList: Codable, Hashable, Sendable {
-        /// The pending ones unless all were asked for.
+        /// The pending invitations, or all if requested.
         @ReadableElements public var invitations: [Invitation]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(invitations: [Invitation]) {
             self._invitations = ReadableElements(invitations)
         }
@@ -83,14 +83,14 @@ extension ControlAPI {
 
     /// The body of `POST /v1/invitations`.
     public struct InvitationRequest: Codable, Hashable, Sendable {
-        /// Any form of naming a peer.
+        /// The peer, in any form of naming a peer.
         public let peer: String
-        /// At most 8 KiB.
+        /// The context, at most 8 KiB.
         public let context: Base64Bytes?
-        /// Seconds; 0 or less means the default of 30.
+        /// The timeout in seconds; 0 or less means the default of 30.
         public let timeoutSeconds: Double?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(peer: String, context: Base64Bytes? = nil, timeoutSeconds: Double? = nil) {
             self.peer = peer
             self.context = context
@@ -105,7 +105,7 @@ extension ControlAPI {
 
     /// The body of `POST /v1/invitations/{id}/response`.
     public struct InvitationResponse: Codable, Hashable, Sendable {
-        /// A person's answer to an invitation.
+        /// An answer to an invitation.
         public enum Decision: String, Hashable, Sendable, CaseIterable {
             case accept
             case reject
@@ -114,10 +114,10 @@ extension ControlAPI {
 
         /// The answer.
         public let decision: Tolerant<Decision>
-        /// With `accept`: trust the peer from now on.
+        /// With `accept`: whether to trust the peer from now on.
         public let always: Bool?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(decision: Tolerant<Decision>, always: Bool? = nil) {
             self.decision = decision
             self.always = always

@@ -1,50 +1,50 @@
 extension ControlAPI {
-    /// What this machine thinks of a peer id.
+    /// This machine's trust in a peer.
     public enum Trust: String, Hashable, Sendable, CaseIterable {
         case unknown
         case trusted
         case blocked
     }
 
-    /// Who trusts or blocks a peer.
+    /// The source of the trust in a peer.
     public enum TrustSource: String, Hashable, Sendable, CaseIterable {
         case person
         case authority
     }
 
-    /// What came of the last comparison of digits with a peer.
+    /// The result of the last comparison of digits with a peer.
     public enum Verified: String, Hashable, Sendable, CaseIterable {
         case matched
         case mismatched
     }
 
-    /// Multipeer Connectivity's states of a member of a session.
+    /// The state of a session's member, as in Multipeer Connectivity.
     public enum MemberState: String, Hashable, Sendable, CaseIterable {
         case notConnected = "not_connected"
         case connecting
         case connected
     }
 
-    /// Whether what passes between two peers can be read on the wire.
+    /// Whether the traffic between two peers is readable on the wire.
     public enum Protection: String, Hashable, Sendable, CaseIterable {
         case encrypted
         case unprotected
     }
 
-    /// Which way something went, seen from the daemon.
+    /// A direction, from the daemon's point of view.
     public enum Direction: String, Hashable, Sendable, CaseIterable {
         case incoming
         case outgoing
     }
 
-    /// Why something failed: a stable code and a sentence for a person.
+    /// A failure: a stable code and a sentence for users.
     public struct Failure: Codable, Hashable, Sendable {
-        /// As in ``Problem/code``.
+        /// The code, as in ``Problem/code``.
         public let code: Tolerant<ErrorCode>
-        /// One lower-case sentence without a full stop; may quote a peer, so untrusted.
+        /// A lower-case sentence without a full stop; may quote a peer, so untrusted.
         public let message: String
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(code: Tolerant<ErrorCode>, message: String) {
             self.code = code
             self.message = message

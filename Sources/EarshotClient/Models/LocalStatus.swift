@@ -1,22 +1,22 @@
 extension ControlAPI {
-    /// What of the daemon's status is this machine's own business: for its administrator, and for `earshot doctor`.
+    /// The part of the status that concerns only this machine: for its administrator, and for `earshot doctor`.
     public struct Local: Codable, Hashable, Sendable {
-        /// As advertised: the display name, unless it collided; `nil` where nothing is advertised.
+        /// The advertised name: the display name, unless that collided; `nil` if nothing is advertised.
         @ExplicitNull public var instanceName: String?
-        /// Where other machines advertise this machine's peer id, such as `10.0.0.9:47110`; `nil` where the daemon is older and does not say.
+        /// The addresses at which other machines advertise this machine's peer id, such as `10.0.0.9:47110`; `nil` from an older daemon.
         public let identityCopies: [String]?
-        /// The TCP port that is listened on.
+        /// The TCP port on which the daemon listens.
         public let port: Int
-        /// The one of the settings; 0 for any.
+        /// The port in the settings; 0 for any port.
         public let wantedPort: Int
-        /// Where identity, messages and received files are.
+        /// The directory of the identity, messages and received files.
         public let stateDirectory: String
-        /// Bytes that received files may take.
+        /// The most bytes that received files may occupy.
         public let quota: UInt64
-        /// The part of the file system that they leave free, 0 to 1.
+        /// The share of the file system that received files leave free, 0 to 1.
         public let reserve: Double
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             instanceName: String?, port: Int, wantedPort: Int, stateDirectory: String, quota: UInt64, reserve: Double,
             identityCopies: [String]? = nil

@@ -1,28 +1,28 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// A whole datum with a content type, at most 1 MiB.
+    /// A message: a body with a content type, at most 1 MiB.
     public struct Message: Codable, Hashable, Sendable {
-        /// How a message travels.
+        /// The delivery mode of a message.
         public enum Mode: String, Hashable, Sendable, CaseIterable {
             case reliable
             case unreliable
         }
 
-        /// Whether an incoming message was read.
+        /// Whether an incoming message has been read.
         public enum State: String, Hashable, Sendable, CaseIterable {
             case unread
             case read
         }
 
-        /// Who sent a message.
+        /// The sender of a message.
         public struct Sender: Codable, Hashable, Sendable {
-            /// 52 characters of base32.
+            /// The sender's peer id: 52 characters of base32.
             public let id: String
-            /// A label, untrusted.
+            /// The sender's display name, untrusted.
             public let name: String
 
-            /// A value from its parts.
+            /// Creates a value from its parts.
             public init(id: String, name: String) {
                 self.id = id
                 self.name = name
@@ -33,34 +33,34 @@ extension ControlAPI {
             }
         }
 
-        /// A UUID in lower case.
+        /// The message's id: a UUID in lower case.
         public let id: String
-        /// `incoming` is towards this machine.
+        /// The direction; `incoming` messages were sent to this machine.
         public let direction: Tolerant<Direction>
-        /// Who sent it: `from` in JSON.
+        /// The sender; `from` in JSON.
         public let sender: Sender
-        /// With an outgoing one: the recipients' peer ids.
+        /// The recipients' peer ids, for an outgoing message.
         public let to: [String]?
-        /// Untrusted; `body` or `body_base64` in JSON, as `BodyCoding` has it.
+        /// The body, untrusted; `body` or `body_base64` in JSON, see `BodyCoding`.
         public let body: [UInt8]
-        /// As the sender gave it: untrusted.
+        /// The content type that the sender gave, untrusted.
         public let contentType: String
-        /// Of the body, in bytes.
+        /// The size of the body, in bytes.
         public var size: Int { self.body.count }
-        /// How it travels.
+        /// The delivery mode.
         public let mode: Tolerant<Mode>
-        /// By the sender's clock.
+        /// The time of sending, by the sender's clock.
         @ReadableTime public var sentAt: Date?
-        /// When it was committed here; `nil` for outgoing ones.
+        /// When the message was stored here; `nil` for outgoing messages.
         @ReadableValue public var receivedAt: Date?
-        /// Whether it was read.
+        /// Whether the message has been read.
         public let state: Tolerant<State>
-        /// With an outgoing one: what became of it at each.
+        /// The status at each recipient, for an outgoing message.
         public let recipients: [Recipient]?
-        /// The group that it was sent to; `nil` in a session of two.
+        /// The group of the message; `nil` in a session of two.
         public let group: GroupLabel?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             id: String, direction: Tolerant<Direction>, sender: Sender, to: [String]? = nil, body: [UInt8], contentType: String,
             mode: Tolerant<Mode>, sentAt: Date, receivedAt: Date? = nil, state: Tolerant<State>, recipients: [Recipient]? = nil,
@@ -130,12 +130,12 @@ extension ControlAPI {
 
     /// The answer of `GET /v1/messages`.
     public struct MessageList: Codable, Hashable, Sendable {
-        /// Oldest first; fewer than were asked for where an answer would be too long.
+        /// The messages, oldest first; fewer than requested if the answer would be too long.
         @ReadableElements public var messages: [Message]
-        /// Where there are more: what to give as `after` for those.
+        /// The value of `after` for the next messages, if there are more.
         public let next: String?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(messages: [Message], next: String? = nil) {
             self._messages = ReadableElements(messages)
             self.next = next

@@ -1,16 +1,16 @@
 extension ControlAPI {
-    /// What became of one line of `POST /v1/messages` with NDJSON: its message's recipients, or why it was not sent.
+    /// The result of one line of `POST /v1/messages` with NDJSON: the message's recipients, or the error.
     public struct MessageLineResult: Codable, Hashable, Sendable {
         /// The line's number, from 1; empty lines are counted and otherwise ignored.
         public let line: UInt64
-        /// A UUID in lower case, where the message was sent.
+        /// The message's id, a UUID in lower case, if the message was sent.
         public let messageID: String?
-        /// What became of it at each.
+        /// The status at each recipient.
         public let recipients: [Recipient]?
-        /// Why it was not sent.
+        /// Why the message was not sent.
         public let error: Failure?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(line: UInt64, messageID: String? = nil, recipients: [Recipient]? = nil, error: Failure? = nil) {
             self.line = line
             self.messageID = messageID

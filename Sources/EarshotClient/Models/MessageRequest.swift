@@ -1,32 +1,32 @@
 extension ControlAPI {
     /// The body of `POST /v1/messages`.
     public struct MessageRequest: Hashable, Sendable {
-        /// Whom a message is for.
+        /// The recipients of a message.
         public enum Recipients: Hashable, Sendable {
-            /// Any form of naming a peer.
+            /// Peers, in any form of naming a peer.
             case peers([String])
-            /// Every connected peer: `"all"` in JSON.
+            /// Every connected peer; `"all"` in JSON.
             case all
-            /// Every other member of a group, in any form of naming one: `group` in the place of `to`.
+            /// All other members of a group, in any form of naming a group; `group` instead of `to` in JSON.
             case group(String)
         }
 
-        /// Whom it is for.
+        /// The recipients.
         public let to: Recipients
-        /// The bytes; `body` or `body_base64` in JSON, as `BodyCoding` has it.
+        /// The body; `body` or `body_base64` in JSON, see `BodyCoding`.
         public let body: [UInt8]
-        /// Of the body; where it is not given, text or bytes by the form of the body.
+        /// The content type; by default text or bytes, by the form of the body.
         public let contentType: String
-        /// How it travels; `reliable` where it is not given.
+        /// The delivery mode; by default `reliable`.
         public let mode: Tolerant<Message.Mode>
         /// The caller's own id, for safe retries.
         public let messageID: String?
-        /// Whether it waits in the outbox for an absent peer.
+        /// Whether the message is queued for a peer that is away.
         public let queue: Bool?
-        /// Seconds until it is given up.
+        /// The timeout in seconds.
         public let timeoutSeconds: Double?
 
-        /// A request from its parts.
+        /// Creates a request from its parts.
         public init(
             to: Recipients, body: [UInt8], contentType: String, mode: Message.Mode = .reliable, messageID: String? = nil,
             queue: Bool? = nil, timeoutSeconds: Double? = nil
@@ -111,7 +111,7 @@ extension ControlAPI.MessageRequest.Recipients: Codable {
         switch self {
         case .peers(let peers): try container.encode(peers)
         case .all: try container.encode("all")
-        // Beside the others, under a key of its own.
+        // A group has a key of its own, beside the other fields.
         case .group(let group): try container.encode(group)
         }
     }

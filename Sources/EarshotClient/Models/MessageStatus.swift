@@ -1,5 +1,5 @@
 extension ControlAPI {
-    /// What became of a message at one recipient.
+    /// The status of a message at one recipient.
     public enum DeliveryStatus: String, Hashable, Sendable, CaseIterable {
         case queued
         case sent
@@ -9,16 +9,16 @@ extension ControlAPI {
         case failed
     }
 
-    /// One recipient of an outgoing message.
+    /// A recipient of an outgoing message.
     public struct Recipient: Codable, Hashable, Sendable {
-        /// 52 characters of base32.
+        /// The recipient's peer id: 52 characters of base32.
         public let peerID: String
-        /// What became of the message there.
+        /// The status of the message at the recipient.
         public let status: Tolerant<DeliveryStatus>
-        /// Why it failed.
+        /// Why the delivery failed.
         @ReadableValue public var error: Failure?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(peerID: String, status: Tolerant<DeliveryStatus>, error: Failure? = nil) {
             self.peerID = peerID
             self.status = status
@@ -31,14 +31,14 @@ extension ControlAPI {
         }
     }
 
-    /// The answer of `POST /v1/messages`: every recipient delivered, unconfirmed or failed.
+    /// The answer of `POST /v1/messages`: the status at every recipient.
     public struct MessageReceipt: Codable, Hashable, Sendable {
-        /// A UUID in lower case.
+        /// The message's id: a UUID in lower case.
         public let messageID: String
-        /// In the order of the request.
+        /// The recipients, in the order of the request.
         public let recipients: [Recipient]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(messageID: String, recipients: [Recipient]) {
             self.messageID = messageID
             self.recipients = recipients

@@ -1,35 +1,35 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// The answer of `GET /v1/outbox`: messages that wait for peers that are away.
+    /// The answer of `GET /v1/outbox`: the queued messages.
     public struct Outbox: Codable, Hashable, Sendable {
-        /// The oldest first.
+        /// The messages, oldest first.
         @ReadableElements public var messages: [OutboxMessage]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(messages: [OutboxMessage]) {
             self._messages = ReadableElements(messages)
         }
     }
 
-    /// One message that waits, without its body: `GET /v1/messages/{id}` has that.
+    /// A queued message without its body, which `GET /v1/messages/{id}` returns.
     public struct OutboxMessage: Codable, Hashable, Sendable {
-        /// A UUID in lower case.
+        /// The message's id: a UUID in lower case.
         public let messageID: String
-        /// As its sender gave it.
+        /// The content type that the sender gave.
         public let contentType: String
         /// The body's size in bytes.
         public let size: Int
-        /// How it stands at each.
+        /// The status at each recipient.
         @ReadableElements public var recipients: [Recipient]
-        /// The group that it is for.
+        /// The group of the message.
         @ReadableValue public var group: GroupLabel?
-        /// When it was queued.
+        /// The time of queuing.
         @ReadableTime public var sentAt: Date?
-        /// When it is given up.
+        /// When the message expires.
         @ReadableTime public var expiresAt: Date?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             messageID: String, contentType: String, size: Int, recipients: [Recipient], group: GroupLabel? = nil, sentAt: Date?,
             expiresAt: Date?

@@ -1,51 +1,51 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// One node with one identity, as the daemon sees it now. A value: equal and hashed by `id` alone.
+    /// A peer, as the daemon knows it now. Peers are equal if their ids are.
     public struct Peer: Codable, Hashable, Sendable {
-        /// Whether a peer is there.
+        /// Whether a peer is present.
         public enum Presence: String, Hashable, Sendable, CaseIterable {
             case nearby
             case away
         }
 
-        /// 52 characters of base32.
+        /// The peer's id: 52 characters of base32.
         public let id: String
-        /// A label, untrusted and not unique.
+        /// The display name, untrusted and not unique.
         public let name: String
-        /// Whether it can be reached as far as the daemon knows.
+        /// Whether the peer is present, as far as the daemon knows.
         public let presence: Tolerant<Presence>
-        /// How its connection stands.
+        /// The state of the connection.
         public let state: Tolerant<MemberState>
-        /// What this machine thinks of it.
+        /// The trust in the peer.
         public let trust: Tolerant<Trust>
-        /// Of the present connection; `nil` without one.
+        /// The protection of the current connection; `nil` without a connection.
         @ExplicitNull public var protection: Tolerant<Protection>?
-        /// Whether it has ever proven its key to this daemon.
+        /// Whether the peer has ever proven its key to this daemon.
         public let proven: Bool
-        /// Such as `10.0.0.7:47110` and `[fe80::1%eth0]:47110`.
+        /// The addresses, such as `10.0.0.7:47110` and `[fe80::1%eth0]:47110`.
         public let addresses: [String]
-        /// The advertisement's pairs: public and untrusted.
+        /// The advertisement's pairs, public and untrusted.
         public let discoveryInfo: [String: String]
-        /// Where its row comes from, such as `avahi`.
+        /// The sources of this row, such as `avahi`.
         public let sources: [String]
-        /// Why it could not be reached when that was last tried, for a peer that the settings name or for which another key answers.
+        /// Why the last attempt to reach the peer failed, for a peer that the settings name or whose address answers with another key.
         @ReadableValue public var error: Failure?
-        /// Who trusts or blocks it; absent where no decision was made.
+        /// The source of the trust or block; absent without a decision.
         public let trustSource: Tolerant<TrustSource>?
-        /// When its trust ends by itself.
+        /// When the trust expires.
         @ReadableValue public var trustExpiresAt: Date?
-        /// What came of the last comparison of digits with it.
+        /// The result of the last comparison of digits.
         public let verified: Tolerant<Verified>?
-        /// Another peer that goes by the same name: one that is known here too, so that the name means neither, else a stranger beside a
-        /// known one.
+        /// Another peer with the same name: a known peer, so that the name is ambiguous, or otherwise a stranger that uses the name of a
+        /// known peer.
         public let nameConflict: String?
-        /// When it was first met.
+        /// When the peer was first seen.
         @ReadableTime public var firstSeen: Date?
-        /// When it was last heard of.
+        /// When the peer was last seen.
         @ReadableTime public var lastSeen: Date?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             id: String, name: String, presence: Tolerant<Presence>, state: Tolerant<MemberState>, trust: Tolerant<Trust>,
             protection: Tolerant<Protection>? = nil, proven: Bool, addresses: [String], discoveryInfo: [String: String],
@@ -86,10 +86,10 @@ extension ControlAPI {
 
     /// The answer of `GET /v1/peers`.
     public struct PeerList: Codable, Hashable, Sendable {
-        /// In the daemon's order.
+        /// The peers, in the daemon's order.
         @ReadableElements public var peers: [Peer]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(peers: [Peer]) {
             self._peers = ReadableElements(peers)
         }
@@ -101,14 +101,14 @@ extension ControlAPI {
 
     /// The body of `PUT /v1/peers/{peer}/trust`.
     public struct TrustRequest: Codable, Hashable, Sendable {
-        /// What to think of the peer from now on.
+        /// The new trust in the peer.
         public let trust: Tolerant<Trust>
-        /// How long it is to be trusted; for good where `nil`.
+        /// How long the trust lasts; `nil` for permanent trust.
         public let forSeconds: Double?
-        /// Until when it is to be trusted, instead of for how long.
+        /// When the trust expires, instead of how long it lasts.
         public let expiresAt: Date?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(trust: Tolerant<Trust>, forSeconds: Double? = nil, expiresAt: Date? = nil) {
             self.trust = trust
             self.forSeconds = forSeconds
@@ -124,7 +124,7 @@ extension ControlAPI {
 }
 
 extension ControlAPI.Peer {
-    /// Peers are the same when their ids are.
+    /// Whether two values have the same id.
     public static func == (lhs: Self, rhs: Self) -> Bool { lhs.id == rhs.id }
 
     /// Hashes the id alone.

@@ -1,36 +1,36 @@
 extension ControlAPI {
-    /// The answer of `POST /v1/peers/{peer}/ping`: each step on the way to the peer's answer.
+    /// The answer of `POST /v1/peers/{peer}/ping`: the steps up to the peer's answer.
     public struct PeerPing: Codable, Hashable, Sendable {
-        /// Which connection carried the question.
+        /// The connection that carried the request.
         public enum Connection: String, Hashable, Sendable, CaseIterable {
-            /// One that was there before.
+            /// A connection that existed before.
             case standing
-            /// One that was made for it.
+            /// A connection that was made for the request.
             case new
         }
 
-        /// One step.
+        /// A step of the ping.
         public struct Step: Codable, Hashable, Sendable {
-            /// The step's action.
+            /// The step's kind.
             public enum Kind: String, Hashable, Sendable, CaseIterable {
                 case name, address, tcp, tls, key, answer, session
             }
 
-            /// How a step went.
+            /// The result of a step.
             public enum State: String, Hashable, Sendable, CaseIterable {
                 case ok, failed, skipped
             }
 
-            /// Which step.
+            /// The step's kind.
             public let step: Tolerant<Kind>
-            /// How it went.
+            /// The step's result.
             public let state: Tolerant<State>
-            /// One sentence.
+            /// The step's result as a sentence.
             public let message: String
-            /// Where it failed: why, such as `timed-out`.
+            /// The code of a failed step, such as `timed-out`.
             public let code: Tolerant<ErrorCode>?
 
-            /// A value from its parts.
+            /// Creates a value from its parts.
             public init(step: Tolerant<Kind>, state: Tolerant<State>, message: String, code: Tolerant<ErrorCode>? = nil) {
                 self.step = step
                 self.state = state
@@ -39,18 +39,18 @@ extension ControlAPI {
             }
         }
 
-        /// Which peer.
+        /// The peer's id.
         public let peerID: String
-        /// Its label, untrusted.
+        /// The peer's display name, untrusted.
         public let peerName: String
-        /// Over which connection it answered; `nil` where it did not.
+        /// The connection on which the peer answered; `nil` without an answer.
         @ExplicitNull public var connection: Tolerant<Connection>?
-        /// From the question to the answer; `nil` without an answer.
+        /// The time between request and answer; `nil` without an answer.
         @ExplicitNull public var roundTripMilliseconds: Double?
         /// All steps, in their order.
         @ReadableElements public var steps: [Step]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             peerID: String, peerName: String, connection: Tolerant<Connection>? = nil, roundTripMilliseconds: Double? = nil, steps: [Step]
         ) {
@@ -61,7 +61,7 @@ extension ControlAPI {
             self._steps = ReadableElements(steps)
         }
 
-        /// The step that failed, where one did.
+        /// The failed step, if any.
         public var failure: Step? { self.steps.first { $0.state == .failed } }
 
         private enum CodingKeys: String, CodingKey {

@@ -1,24 +1,24 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// What the daemon's rules say of one peer: the answer of `GET /v1/peers/{peer}/policy`.
+    /// The rules for one peer: the answer of `GET /v1/peers/{peer}/policy`.
     public struct PeerPolicy: Codable, Hashable, Sendable {
-        /// Which peer.
+        /// The peer's id.
         public let peerID: String
-        /// Its label, untrusted.
+        /// The peer's display name, untrusted.
         public let peerName: String
-        /// What this machine thinks of it.
+        /// The trust in the peer.
         public let trust: Tolerant<Trust>
-        /// Who has decided that.
+        /// The source of the trust.
         public let trustSource: Tolerant<TrustSource>?
-        /// When its trust ends by itself.
+        /// When the trust expires.
         @ReadableValue public var trustExpiresAt: Date?
-        /// What came of the last comparison of digits.
+        /// The result of the last comparison of digits.
         public let verified: Tolerant<Verified>?
-        /// One for each action, but of `group` one for each group that both are members of.
+        /// The decisions: one for each action; for `group`, one for each group that both machines are members of.
         @ReadableElements public var decisions: [PolicyDecision]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             peerID: String, peerName: String, trust: Tolerant<Trust>, trustSource: Tolerant<TrustSource>? = nil,
             trustExpiresAt: Date? = nil,
@@ -43,9 +43,9 @@ extension ControlAPI {
         }
     }
 
-    /// What the rules make of one kind of thing between this machine and a peer.
+    /// The decision of the rules about one kind of action between this machine and a peer.
     public struct PolicyDecision: Codable, Hashable, Sendable {
-        /// What is decided about.
+        /// The kind of action.
         public enum Action: String, Hashable, Sendable, CaseIterable {
             case connect
             case send
@@ -56,23 +56,23 @@ extension ControlAPI {
             case group
         }
 
-        /// What is decided.
+        /// The decision.
         public enum Outcome: String, Hashable, Sendable, CaseIterable {
             case allow
             case ask
             case deny
         }
 
-        /// What is decided about.
+        /// The kind of action.
         public let action: Tolerant<Action>
-        /// What is decided.
+        /// The decision.
         public let decision: Tolerant<Outcome>
         /// The rule that decides, such as `invitations.from_unknown = ask`.
         public let rule: String
-        /// Why, in one lower-case sentence.
+        /// The reason, as a lower-case sentence.
         public let reason: String
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(action: Tolerant<Action>, decision: Tolerant<Outcome>, rule: String, reason: String) {
             self.action = action
             self.decision = decision

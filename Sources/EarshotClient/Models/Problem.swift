@@ -6,20 +6,20 @@ extension ControlAPI {
 
         /// Always `about:blank`.
         public let type: String?
-        /// The status in words.
+        /// The HTTP status's phrase.
         public let title: String
         /// The HTTP status code.
         public let status: Int
-        /// One lower-case sentence without a full stop; may quote a peer, so untrusted.
+        /// A lower-case sentence without a full stop; may quote a peer, so untrusted.
         public let detail: String?
-        /// What kind of failure.
+        /// The kind of failure.
         public let code: Tolerant<ErrorCode>
-        /// With `ambiguous-peer`: what the name may mean.
+        /// With `ambiguous-peer`: the peers that the name may mean.
         public let candidates: [Candidate]?
-        /// What the user can do, if the code does not say so.
+        /// The suggested step for the user, if the code alone does not determine it.
         public let remedy: Tolerant<Remedy>?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             type: String? = nil, title: String, status: Int, detail: String? = nil, code: Tolerant<ErrorCode>,
             candidates: [Candidate]? = nil, remedy: Tolerant<Remedy>? = nil
@@ -38,14 +38,14 @@ extension ControlAPI {
         }
     }
 
-    /// One of the peers that an ambiguous name may mean.
+    /// A peer that an ambiguous name may mean.
     public struct Candidate: Codable, Hashable, Sendable {
-        /// 52 characters of base32.
+        /// The peer's id: 52 characters of base32.
         public let id: String
-        /// A label, untrusted.
+        /// The peer's display name, untrusted.
         public let name: String
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(id: String, name: String) {
             self.id = id
             self.name = name

@@ -1,35 +1,35 @@
 extension ControlAPI {
-    /// Body of `POST /v1/messages/read`: received messages that were read.
+    /// The body of `POST /v1/messages/read`: received messages to mark as read.
     public struct ReadRequest: Codable, Hashable, Sendable {
-        /// One of them.
+        /// A message to mark as read.
         public struct Entry: Codable, Hashable, Sendable {
             /// The message's id.
             public let id: String
-            /// Its sender, in any form of naming a peer: needed only where two senders used the id.
+            /// The sender, in any form of naming a peer; needed only if two senders used the id.
             public let from: String?
 
-            /// A value from its parts.
+            /// Creates a value from its parts.
             public init(id: String, from: String? = nil) {
                 self.id = id
                 self.from = from
             }
         }
 
-        /// At most 1,000.
+        /// The messages, at most 1,000.
         public let messages: [Entry]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(messages: [Entry]) {
             self.messages = messages
         }
     }
 
-    /// Answer of `POST /v1/messages/read`.
+    /// The answer of `POST /v1/messages/read`.
     public struct ReadResult: Codable, Hashable, Sendable {
-        /// How many of the messages were unread, and are read now.
+        /// The number of messages that were unread before.
         public let marked: Int
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(marked: Int) {
             self.marked = marked
         }

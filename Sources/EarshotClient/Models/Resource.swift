@@ -1,21 +1,21 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// A file or a directory on its way from one peer to another, or arrived.
+    /// A file or directory that is sent from one peer to another, or has been.
     public struct Resource: Codable, Hashable, Sendable {
-        /// What is sent.
+        /// The kind of a resource.
         public enum Kind: String, Hashable, Sendable, CaseIterable {
             case file
             case directory
         }
 
-        /// What the receiver checks the whole by before it publishes it.
+        /// The digest of the whole content, which the receiver checks before it publishes the content.
         public enum Digest: String, Hashable, Sendable, CaseIterable {
             case xxh3
             case sha256
         }
 
-        /// How a transfer stands; the last three are final.
+        /// The state of a transfer; the last three are final.
         public enum State: String, Hashable, Sendable, CaseIterable {
             case offered
             case transferring
@@ -25,48 +25,48 @@ extension ControlAPI {
             case failed
         }
 
-        /// A UUID in lower case.
+        /// The transfer's id: a UUID in lower case.
         public let id: String
-        /// `incoming` is towards this machine.
+        /// The direction; `incoming` transfers flow to this machine.
         public let direction: Tolerant<Direction>
-        /// The other side.
+        /// The other peer's id.
         public let peerID: String
-        /// A label, untrusted.
+        /// The other peer's display name, untrusted.
         public let peerName: String
-        /// The group that it was sent to; `nil` in a session of two.
+        /// The group of the transfer; `nil` in a session of two.
         @ExplicitNull public var group: GroupLabel?
-        /// At the sender of something to a group: what its transfers to the members have in common.
+        /// At the sender of a file to a group: the id that its transfers to all members share.
         public let shareID: String?
-        /// As the sender gave it: untrusted, never a path until checked.
+        /// The name that the sender gave, untrusted; must be checked before it is used as a path.
         public let name: String
-        /// What is sent.
+        /// The kind of resource.
         public let kind: Tolerant<Kind>
-        /// Bytes.
+        /// The size in bytes.
         public let size: UInt64
-        /// Bytes so far.
+        /// The number of bytes so far.
         public let transferred: UInt64
-        /// Over the last few seconds; 0 when nothing moves.
+        /// The rate over the last few seconds; 0 when nothing moves.
         public let bytesPerSecond: UInt64
-        /// Whole seconds at the pace of the last while, where that can be told.
+        /// The estimated time left in whole seconds, at the recent rate, if it is known.
         @ReadableValue public var secondsLeft: UInt64?
-        /// How the transfer stands.
+        /// The state of the transfer.
         public let state: Tolerant<State>
-        /// `ALGORITHM:HEX` once known.
+        /// The digest, as `ALGORITHM:HEX`, once it is known.
         @ExplicitNull public var digest: String?
-        /// The source of an outgoing one, or where a received one was published.
+        /// The source of an outgoing file, or the path at which a received file was published.
         public let path: String?
-        /// Why it failed.
+        /// Why the transfer failed.
         @ReadableValue public var error: Failure?
-        /// When it was offered.
+        /// When the resource was offered.
         @ReadableTime public var createdAt: Date?
-        /// When it ended.
+        /// When the transfer ended.
         @ReadableValue public var completedAt: Date?
-        /// Whether the content of an incoming, completed one can still be fetched.
+        /// Whether the content of a completed incoming transfer can still be fetched.
         public let inSpool: Bool?
-        /// `true` while an outgoing one waits here and is not being offered to the receiver; its state is `offered` then.
+        /// `true` while an outgoing resource is queued here and not offered to the receiver; its state is then `offered`.
         public let queued: Bool?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, name: String, kind: Tolerant<Kind>,
             size: UInt64, transferred: UInt64, bytesPerSecond: UInt64, secondsLeft: UInt64? = nil, state: Tolerant<State>,
@@ -114,10 +114,10 @@ extension ControlAPI {
 
     /// The answer of `GET` and `POST /v1/resources`.
     public struct ResourceList: Codable, Hashable, Sendable {
-        /// Both directions, or one a recipient.
+        /// The transfers of both directions, or one for each recipient of a request.
         @ReadableElements public var resources: [Resource]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(resources: [Resource]) {
             self._resources = ReadableElements(resources)
         }
@@ -129,18 +129,18 @@ extension ControlAPI {
 
     /// The body of `POST /v1/resources/{id}/response`.
     public struct ResourceResponse: Codable, Hashable, Sendable {
-        /// What a person makes of an offer.
+        /// An answer to an offer.
         public enum Decision: String, Hashable, Sendable, CaseIterable {
             case accept
             case refuse
-            /// The same as `refuse`: an invitation's word for it.
+            /// A synonym of `refuse`, as in an answer to an invitation.
             case reject
         }
 
-        /// What a person makes of it.
+        /// The answer.
         public let decision: Tolerant<Decision>
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(decision: Tolerant<Decision>) {
             self.decision = decision
         }
@@ -150,11 +150,11 @@ extension ControlAPI {
         }
     }
 
-    /// To whom the bytes of a request go.
+    /// The recipients of a resource whose bytes are the body of the request.
     public enum ResourceRecipient: Hashable, Sendable {
-        /// Any form of naming a peer.
+        /// A peer, in any form of naming a peer.
         case peer(String)
-        /// All other members of a group, in any form of naming it.
+        /// All other members of a group, in any form of naming a group.
         case group(String)
 
         package var query: (String, String) {
@@ -167,25 +167,25 @@ extension ControlAPI {
 
     /// The JSON body of `POST /v1/resources`: a file that the daemon opens itself.
     public struct ResourceRequest: Codable, Hashable, Sendable {
-        /// Any form of naming a peer; `nil` with a group.
+        /// The recipients, in any form of naming a peer; `nil` with a group.
         public let to: [String]?
-        /// For all other members of this group, in any form of naming it.
+        /// The group whose other members are the recipients, in any form of naming a group.
         public let group: String?
-        /// Absolute.
+        /// The absolute path.
         public let path: String
-        /// The name that the receivers see; the last component of the path unless given.
+        /// The name that the receivers see; by default the last component of the path.
         public let name: String?
-        /// The `st_dev` and `st_ino` of stat(2) that the path has for the caller. The daemon refuses the path with `invalid-source` where it
-        /// leads to another file there, as in another mount namespace.
+        /// The `st_dev` of stat(2) that the path has for the caller. The daemon refuses the path with `invalid-source` if it leads to
+        /// another file there, as in another mount namespace.
         public let device: UInt64?
-        /// See `device`.
+        /// The `st_ino` of stat(2); see `device`.
         public let inode: UInt64?
-        /// Whether it may wait for a peer that is away.
+        /// Whether the daemon queues the file for a peer that is away.
         public let queue: Bool?
-        /// What the receiver checks; XXH3 unless given.
+        /// The digest that the receiver checks; by default XXH3.
         public let digest: Tolerant<Resource.Digest>?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             to: [String]? = nil, group: String? = nil, path: String, name: String? = nil, device: UInt64? = nil, inode: UInt64? = nil,
             queue: Bool? = nil, digest: Tolerant<Resource.Digest>? = nil

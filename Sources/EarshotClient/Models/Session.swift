@@ -1,16 +1,16 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// Peers that have agreed to talk.
+    /// A session: peers that have agreed to exchange messages.
     public struct Session: Codable, Hashable, Sendable {
-        /// A UUID in lower case.
+        /// The session's id: a UUID in lower case.
         public let id: String
-        /// The members but for this machine.
+        /// The members except this machine.
         @ReadableElements public var members: [Member]
-        /// When it was agreed.
+        /// When the session was agreed.
         @ReadableTime public var createdAt: Date?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(id: String, members: [Member], createdAt: Date) {
             self.id = id
             self._members = ReadableElements(members)
@@ -23,18 +23,18 @@ extension ControlAPI {
         }
     }
 
-    /// The other side of a session.
+    /// The other member of a session.
     public struct Member: Codable, Hashable, Sendable {
-        /// 52 characters of base32.
+        /// The member's peer id: 52 characters of base32.
         public let peerID: String
-        /// A label, untrusted.
+        /// The member's display name, untrusted.
         public let name: String
-        /// How its connection stands.
+        /// The state of the connection.
         public let state: Tolerant<MemberState>
-        /// Of the present connection; `nil` without one.
+        /// The protection of the current connection; `nil` without a connection.
         @ExplicitNull public var protection: Tolerant<Protection>?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(peerID: String, name: String, state: Tolerant<MemberState>, protection: Tolerant<Protection>? = nil) {
             self.peerID = peerID
             self.name = name
@@ -50,10 +50,10 @@ extension ControlAPI {
 
     /// The answer of `GET /v1/sessions`.
     public struct SessionList: Codable, Hashable, Sendable {
-        /// In the daemon's order.
+        /// The sessions, in the daemon's order.
         @ReadableElements public var sessions: [Session]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(sessions: [Session]) {
             self._sessions = ReadableElements(sessions)
         }

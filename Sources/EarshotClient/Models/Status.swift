@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// The answer of `GET /v1/status`: what the daemon is and how it does.
+    /// The answer of `GET /v1/status`: the daemon's identity and state.
     public struct Status: Codable, Hashable, Sendable {
         /// This machine's display name.
         public let name: String
@@ -9,22 +9,22 @@ extension ControlAPI {
         public let peerID: String
         /// The daemon's version.
         public let version: String
-        /// Such as `earshot`.
+        /// The service type, such as `earshot`.
         public let serviceType: String
-        /// Its preference: `required`, `optional` or `none`.
+        /// The encryption preference: `required`, `optional` or `none`.
         public let encryption: String
-        /// Where it listens, such as `10.0.0.7:47110`.
+        /// The addresses on which the daemon listens, such as `10.0.0.7:47110`.
         public let addresses: [String]
-        /// How it finds others.
+        /// The state of discovery.
         public let discovery: Discovery
-        /// How much of everything there is.
+        /// The numbers of peers, sessions, messages and so on.
         public let counts: Counts
-        /// When this run began.
+        /// When this run of the daemon began.
         @ReadableTime public var startedAt: Date?
-        /// What is this machine's own business; older daemons do not say it.
+        /// The part that concerns only this machine; absent from older daemons.
         @ReadableValue public var local: Local?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             name: String, peerID: String, version: String, serviceType: String, encryption: String, addresses: [String],
             discovery: Discovery, counts: Counts, startedAt: Date, local: Local? = nil
@@ -52,16 +52,16 @@ extension ControlAPI {
         }
     }
 
-    /// Where discovery stands.
+    /// The state of discovery.
     public struct Discovery: Codable, Hashable, Sendable {
-        /// `avahi`, `embedded` or `none`.
+        /// The backend: `avahi`, `embedded` or `none`.
         public let backend: String
-        /// `starting`, `running`, `unavailable` or `off`.
+        /// The state: `starting`, `running`, `unavailable` or `off`.
         public let state: String
-        /// Why it is unavailable.
+        /// Why discovery is unavailable.
         @ExplicitNull public var error: String?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(backend: String, state: String, error: String? = nil) {
             self.backend = backend
             self.state = state
@@ -73,24 +73,24 @@ extension ControlAPI {
         }
     }
 
-    /// How much of everything there is.
+    /// The numbers of peers, sessions, messages and so on.
     public struct Counts: Codable, Hashable, Sendable {
-        /// Known peers, near and away.
+        /// Known peers, present or away.
         public let peers: Int
-        /// Peers with a connection now.
+        /// Connected peers.
         public let connected: Int
         /// Sessions, attached or not.
         public let sessions: Int
-        /// Invitations waiting for an answer here.
+        /// Pending invitations to this machine.
         public let invitations: Int
         /// Unread messages in the inbox.
         public let unread: Int
-        /// Resources on their way, either direction.
+        /// Transfers in progress, in either direction.
         public let transfers: Int
-        /// Messages that wait for peers that are away; older daemons do not say it.
+        /// Queued messages; absent from older daemons.
         public let outbox: Int?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             peers: Int, connected: Int, sessions: Int, invitations: Int, unread: Int, transfers: Int, outbox: Int? = nil
         ) {

@@ -3,39 +3,39 @@ public import FoundationEssentials
 extension ControlAPI {
     /// A named one-way flow of bytes from one peer to another.
     public struct Stream: Codable, Hashable, Sendable {
-        /// How a stream stands.
+        /// The state of a stream.
         public enum State: String, Hashable, Sendable, CaseIterable {
-            /// It waits to be accepted.
+            /// The stream waits to be accepted.
             case opening
             case open
-            /// Over; everything was taken where there is no error.
+            /// The stream has ended; without an error, the receiver has read everything.
             case closed
         }
 
-        /// A UUID in lower case.
+        /// The stream's id: a UUID in lower case.
         public let id: String
-        /// `incoming` is towards this machine.
+        /// The direction; `incoming` streams flow to this machine.
         public let direction: Tolerant<Direction>
-        /// The other side.
+        /// The other peer's id.
         public let peerID: String
-        /// A label, untrusted.
+        /// The other peer's display name, untrusted.
         public let peerName: String
-        /// As the sender gave it: a label, untrusted, not unique.
+        /// The name that the sender gave, untrusted and not unique.
         public let name: String
-        /// How it stands.
+        /// The state of the stream.
         public let state: Tolerant<State>
-        /// Bytes so far.
+        /// The number of bytes so far.
         public let transferred: UInt64
-        /// Over the last few seconds; 0 when nothing moves.
+        /// The rate over the last few seconds; 0 when nothing moves.
         public let bytesPerSecond: UInt64
-        /// When this side heard of it.
+        /// When the stream became known here.
         @ReadableTime public var openedAt: Date?
-        /// When it ended.
+        /// When the stream ended.
         @ReadableValue public var closedAt: Date?
-        /// Why it did not come to its end.
+        /// Why the stream broke off.
         @ReadableValue public var error: Failure?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             id: String, direction: Tolerant<Direction>, peerID: String, peerName: String, name: String, state: Tolerant<State>,
             transferred: UInt64, bytesPerSecond: UInt64, openedAt: Date, closedAt: Date? = nil, error: Failure? = nil
@@ -67,10 +67,10 @@ extension ControlAPI {
 
     /// The answer of `GET /v1/streams`.
     public struct StreamList: Codable, Hashable, Sendable {
-        /// Open ones of both directions, and the last that were closed.
+        /// The open streams of both directions, and recently closed ones.
         @ReadableElements public var streams: [Stream]
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(streams: [Stream]) {
             self._streams = ReadableElements(streams)
         }

@@ -1,9 +1,9 @@
 public import FoundationEssentials
 
 extension ControlAPI {
-    /// How two persons' comparison of digits with one peer stands.
+    /// The state of a comparison of digits between this machine's user and a peer's.
     public struct Verification: Codable, Hashable, Sendable {
-        /// How far it has come.
+        /// The state of a comparison.
         public enum State: String, Hashable, Sendable, CaseIterable {
             case none
             case requested
@@ -16,20 +16,20 @@ extension ControlAPI {
             case failed
         }
 
-        /// With whom.
+        /// The peer's id.
         public let peerID: String
-        /// Its label, untrusted.
+        /// The peer's display name, untrusted.
         public let peerName: String
-        /// How far it has come.
+        /// The state of the comparison.
         public let state: Tolerant<State>
-        /// Six digits, once they are there.
+        /// The six digits, once they are known.
         @ExplicitNull public var digits: String?
-        /// Why it has ended without them, or what is wrong with them.
+        /// Why the comparison ended without digits, or what is wrong with the digits.
         @ReadableValue public var error: Failure?
-        /// Until when it is waited for, or the digits are shown.
+        /// When the comparison times out, or the digits expire.
         @ReadableValue public var expiresAt: Date?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(
             peerID: String, peerName: String, state: Tolerant<State>, digits: String? = nil, error: Failure? = nil, expiresAt: Date? = nil
         ) {
@@ -49,12 +49,12 @@ extension ControlAPI {
         }
     }
 
-    /// The body of `POST /v1/peers/{peer}/verification`, which need not have one.
+    /// The optional body of `POST /v1/peers/{peer}/verification`.
     public struct VerificationRequest: Codable, Hashable, Sendable {
-        /// How long to wait for the peer's person.
+        /// How long to wait for the peer's user.
         public let timeoutSeconds: Double?
 
-        /// A value from its parts.
+        /// Creates a value from its parts.
         public init(timeoutSeconds: Double? = nil) {
             self.timeoutSeconds = timeoutSeconds
         }
