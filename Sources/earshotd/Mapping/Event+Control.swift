@@ -4,7 +4,7 @@ internal import EarshotWire
 internal import FoundationEssentials
 
 extension ControlAPI.Event {
-    /// An event as the API shows it, within one run of the daemon.
+    /// Creates the API's value of an event, within one run of the daemon.
     init(_ event: NodeEvent, epoch: String) {
         typealias API = ControlAPI
         let seq = event.sequence

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.Group {
-    /// A group as the API shows it.
+    /// Creates the API's value of a group.
     init(_ group: Group) {
         self.init(
             id: group.id.description, name: group.name, creator: group.creator.description, closed: group.isClosed,
@@ -13,7 +13,7 @@ extension ControlAPI.Group {
 }
 
 extension ControlAPI.GroupMember {
-    /// A member as the API shows it.
+    /// Creates the API's value of a member.
     init(_ member: Group.Member) {
         self.init(
             peerID: member.peerID.description, name: member.name, state: Tolerant(member.state),
@@ -23,10 +23,10 @@ extension ControlAPI.GroupMember {
 }
 
 extension ControlAPI.GroupLabel {
-    /// The group of something that was said in it.
+    /// Creates the API's reference to the group of a message or transfer.
     init(_ label: GroupLabel) { self.init(id: label.id.description, name: label.name) }
 
-    /// The group that an invitation is to.
+    /// Creates the API's reference to the group of an invitation.
     init(_ group: InvitedGroup) {
         self.init(id: group.id.description, name: group.name, creator: group.creator.description, members: group.members)
     }

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.Invitation {
-    /// An invitation as the API shows it.
+    /// Creates the API's value of an invitation.
     init(_ invitation: Invitation) {
         self.init(
             id: invitation.id.description, direction: Tolerant(invitation.direction), peerID: invitation.peerID.description,

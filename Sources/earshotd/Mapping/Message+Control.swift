@@ -4,7 +4,7 @@ internal import EarshotWire
 internal import NIOCore
 
 extension ControlAPI.Message {
-    /// A message as the API shows it.
+    /// Creates the API's value of a message.
     init(_ message: Message) {
         let isOutgoing = message.direction == .outgoing
         self.init(
@@ -18,7 +18,7 @@ extension ControlAPI.Message {
 }
 
 extension ControlAPI.Recipient {
-    /// A recipient as the API shows it.
+    /// Creates the API's value of a recipient.
     init(_ recipient: Message.Recipient) {
         self.init(
             peerID: recipient.peerID.description, status: Tolerant(recipient.status),

@@ -3,8 +3,8 @@ internal import EarshotClient
 internal import EarshotWire
 internal import NIOCore
 
-/// Writes what became of the lines of a request, a line each. What has no error, as almost all have, is written without an encoder, in the
-/// form in which that writes it.
+/// Writes the results of a request's lines, one per line. Results without an error, which are almost all, are written without an encoder,
+/// in the form that the encoder would write.
 struct MessageLineWriter {
     /// Whether only lines with an error are written.
     let isMinimal: Bool

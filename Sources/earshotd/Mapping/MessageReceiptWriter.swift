@@ -3,18 +3,18 @@ internal import EarshotClient
 internal import EarshotWire
 internal import NIOCore
 
-/// Writes what became of a message without an encoder, in the form in which that writes it: for the many that are sent. What has an error is
-/// left to the encoder.
+/// Writes the receipts of messages without an encoder, in the form that the encoder would write, since they are many. Receipts with an
+/// error are left to the encoder.
 struct MessageReceiptWriter {
-    /// How many peers' written forms are kept.
+    /// The most peers whose written forms are kept.
     private static let peersKept = EarshotLimits.recipients
-    /// Room for what stands around the recipients, and for each of them, in bytes.
+    /// The bytes reserved for the text around the recipients, and for each recipient.
     private static let length = 64
     private static let recipientLength = 128
-    /// The written form of the peers that were met.
+    /// The written forms of recent peers.
     private var peers: [PeerID: String] = [:]
 
-    /// The receipt of one message, a `ControlAPI.MessageReceipt`.
+    /// Writes the receipt of one message, a `ControlAPI.MessageReceipt`.
     mutating func write(_ sent: SentMessage) throws -> ByteBuffer {
         guard Self.isPlain(sent) else {
             let recipients = sent.recipients.map(ControlAPI.Recipient.init)
@@ -32,7 +32,7 @@ struct MessageReceiptWriter {
     /// Whether no recipient has an error.
     static func isPlain(_ sent: SentMessage) -> Bool { sent.recipients.allSatisfy { $0.error == nil } }
 
-    /// The fields `message_id` and `recipients` of a plain one.
+    /// Writes the fields `message_id` and `recipients` of a receipt without errors.
     mutating func writeFields(of sent: SentMessage, into buffer: inout ByteBuffer) {
         buffer.writeStaticString("\"message_id\":\"")
         buffer.writeString(sent.id.description)

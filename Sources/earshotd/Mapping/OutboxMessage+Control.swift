@@ -2,7 +2,7 @@ internal import Earshot
 internal import EarshotClient
 
 extension ControlAPI.OutboxMessage {
-    /// A message that waits as the API shows it.
+    /// Creates the API's value of a queued message.
     init(_ message: OutboxMessage) {
         self.init(
             messageID: message.id.description, contentType: message.contentType, size: message.size,

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.Peer {
-    /// A peer as the API shows it.
+    /// Creates the API's value of a peer.
     init(_ peer: Peer) {
         self.init(
             id: peer.id.description, name: peer.name, presence: Tolerant(peer.presence), state: Tolerant(peer.state),

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.PeerPolicy {
-    /// The rules' word on a peer as the API shows it.
+    /// Creates the API's value of the rules for a peer.
     init(_ policy: PeerPolicy) {
         self.init(
             peerID: policy.peerID.description, peerName: policy.peerName, trust: Tolerant(policy.trust),

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.Resource {
-    /// A resource as the API shows it.
+    /// Creates the API's value of a resource.
     init(_ resource: Resource) {
         let isReceived = resource.direction == .incoming && resource.state == .completed
         self.init(

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.Session {
-    /// A session as the API shows it.
+    /// Creates the API's value of a session.
     init(_ session: Session) {
         self.init(
             id: session.id.description,

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.Status {
-    /// A node's state as the API shows it.
+    /// Creates the API's value of a node's status.
     init(_ status: NodeStatus, version: String) {
         self.init(
             name: status.name.description, peerID: status.id.description, version: version,
@@ -22,7 +22,7 @@ extension ControlAPI.Status {
 }
 
 extension ControlAPI.Discovery {
-    /// Discovery's state as the API shows it.
+    /// Creates the API's value of the discovery's state.
     init(_ status: DiscoveryStatus) {
         self.init(backend: status.backend.rawValue, state: status.state.rawValue, error: status.error)
     }

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.Stream {
-    /// A stream as the API shows it.
+    /// Creates the API's value of a stream.
     init(_ stream: ByteStream) {
         self.init(
             id: stream.id.description, direction: Tolerant(stream.direction), peerID: stream.peerID.description, peerName: stream.peerName,

@@ -3,7 +3,7 @@ internal import EarshotClient
 internal import EarshotWire
 
 extension ControlAPI.Verification {
-    /// A comparison as the API shows it.
+    /// Creates the API's value of a comparison.
     init(_ verification: Verification) {
         self.init(
             peerID: verification.peerID.description, peerName: verification.peerName, state: Tolerant(verification.state),

@@ -2,8 +2,8 @@ internal import Earshot
 internal import EarshotWire
 internal import FoundationEssentials
 
-/// The daemon's figures: which there are, and what they are called. Labels have every value that they can have, so that a figure is there
-/// from the start and not only after its first event.
+/// The daemon's metrics and their names. Each label has all its possible values from the start, so that a metric does not first appear with
+/// its first event.
 struct DaemonMetrics: Sendable {
     let status: NodeStatus
     let node: NodeMetrics
@@ -13,7 +13,7 @@ struct DaemonMetrics: Sendable {
     let now: Date
     var process: ProcessFigures?
 
-    /// Everything, in Prometheus' text format.
+    /// All metrics in Prometheus' text format.
     var text: String {
         var text = PrometheusText()
         self.addProcess(to: &text)
@@ -37,7 +37,7 @@ struct DaemonMetrics: Sendable {
             samples: [([("backend", self.status.discovery.backend.rawValue)], self.status.discovery.state == .running ? 1 : 0)])
     }
 
-    /// Under the names that every exporter has them under.
+    /// The process's metrics, under the names that all exporters use.
     private static func add(_ process: ProcessFigures, to text: inout PrometheusText) {
         text.add("process_cpu_seconds_total", .counter, "User and system CPU time.", seconds: process.cpuSeconds)
         text.add("process_resident_memory_bytes", .gauge, "Resident memory.", process.residentMemory)
@@ -76,7 +76,7 @@ struct DaemonMetrics: Sendable {
                 .map { ([("state", $0.rawValue)], self.node.counters.invitationsResolved[$0] ?? 0) })
     }
 
-    /// What ends a handshake; others are shown once they have happened.
+    /// The reasons that end a handshake, shown from the start; other reasons are shown after they have occurred.
     private static let handshakeCodes: Set<EarshotError.Code> = [
         .identityMismatch, .encryptionMismatch, .downgradeDetected, .versionUnsupported, .serviceMismatch, .protocolViolation, .timedOut,
         .notConnected,

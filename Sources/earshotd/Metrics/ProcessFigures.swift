@@ -1,21 +1,21 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// The kernel's figures of this process, which Prometheus' own client libraries show as `process_*`.
+/// The kernel's figures for this process, which Prometheus' client libraries export as `process_*`.
 struct ProcessFigures: Sendable, Hashable {
-    /// Seconds of user and system time.
+    /// The user and system time, in seconds.
     var cpuSeconds: Double
-    /// Bytes.
+    /// The virtual and the resident memory, in bytes.
     var virtualMemory: UInt64
     var residentMemory: UInt64
     var openDescriptors: Int
-    /// `nil` without a limit.
+    /// The limit; `nil` if there is none.
     var descriptorLimit: UInt64?
     var threads: Int
-    /// By the wall clock.
+    /// The start of the process, by the wall clock.
     var startedAt: Date
 
-    /// The present figures; `nil` if the kernel does not tell.
+    /// Returns the current figures; `nil` if the kernel does not report them.
     static func now() -> ProcessFigures? {
         guard let stat = Self.text("/proc/self/stat"), let fields = Self.fields(ofStat: stat) else { return nil }
         let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
@@ -33,23 +33,23 @@ struct ProcessFigures: Sendable, Hashable {
             startedAt: Date(timeIntervalSinceNow: -max(0, age)))
     }
 
-    /// The fields of proc_pid_stat(5) that are of use.
+    /// The used fields of proc_pid_stat(5).
     struct StatFields: Hashable {
         var userTicks: UInt64
         var systemTicks: UInt64
         var threads: Int
-        /// Since the machine was started.
+        /// The start of the process, relative to the start of the machine.
         var startTicks: UInt64
         var virtualBytes: UInt64
         var residentPages: UInt64
     }
 
-    /// The fields; `nil` where it is not what the kernel writes. The second field is the command in parentheses, which may hold blanks and
-    /// parentheses itself.
+    /// Parses the fields; `nil` if the text does not have the kernel's form. The second field is the command in parentheses, which may
+    /// itself contain blanks and parentheses.
     static func fields(ofStat text: String) -> StatFields? {
         guard let end = text.lastIndex(of: ")") else { return nil }
         let words = text[text.index(after: end)...].split { $0 == " " || $0 == "\n" }
-        // The first word here is the third field.
+        // The first word is the third field.
         func number(_ field: Int) -> UInt64? { words.count > field - 3 ? UInt64(words[field - 3]) : nil }
         guard let user = number(14), let system = number(15), let threads = number(20), let start = number(22), let virtual = number(23),
             let resident = number(24)
@@ -68,7 +68,7 @@ struct ProcessFigures: Sendable, Hashable {
         return count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
     }
 
-    /// Without the one that the counting itself needs.
+    /// Returns the number of open descriptors, except the descriptor that the counting needs.
     private static func countDescriptors() -> Int {
         guard let directory = opendir("/proc/self/fd") else { return 0 }
         defer { closedir(directory) }

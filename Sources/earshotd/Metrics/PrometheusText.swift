@@ -1,8 +1,8 @@
-/// Figures in Prometheus' text format, version 0.0.4: each metric with its help and type, then a line a sample.
+/// Metrics in Prometheus' text format, version 0.0.4: each metric with its help and type, then one line per sample.
 struct PrometheusText: Sendable {
-    /// What a metric is.
+    /// The type of a metric.
     enum Kind: String, Sendable {
-        /// Only ever rises; its name ends in `_total`.
+        /// A value that only rises; its name ends in `_total`.
         case counter
         case gauge
     }
@@ -11,19 +11,19 @@ struct PrometheusText: Sendable {
 
     private(set) var text = ""
 
-    /// One metric without labels.
+    /// Adds a metric without labels.
     mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: some BinaryInteger) {
         self.describe(name, kind, help)
         self.text += "\(name) \(value)\n"
     }
 
-    /// One metric without labels that is no whole number.
+    /// Adds a metric without labels whose value may be fractional.
     mutating func add(_ name: String, _ kind: Kind, _ help: String, seconds: Double) {
         self.describe(name, kind, help)
         self.text += "\(name) \(seconds)\n"
     }
 
-    /// One metric with a sample for each combination of labels, which are the caller's own words.
+    /// Adds a metric with a sample for each combination of labels; the caller's code defines the labels.
     mutating func add<Value: BinaryInteger>(
         _ name: String, _ kind: Kind, _ help: String, samples: [(labels: [(String, String)], value: Value)]
     ) {

@@ -1,14 +1,14 @@
 internal import Logging
 
-/// The daemon's log: one entry is one line, or one entry of the journal, whatever a peer put into it.
+/// The daemon's log: one entry is one line, or one entry of the journal, whatever text a peer puts into it.
 ///
-/// On standard error each line begins with the time and the level. Where standard error is the journal's, entries go to the journal
-/// itself, with the metadata as fields; what it does not take goes to standard error with the `<N>` prefix of sd-daemon(3). At most 60
-/// lines a minute a label, so that no stranger can fill a disk with failures; what was left out is counted.
+/// On standard error, each line begins with the time and the level. If standard error is the journal's stream, entries go to the journal's
+/// socket, with the metadata as fields. Entries that the socket does not accept go to standard error with the `<N>` prefix of sd-daemon(3).
+/// Each label may write at most 60 lines a minute, so that no stranger can fill the disk with failures; dropped lines are counted.
 struct DaemonLog: LogHandler {
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    /// The daemon's level, which may change at any time, unless another was set for this logger.
+    /// The level: the daemon's level, which may change at any time, unless this logger has its own.
     var logLevel: Logger.Level {
         get { self.ownLevel ?? self.level.value }
         set { self.ownLevel = newValue }
@@ -33,7 +33,7 @@ struct DaemonLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        // Debugging wants all of it; the end of the world is always told.
+        // Debug levels are not limited, and critical entries are always written.
         if event.level >= .info && event.level < .critical {
             switch self.limiter.admit(self.label, now: .now) {
             case .write: break

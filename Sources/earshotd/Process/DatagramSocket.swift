@@ -1,15 +1,16 @@
 internal import Glibc
 
-/// A Unix datagram socket that only sends, and keeps no connection: the receiver may come, go and come back.
+/// A Unix datagram socket that only sends, without a connection: the receiver may stop and start again.
 ///
-/// The descriptor is opened once and closed with the value's last use.
+/// The descriptor is opened once, and closed when the last reference is released.
 final class DatagramSocket: Sendable {
     private let descriptor: CInt
     private let path: String
     private let flags: CInt
 
-    /// A socket that sends to the one at `path`, which begins with `/`, or with `@` for an abstract name (unix(7)); `nil` where that is no
-    /// such name, or no socket is to be had. A receiver that is behind is waited for as long as `patience` in seconds, 0 for not at all.
+    /// Creates a socket that sends to `path`, which begins with `/`, or with `@` for an abstract name (unix(7)). Returns `nil` if `path` is
+    /// no such name or no socket can be created. If the receiver's queue is full, sending waits at most `patience` seconds; 0 means no
+    /// waiting.
     init?(path: String, patience: Int = 0) {
         guard path.hasPrefix("/") || path.hasPrefix("@"), path.utf8.count < Self.pathCapacity, !path.utf8.contains(0) else { return nil }
         self.descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
@@ -26,7 +27,7 @@ final class DatagramSocket: Sendable {
 
     private static let pathCapacity = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
 
-    /// Sends one datagram; false where there is no receiver, its queue is full, or the datagram is too large.
+    /// Sends one datagram. Returns `false` if there is no receiver, its queue is full, or the datagram is too large.
     func send(_ bytes: [UInt8]) -> Bool {
         var name = Array(self.path.utf8)
         // An abstract name begins with a zero byte.

@@ -1,14 +1,14 @@
-/// One entry of systemd's journal in its native protocol: fields with names and values, as one datagram.
+/// An entry of systemd's journal in its native protocol: fields with names and values, as one datagram.
 ///
-/// A value on one line is written as `NAME=value`, any other with its length before it, so that no value can make a field of its own
-/// (systemd's "Native Journal Protocol").
+/// A value without line breaks is written as `NAME=value`; any other is preceded by its length, so that no value can introduce a field of
+/// its own (systemd's "Native Journal Protocol").
 struct JournalEntry: Sendable {
-    /// The longest name of a field in bytes; the journal drops longer ones.
+    /// The longest name of a field, in bytes; the journal drops fields with longer names.
     static let nameLimit = 64
 
     private(set) var bytes: [UInt8] = []
 
-    /// Adds a field. What the journal would refuse in its name becomes an underscore; it is cut at `nameLimit`.
+    /// Adds a field. Characters that the journal refuses in a name become underscores, and the name is cut at `nameLimit`.
     mutating func add(_ name: String, _ value: String) {
         self.bytes.append(contentsOf: Self.name(name).utf8)
         let value = Array(value.utf8)
@@ -22,7 +22,8 @@ struct JournalEntry: Sendable {
         self.bytes.append(UInt8(ascii: "\n"))
     }
 
-    /// Capitals, digits and underscores, beginning with a letter: a leading underscore would be the journal's own field.
+    /// Returns a name of capitals, digits and underscores that begins with a letter: names with a leading underscore are reserved for the
+    /// journal.
     private static func name(_ name: String) -> String {
         let allowed = name.uppercased().unicodeScalars.map { scalar -> Character in
             ("A"..."Z").contains(scalar) || ("0"..."9").contains(scalar) ? Character(scalar) : "_"

@@ -1,16 +1,16 @@
 internal import Synchronization
 
-/// Counts lines by label and minute.
+/// Limits the lines per label and minute.
 final class LogLimiter: Sendable {
-    /// What to do with a line.
+    /// The decision about a line.
     enum Verdict: Sendable, Hashable {
         case write
-        /// A new minute has begun after one that was too full.
+        /// Write the line, after a note about the lines that were dropped in the last minute.
         case writeAfter(dropped: Int)
         case drop
     }
 
-    /// Lines a label may write in a minute.
+    /// The most lines of a label in a minute.
     static let limit = 60
 
     private struct Minute {
@@ -30,7 +30,7 @@ final class LogLimiter: Sendable {
             var verdict = Verdict.write
             if minute.start.duration(to: now) >= .seconds(60) {
                 if minute.dropped > 0 { verdict = .writeAfter(dropped: minute.dropped) }
-                // The line about what was left out counts too.
+                // The note about dropped lines counts too.
                 minute = Minute(start: now, count: minute.dropped > 0 ? 1 : 0)
             }
             guard minute.count < Self.limit else {

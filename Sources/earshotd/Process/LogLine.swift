@@ -3,16 +3,16 @@ internal import EarshotSafety
 internal import FoundationEssentials
 internal import Logging
 
-/// One entry of the log, and how it is written down: escaped, wherever its words come from.
+/// A log entry and its written forms, escaped, whatever the source of its text.
 struct LogLine: Sendable {
-    /// Where in the sources it was written.
+    /// The place in the source code.
     struct Place: Sendable {
         let file: String
         let line: UInt
         let function: String
     }
 
-    /// The longest line, and the longest value of a field, in bytes: what a pipe takes whole or not at all (pipe(7), `PIPE_BUF`).
+    /// The longest line, and the longest value of a field, in bytes: the most that a pipe writes atomically (pipe(7), `PIPE_BUF`).
     static let byteLimit = 4096
 
     let level: Logger.Level
@@ -21,7 +21,7 @@ struct LogLine: Sendable {
     var metadata: Logger.Metadata = [:]
     var place: Place?
 
-    /// What it says, on one line: the label, the message and the metadata.
+    /// The entry on one line: the label, the message and the metadata.
     var text: String { "\(self.label): \(self.words)" }
 
     private var words: String {
@@ -29,20 +29,20 @@ struct LogLine: Sendable {
         return self.message.escapedForDisplay + values.joined()
     }
 
-    /// A line for a reader, with the time and the level before it.
+    /// A line with the time and the level.
     func line(at time: Date) -> String {
         Self.cut("\(DateText.string(from: time)) \(self.level.rawValue) \(self.text)", to: Self.byteLimit - 1) + "\n"
     }
 
-    /// A line for the journal's stream, with the priority before it.
+    /// A line for the journal's stream, with the priority as its prefix.
     var journalLine: String {
         Self.cut("<\(self.priority)>\(self.text)", to: Self.byteLimit - 1) + "\n"
     }
 
-    /// An entry for the journal itself: the metadata are fields of their own too, `EARSHOT_` before their names.
+    /// An entry for the journal's socket. The metadata are also separate fields, with the prefix `EARSHOT_`.
     var journalEntry: JournalEntry {
         var entry = JournalEntry()
-        // The journal puts the identifier before it, which need not be said twice.
+        // The journal shows the identifier before the message, so the message omits it.
         entry.add("MESSAGE", Self.cut(self.label == DaemonLabel.name ? self.words : self.text, to: Self.byteLimit))
         entry.add("PRIORITY", "\(self.priority)")
         entry.add("SYSLOG_IDENTIFIER", DaemonLabel.name)
@@ -60,12 +60,12 @@ struct LogLine: Sendable {
 
     private static func shown(_ value: Logger.MetadataValue) -> String {
         let text = "\(value)".escapedForDisplay
-        // Quoted where the end would be unclear.
+        // Quotes a value whose end would be unclear.
         guard text.isEmpty || text.contains(where: { $0 == " " || $0 == "\"" || $0 == "=" }) else { return text }
         return "\"" + text.replacing("\"", with: "\\\"") + "\""
     }
 
-    /// At most that many bytes, of whole characters.
+    /// Returns at most `limit` bytes of the text, in whole characters.
     private static func cut(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         let end = "..."
@@ -74,7 +74,7 @@ struct LogLine: Sendable {
         return String(decoding: bytes, as: UTF8.self) + end
     }
 
-    /// syslog(3)'s numbers.
+    /// The level's number in syslog(3).
     private var priority: Int {
         switch self.level {
         case .trace, .debug: 7
@@ -87,7 +87,7 @@ struct LogLine: Sendable {
     }
 }
 
-/// The label of the daemon's own logger, which is its name in the journal.
+/// The label of the daemon's own logger, and its identifier in the journal.
 enum DaemonLabel {
     static let name = "earshotd"
 }

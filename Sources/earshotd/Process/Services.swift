@@ -4,7 +4,7 @@ internal import Logging
 internal import NIOCore
 internal import ServiceLifecycle
 
-/// The node as a service: told to stop, it closes its connections in order and keeps the sessions.
+/// The node as a service: on shutdown, it closes its connections in order and keeps the sessions.
 struct NodeService: Service {
     let node: Node
 
@@ -13,15 +13,15 @@ struct NodeService: Service {
     }
 }
 
-/// Sees to it that stopping takes less than the 5 s that a service manager or a person waits.
+/// Ends the process if a shutdown takes longer than 4.5 s: a service manager or a user waits 5 s.
 ///
-/// Comes last in the group, so that it hears of the stop first. What is acknowledged is on disk: ending at once loses nothing but
-/// goodbyes, and every kill point is tested anyway.
+/// This service is the last in the group, so that it is the first to be notified of the shutdown. Acknowledged data is on disk: ending at
+/// once loses only farewells, and tests cover every kill point.
 struct StopDeadline: Service {
     private static let limit: Int64 = 4500
 
     let serviceManager: ServiceManager
-    /// It serves nothing else, so that it is not stuck behind what does not stop.
+    /// The loop serves nothing else, so that a part that does not stop cannot block it.
     let loop: any EventLoop
     let logger: Logger
 

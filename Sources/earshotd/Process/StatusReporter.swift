@@ -2,9 +2,9 @@ internal import Earshot
 internal import EarshotSafety
 internal import ServiceLifecycle
 
-/// Keeps the line that `systemctl status` shows, as a service: told anew when something has happened, at most once a second.
+/// A service that updates the line in `systemctl status` after events, at most once a second.
 struct StatusReporter: Service {
-    /// The shortest time between two lines: a burst of events is one change.
+    /// The shortest time between two updates: a burst of events causes one update.
     static let pause: Duration = .seconds(1)
 
     let node: Node
@@ -14,7 +14,7 @@ struct StatusReporter: Service {
         await cancelWhenGracefulShutdown {
             var last: String?
             while !Task.isCancelled {
-                // From before the look, so that nothing is missed.
+                // Subscribes before reading the status, so that no event is missed.
                 var news = self.node.events.subscribe()
                 let line = Self.line(await self.node.status())
                 if line != last { self.manager.status(line) }
@@ -25,7 +25,7 @@ struct StatusReporter: Service {
         }
     }
 
-    /// Such as `alice on port 47110; 3 peers, 1 session; discovery avahi running`.
+    /// The line, such as `alice on port 47110; 3 peers, 1 session; discovery avahi running`.
     static func line(_ status: NodeStatus) -> String {
         let counts = status.counts
         let seen = "\(self.count(counts.peers, "peer")), \(self.count(counts.sessions, "session"))"

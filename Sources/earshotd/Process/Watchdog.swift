@@ -6,9 +6,9 @@ internal import NIOPosix
 internal import ServiceLifecycle
 internal import Synchronization
 
-/// Feeds systemd's watchdog (sd_watchdog_enabled(3)) for as long as every part of the daemon answers, as a service.
+/// A service that feeds systemd's watchdog (sd_watchdog_enabled(3)) as long as every part of the daemon answers.
 ///
-/// Works on an event loop of its own: a daemon whose every other thread is stuck still says which.
+/// The watchdog has an event loop of its own, so that it can log which parts hang even if all other threads are stuck.
 final class Watchdog: Service {
     private let loop: any EventLoop
     private let parts: [Heartbeat]
@@ -17,7 +17,7 @@ final class Watchdog: Service {
     private let feed: @Sendable () -> Void
     private let logger: Logger
 
-    /// A watchdog whose time is kept by `loop`, which serves nothing else; `timeout` is that of systemd.
+    /// Creates a watchdog that runs on `loop`, which does nothing else; `timeout` is systemd's timeout.
     init(on loop: any EventLoop, parts: [Heartbeat], timeout: Duration, logger: Logger, feed: @escaping @Sendable () -> Void) {
         self.loop = loop
         self.parts = parts
@@ -26,14 +26,14 @@ final class Watchdog: Service {
         self.logger = logger
     }
 
-    /// The time after which systemd wants to have heard of this process, by `WATCHDOG_USEC` and `WATCHDOG_PID`; `nil` where it does not.
+    /// The watchdog timeout for this process, from `WATCHDOG_USEC` and `WATCHDOG_PID`; `nil` if systemd expects no notifications.
     static func timeout(_ environment: [String: String], pid: Int32 = getpid()) -> Duration? {
         guard let microseconds = environment["WATCHDOG_USEC"].flatMap({ Int64($0) }), microseconds > 0 else { return nil }
         if let owner = environment["WATCHDOG_PID"], Int32(owner) != pid { return nil }
         return .microseconds(microseconds)
     }
 
-    /// The event loops of the control API that are not the node's.
+    /// The event loops of the control API, except the node's loop.
     static var controlLoops: [Heartbeat] {
         MultiThreadedEventLoopGroup.singleton.makeIterator().enumerated().map { index, loop in
             Heartbeat(name: "control loop \(index + 1)") { loop.execute($0) }
@@ -61,7 +61,7 @@ final class Watchdog: Service {
         for action in actions {
             switch action {
             case .ask(let index):
-                // The answer comes from inside the part, which has nothing more to do for us.
+                // The part itself runs this closure, which shows that it works; nothing else is needed.
                 self.parts[index].ask { self.loop.execute { self.answered(index) } }
             case .feed: self.feed()
             case .reportStuck(let names):

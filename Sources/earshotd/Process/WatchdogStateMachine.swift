@@ -1,17 +1,17 @@
-/// When systemd's watchdog is fed: at half its interval, if every part of the daemon has answered since it was fed last.
+/// Decides when to feed systemd's watchdog: at half its interval, if every part of the daemon has answered since the last time.
 ///
-/// Every part is asked several times in that span, and never again before it has answered, so that one that is only slow costs nothing and
-/// counts as soon as it has come round; a stall shorter than the interval is forgiven. Times are since any fixed moment.
+/// Every part is asked several times in that span, but never again before it has answered. So a slow part is not flooded with requests, and
+/// counts as soon as it answers; a stall shorter than the interval has no effect. Times are relative to any fixed moment.
 struct WatchdogStateMachine: Sendable {
-    /// What the caller is to do.
+    /// An action for the caller.
     enum Action: Sendable, Hashable {
-        /// Ask this part, by its index, for a sign of life.
+        /// Ask the part with this index for a sign of life.
         case ask(Int)
-        /// Tell systemd that all is well.
+        /// Notify systemd.
         case feed
-        /// Say that these do not answer.
+        /// Log that these parts do not answer.
         case reportStuck([String])
-        /// Say that all answer again.
+        /// Log that all parts answer again.
         case reportRecovered
     }
 
@@ -22,23 +22,23 @@ struct WatchdogStateMachine: Sendable {
         var askedAt: Duration
         var answeredAt: Duration?
 
-        /// Whether it has answered since, or still has time to.
+        /// Whether the part has answered since the last feeding, or still has time to.
         func isWell(since moment: Duration, now: Duration) -> Bool {
             if let answeredAt, answeredAt > moment { return true }
             return self.isAsked && now - self.askedAt < self.patience
         }
     }
 
-    /// How often the watchdog is fed.
+    /// The interval at which the watchdog is fed.
     let feedInterval: Duration
-    /// How often `tick` is to be called.
+    /// The interval at which `tick` must be called.
     let tickInterval: Duration
     private var parts: [Part]
     private var fedAt: Duration
     private var isReported = false
 
-    /// Begins at `now`, with the parts and how long each may be busy with one thing; `timeout` is the time after which systemd takes the
-    /// daemon for dead.
+    /// Starts at `now`, with the parts and the longest time that each may be busy with one task. `timeout` is the time after which systemd
+    /// considers the daemon hung.
     init(parts: [(name: String, patience: Duration)], timeout: Duration, now: Duration) {
         self.parts = parts.map { Part(name: $0.name, patience: $0.patience, askedAt: now) }
         self.feedInterval = timeout / 2
@@ -46,7 +46,7 @@ struct WatchdogStateMachine: Sendable {
         self.fedAt = now
     }
 
-    /// Time has passed.
+    /// Advances the time.
     mutating func tick(now: Duration) -> [Action] {
         var actions: [Action] = []
         for index in self.parts.indices where !self.parts[index].isAsked {
@@ -57,7 +57,7 @@ struct WatchdogStateMachine: Sendable {
         return actions + self.decide(now: now)
     }
 
-    /// A part has answered; one that was late makes up for it at once.
+    /// Records a part's answer. A late part counts as working again at once.
     mutating func answered(_ index: Int, now: Duration) -> [Action] {
         guard self.parts.indices.contains(index) else { return [] }
         self.parts[index].isAsked = false

@@ -5,7 +5,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
 
-/// `/v1/events`: everything that happens, a line each, as it happens.
+/// `/v1/events`: the events, one per line, as they happen.
 struct EventsRoutes: Sendable {
     private static let lastEventID: HTTPField.Name = {
         guard let name = HTTPField.Name("Last-Event-ID") else { preconditionFailure("Last-Event-ID is a token") }
@@ -33,7 +33,7 @@ struct EventsRoutes: Sendable {
         let position = try Self.position(request)
         let format = EventFormat(accept: request.headers[.accept])
         var headers: HTTPFields = [.contentType: format.contentType, .cacheControl: "no-store"]
-        // A HEAD reads nothing: it takes no reader's place, and its connection serves on.
+        // A HEAD reads no events: it does not count as a reader, and its connection stays in use.
         guard !context.isHead else {
             return Response(status: .ok, headers: headers, body: ResponseBody { writer in try await writer.finish(nil) })
         }
@@ -41,11 +41,11 @@ struct EventsRoutes: Sendable {
         let channel = context.channel
         let readers = self.api.readers
         let reader = try readers.enter { channel.close(promise: nil) }
-        // Now, not when the body is asked for: what happens after the head is out must be in the stream.
+        // Subscribes now, not when the body is requested: events after the head must be in the stream.
         let subscription = self.api.node.events.subscribe(since: position.since, epoch: position.epoch)
         headers[Self.eventPosition] = "\(self.api.node.events.epoch):\(subscription.beginning)"
-        // However the connection ends, also where the body is never asked for. Without the second call, the request of a reader that has
-        // hung up would wait for the next event, and keep its connection's memory until then.
+        // Covers every end of the connection, even if the body is never requested. Without the second call, the request of a reader that
+        // has hung up would wait for the next event, and keep its connection's memory until then.
         channel.closeFuture.whenComplete { _ in
             readers.leave(reader)
             subscription.end()
@@ -59,7 +59,7 @@ struct EventsRoutes: Sendable {
         return Response(status: .ok, headers: headers, body: body)
     }
 
-    /// The query's position; else what an `EventSource` sends when it reconnects.
+    /// Returns the query's position, otherwise the position that an `EventSource` sends when it reconnects.
     private static func position(_ request: Request) throws(APIProblem) -> EventPosition {
         let query = try Query(request)
         let asked = EventPosition(since: try query.number("since", 0...UInt64.max), epoch: try query.text("epoch"))
@@ -78,7 +78,7 @@ struct EventsRoutes: Sendable {
             let buffer: ByteBuffer
             switch await subscription.step() {
             case .event(let event): buffer = try self.buffers.buffer(event, format)
-            // It has gone, or everything stops.
+            // The reader has gone, or the daemon stops.
             case .idle where !self.api.readers.contains(reader): return
             case .idle:
                 guard let heartbeat = format.heartbeat else { continue }

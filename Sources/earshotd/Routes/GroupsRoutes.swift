@@ -5,7 +5,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// `/v1/groups`: peers that are one conversation.
+/// `/v1/groups`: conversations of several peers.
 struct GroupsRoutes: Sendable {
     let api: ControlAPIServices
 
@@ -65,11 +65,12 @@ struct GroupsRoutes: Sendable {
         )
     }
 
-    /// All of them once they are decided, in their order. They stand until then, or are withdrawn, whether the client stays or not.
+    /// Returns all invitations, in their order, once they are decided. They remain pending until they are decided or withdrawn, even if the
+    /// client leaves.
     private func decided(_ invitations: [Invitation]) async throws -> [Invitation] {
         let node = self.api.node
         return try await withThrowingTaskGroup { tasks in
-            // All at once: of decided ones only so many are kept.
+            // Waits for all at once, since only a limited number of decided invitations is kept.
             for (index, invitation) in invitations.enumerated() where invitation.state == .pending {
                 tasks.addTask { (index, try await node.decided(invitation.id)) }
             }

@@ -5,7 +5,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// `/v1/invitations`: asking others, and answering them.
+/// `/v1/invitations`: inviting peers, and answering their invitations.
 struct InvitationsRoutes: Sendable {
     let api: ControlAPIServices
 
@@ -40,12 +40,12 @@ struct InvitationsRoutes: Sendable {
         guard invitation.state == .pending, waits else {
             return try .json(ControlAPI.Invitation(invitation), status: invitation.state == .accepted || waits ? .ok : .created)
         }
-        // The invitation stands until it is decided or withdrawn, whether the client stays or not.
+        // The invitation remains pending until it is decided or withdrawn, even if the client leaves.
         let decided = try await ClientPresence.required(on: context.channel) { try await self.api.node.decided(invitation.id) }
         return try .json(ControlAPI.Invitation(decided))
     }
 
-    /// What an inviter says along, within its limit.
+    /// Returns an inviter's context, within its limit.
     static func context(_ context: Base64Bytes?) throws(APIProblem) -> [UInt8] {
         let bytes = context?.bytes ?? []
         guard bytes.count <= WireLimits.invitationContext else {
@@ -54,7 +54,7 @@ struct InvitationsRoutes: Sendable {
         return bytes
     }
 
-    /// How long an invitation stands; `nil` for the default, for which 0 or less stands too.
+    /// Returns the timeout of an invitation; `nil` for the default, which 0 or less also means.
     static func timeout(_ seconds: Double?) throws(APIProblem) -> Duration? {
         guard let seconds else { return nil }
         let timeout = try Duration.request(seconds, field: "timeout_seconds", atMost: EarshotLimits.invitationTimeout)

@@ -6,7 +6,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
 
-/// `/v1/metrics`: figures for Prometheus, which reads a Unix socket through a proxy such as socat.
+/// `/v1/metrics`: metrics for Prometheus, which reads a Unix socket through a proxy such as socat.
 struct MetricsRoutes: Sendable {
     let api: ControlAPIServices
 

@@ -3,7 +3,8 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
 
-/// `/v1/openapi.json`: the whole API in OpenAPI 3.1, compiled in from `OpenAPI/openapi.json`. Tests hold every answer to it.
+/// `/v1/openapi.json`: the API's description in OpenAPI 3.1, compiled in from `OpenAPI/openapi.json`. Tests validate every answer against
+/// it.
 enum OpenAPIRoutes {
     private static let document = ByteBuffer(bytes: PackageResources.openapi_json)
 

@@ -4,7 +4,7 @@ internal import EarshotWire
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// `/v1/outbox`: messages that wait for peers that are away.
+/// `/v1/outbox`: the queued messages.
 struct OutboxRoutes: Sendable {
     let api: ControlAPIServices
 

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// `/v1/peers`: who is there, and what we think of them.
+/// `/v1/peers`: the peers, and the trust in them.
 struct PeersRoutes: Sendable {
     let api: ControlAPIServices
 
@@ -37,7 +37,7 @@ struct PeersRoutes: Sendable {
         return try .json(ControlAPI.Peer(try await self.api.node.setTrust(trust, for: peer, until: Self.end(of: body))))
     }
 
-    /// When trust is to end by itself.
+    /// Returns the time when the trust expires.
     private static func end(of body: ControlAPI.TrustRequest) throws -> Date? {
         guard let seconds = body.forSeconds else { return body.expiresAt }
         guard body.expiresAt == nil else { throw APIProblem(.invalidParameter, "give either `for_seconds` or `expires_at`, not both") }

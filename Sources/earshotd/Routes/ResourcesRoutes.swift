@@ -7,9 +7,9 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
 
-/// `/v1/resources`: files on their way, and those that arrived.
+/// `/v1/resources`: sent and received files, and transfers in progress.
 struct ResourcesRoutes: Sendable {
-    /// Bytes in one read of a content that is fetched.
+    /// The size of one read of a resource's content, in bytes.
     static let readSize = 256 * 1024
 
     let api: ControlAPIServices
@@ -27,7 +27,7 @@ struct ResourcesRoutes: Sendable {
             },
             Route(.get, "/v1/resources/:id") { _, context in
                 let id: ResourceID = try context.identifier("a resource")
-                // What is sent to a group has an id of its own.
+                // A resource that was sent to a group has a share id.
                 let share = await self.api.node.resources(of: ShareID(id))
                 guard share.isEmpty else { return try Self.list(share) }
                 return try .json(ControlAPI.Resource(try await self.api.node.resource(id)))
@@ -60,7 +60,7 @@ struct ResourcesRoutes: Sendable {
         let decision: Resource.Decision
         switch try await request.json(ControlAPI.ResourceResponse.self).decision {
         case .known(.accept): decision = .accept
-        // An invitation's word for it will do too.
+        // Also accepts the word for an invitation.
         case .known(.refuse), .known(.reject): decision = .refuse
         case .unknown(let word):
             throw APIProblem(.invalidParameter, "`decision` is accept or refuse, not \(word.escapedForDisplay)")
@@ -68,7 +68,7 @@ struct ResourcesRoutes: Sendable {
         return try .json(ControlAPI.Resource(try await self.api.node.respond(to: id, decision)))
     }
 
-    /// The daemon opens the file itself, with its own rights: only for a caller that has the same.
+    /// Sends a file that the daemon opens with its own permissions: only for a caller with the same permissions.
     private func sendPath(_ request: Request, _ context: APIContext) async throws -> Response {
         guard self.api.policy.mayNamePaths(context.caller) else {
             throw APIProblem(
@@ -95,7 +95,7 @@ struct ResourcesRoutes: Sendable {
         return try Self.list(resources, status: .accepted)
     }
 
-    /// Whom something is for.
+    /// The recipients of a resource.
     private enum Recipients {
         case peers([String])
         case group(String)
@@ -121,7 +121,7 @@ struct ResourcesRoutes: Sendable {
         return digest
     }
 
-    /// The body is the file: it goes out as it comes in, at the receiver's pace; or it is kept first, with `queue`.
+    /// Sends the body as a file: directly, at the receiver's pace; or, with `queue`, after the daemon has stored it.
     private func sendBody(_ request: Request, _ context: APIContext) async throws -> Response {
         do {
             let query = try Query(request)
@@ -165,11 +165,11 @@ struct ResourcesRoutes: Sendable {
                             to: peers, name: name, kind: kind, size: size, digest: digest, attributes: attributes, body: request.body)
                 }
             }
-            // What is kept first is not with its receivers yet.
+            // The daemon has stored the file, but the receivers do not have it yet.
             let isKept = if case .group = recipients { true } else { queue }
             return try Self.list(resources, status: isKept ? .accepted : .ok)
         } catch {
-            // Some of the body may be unread, and be very long.
+            // The rest of the body may be unread and very long.
             var problem = APIProblem(error)
             problem.closesConnection = true
             throw problem
@@ -205,7 +205,7 @@ struct ResourcesRoutes: Sendable {
             while offset < bytes.upperBound {
                 let count = Int(min(UInt64(Self.readSize), bytes.upperBound - offset))
                 let piece = try await content.read(at: offset, count: count)
-                // It was cut short under us: the length that was promised cannot be kept, and the closed connection says so.
+                // The file became shorter meanwhile. The promised length cannot be sent, and the closed connection shows that.
                 guard piece.readableBytes > 0 else { throw EarshotError(.storage, "the content of \(id) ends at \(offset) bytes") }
                 offset += UInt64(piece.readableBytes)
                 try await writer.write(piece)

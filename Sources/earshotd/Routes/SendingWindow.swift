@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// How much of a request may be under way: one task takes, another gives back. More than the whole is taken alone.
+/// Limits the bytes of a request that are in flight: one task takes, another releases. An amount larger than the whole window is taken
+/// alone.
 final class SendingWindow: Sendable {
     private struct State {
         var taken = 0
@@ -11,11 +12,11 @@ final class SendingWindow: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// A window of this many bytes.
+    /// Creates a window of this many bytes.
     init(limit: Int) { self.limit = limit }
 
     /// Waits until there is room.
-    /// - Throws: `CancellationError` where the window was closed.
+    /// - Throws: `CancellationError` if the window was closed.
     func take(_ amount: Int) async throws {
         while true {
             let hasRoom = try self.state.withLock { state in
@@ -36,12 +37,12 @@ final class SendingWindow: Sendable {
         }
     }
 
-    /// Gives back what was taken.
+    /// Releases an amount that was taken.
     func release(_ amount: Int) {
         self.wake { $0.taken -= amount }
     }
 
-    /// No reader is to wait any more.
+    /// Closes the window, and ends all waiting.
     func close() {
         self.wake { $0.isClosed = true }
     }

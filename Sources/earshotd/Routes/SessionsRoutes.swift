@@ -4,7 +4,7 @@ internal import EarshotWire
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// `/v1/sessions`: who has agreed to talk.
+/// `/v1/sessions`: the sessions with peers.
 struct SessionsRoutes: Sendable {
     let api: ControlAPIServices
 

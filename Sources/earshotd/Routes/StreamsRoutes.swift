@@ -6,7 +6,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
 
-/// `/v1/streams`: a request's body here becomes a response's body there.
+/// `/v1/streams`: the body of a request here becomes the body of a response at the receiver.
 struct StreamsRoutes: Sendable {
     /// The header of a stream's content that names the stream.
     static let streamID: HTTPField.Name = {

@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// `/v1/peers/{peer}/verification`: two persons compare digits.
+/// `/v1/peers/{peer}/verification`: the comparison of digits by two users.
 struct VerificationRoutes: Sendable {
     let api: ControlAPIServices
 
@@ -26,7 +26,7 @@ struct VerificationRoutes: Sendable {
 
     private func start(_ request: Request, _ context: APIContext) async throws -> Response {
         let peer = try context.parameter("peer")
-        // The body may be left out: most have nothing to say.
+        // The body is optional, and most requests have none.
         let hasBody = request.headers[.transferEncoding] != nil || (request.headers[.contentLength] ?? "0") != "0"
         let seconds = hasBody ? try await request.json(ControlAPI.VerificationRequest.self).timeoutSeconds : nil
         let timeout = try seconds.map { seconds throws(APIProblem) in
