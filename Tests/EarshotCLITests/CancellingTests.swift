@@ -4,13 +4,13 @@ import Testing
 
 @testable import EarshotCLI
 
-/// What an interrupted `earshot file send` cancels.
+/// The transfers that an interrupted `earshot file send` cancels.
 @Suite struct CancellingTests {
     private let row = ControlAPI.Resource(
         id: "r", direction: .known(.outgoing), peerID: "P", peerName: "bob", name: "a.iso", kind: .known(.file), size: 2, transferred: 1,
         bytesPerSecond: 1, state: .known(.transferring), createdAt: .distantPast)
 
-    /// It goes on with the file when it is back: that is an error, so that it is said.
+    /// A daemon that is away resumes the transfer when it returns, so this is reported as an error.
     @Test func aDaemonThatIsAwayCancelsNothing() async throws {
         let row = self.row
         try await ControlClient.with(socketPath: "/nowhere") { client in

@@ -44,7 +44,8 @@ import Testing
         #expect(source.peers { _ in true }.map(\.text) == ["AAAAAAAAAAAA", "BBBBBBBBBBBB", "carol"])
     }
 
-    /// Of an id that is only advertised the beginning names no peer; a name that is as another's id begins means that one.
+    /// The beginning of an id that is only advertised names no peer. A name that is the beginning of another peer's id means that other
+    /// peer.
     @Test func whatIsOfferedMeansWhatIsShown() {
         let advertised = String(repeating: "C", count: 52)
         let source = Self.source([

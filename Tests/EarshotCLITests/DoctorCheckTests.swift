@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCLI
 
-/// Each check on facts that are made up; the laboratory's `DoctorTests` break the real things.
+/// The checks on invented facts; the laboratory's `DoctorTests` break real set-ups.
 @Suite struct DoctorCheckTests {
     private static func status(
         name: String = "alice", version: String = EarshotVersion.current, backend: String = "avahi", state: String = "running",
@@ -26,7 +26,7 @@ import Testing
             addresses: [], discoveryInfo: [:], sources: [], firstSeen: Date(), lastSeen: Date())
     }
 
-    /// Facts of a machine on which all is well.
+    /// The facts of a machine without faults.
     private static func facts(_ change: (inout DoctorFacts) -> Void = { _ in }) -> DoctorFacts {
         var facts = DoctorFacts(
             caller: .init(name: "ann", isRoot: false, groups: ["ann"], registeredGroups: ["ann"]),
@@ -59,7 +59,7 @@ import Testing
         #expect(report.checks.allSatisfy { $0.next == nil })
     }
 
-    /// One line a step, and the next thing to do for the one that failed; nothing where no peer was named.
+    /// Each step has one line, and the failed step has advice; without a named peer there are no lines.
     @Test func aPeerIsReachedStepByStep() {
         func lines(_ peer: DoctorFacts.Peer) -> [String] {
             Check.peer.flatMap { check in check.findings(Self.facts { $0.peer = peer }) }.map {
@@ -186,7 +186,7 @@ import Testing
             ])
     }
 
-    /// Avahi runs and refuses: to start it does not help.
+    /// If Avahi runs but refuses, starting it does not help.
     @Test(arguments: [
         ("cannot advertise on the network: avahi-daemon does not permit it; look for x", "set disable-user-service-publishing=no"),
         ("no daemon", "sudo systemctl start avahi-daemon"),
@@ -263,7 +263,7 @@ import Testing
         return .rules(try NftRuleset(json: Array(#"{"nftables":[\#(chains.joined(separator: ","))]}"#.utf8)))
     }
 
-    /// Each family in which the machine has an address is looked at, and what hits both in one place is said once.
+    /// Every family in which the machine has an address is checked. A place that drops both families is reported once.
     @Test func firewall() throws {
         func lines(_ families: [String], _ addresses: [String]) throws -> [String] {
             let firewall = try Self.ruleset(families)
@@ -380,7 +380,7 @@ import Testing
         #expect(Self.lines(.clock) { $0.clock.now = EarshotVersion.date }.first?.hasPrefix("ok ") == true)
     }
 
-    /// The write probe leaves nothing in the directory.
+    /// The write probe leaves no file in the directory.
     @Test func theDiskIsWrittenTo() throws {
         let place = FileManager.default.temporaryDirectory.appendingPathComponent("doctor-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCLI
 
-/// A variable that a script has forgotten to set names no peer and nothing, rather than every peer and everything.
+/// An unset variable in a script names no peer, instead of every peer.
 @Suite struct EmptyNameTests {
     @Test(arguments: [
         ["receive", "--from", ""], ["stream", "accept", ""], ["stream", "accept", "--from", ""], ["stream", "open", "bob", ""],

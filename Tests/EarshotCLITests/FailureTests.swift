@@ -60,7 +60,7 @@ struct FailureTests {
         #expect(CommandFailure(code: nil, message: "no").status == .failure)
     }
 
-    /// The daemon names what helps; the command line names the command.
+    /// The daemon names the remedy, and the command line prints the command for it.
     @Test(arguments: ControlAPI.Remedy.allCases) func everyRemedyIsACommand(_ remedy: ControlAPI.Remedy) throws {
         let hint = try #require(CommandFailure(code: .known(.forbidden), message: "no", remedy: .known(remedy), peer: "b\nob").hint)
         #expect(hint.contains("earshot ") || remedy == .nameSender)
@@ -68,7 +68,8 @@ struct FailureTests {
         #expect(CommandFailure(code: .known(.forbidden), message: "no", remedy: "something-new", peer: "bob").hint == nil)
     }
 
-    /// The daemon says it where it is a message; what was sent as a file already was refused for the receiver's settings.
+    /// The daemon gives advice only for a message. A file was refused because of the receiver's settings, so advice to send it as a file is
+    /// wrong.
     @Test func whatIsTooLargeIsNotToldToGoAsAFileAgain() {
         #expect(CommandFailure(code: "too-large", message: "bob did not take it: it is larger than 1024 bytes", peer: "bob").hint == nil)
     }
@@ -135,7 +136,7 @@ struct FailureTests {
         #expect(FailureReport.isJSON(["earshot", "peers", "--json"]) && !FailureReport.isJSON(["earshot", "send", "bob", "--", "--json"]))
     }
 
-    /// The table of earshot(1) says the same, and misses no exit status that a code leads to.
+    /// The table of earshot(1) has the same codes, and every exit status of a code.
     @Test func theManualHasEveryCode() throws {
         let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/manual/Articles/earshot.md")
         let rows = try String(contentsOf: path.standardized, encoding: .utf8).split(separator: "\n")
@@ -156,7 +157,7 @@ struct FailureTests {
     @Test(arguments: [["--help"], ["send", "--help"], ["--version"]])
     func helpIsNoError(_ arguments: [String]) throws {
         let error = try #require(throws: (any Error).self) {
-            // Help of a verb is a command of its own in the parser's eyes: it shows when it is run.
+            // For the parser, the help of a verb is a command, which prints the help when it runs.
             var command = try EarshotCommand.parseAsRoot(arguments)
             try command.run()
         }

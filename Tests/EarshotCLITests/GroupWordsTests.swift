@@ -5,7 +5,7 @@ import Testing
 
 @testable import EarshotCLI
 
-/// Groups as a person types and reads them; the laboratory's `GroupTests` run the commands.
+/// Arguments and output about groups; the laboratory's `GroupTests` run the commands.
 @Suite struct GroupWordsTests {
     private static let date = Date(timeIntervalSince1970: 1_700_000_000)
     private static let team = "7c1b8a52-93f0-4c6b-9d0c-6f1f6a2b7a11"
@@ -100,7 +100,7 @@ import Testing
         let group = Self.group(
             text, id: text,
             members: [Self.member(text, text, .notConnected, invitedBy: text, error: .init(code: Tolerant(rawValue: text), message: text))])
-        // A table has a line for its titles, and one for each row.
+        // A table has a line for its titles, and a line for each row.
         for table in [Render.groups([group]), Render.members(of: group)] {
             let lines = table.render(width: nil, bold: false).split(separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.count == 3 && !lines.contains { isBare("\($0)x") })
@@ -134,7 +134,7 @@ import Testing
         #expect(remove.group == "team" && remove.peer == "bob" && remove.invited)
     }
 
-    /// All have been invited: the worst of what came of it is how the command ends.
+    /// All peers are invited, and the worst outcome determines the exit status.
     @Test(
         arguments: [
             ([ControlAPI.Invitation.State.accepted, .accepted], 0), ([.accepted, .timedOut], 75), ([.timedOut, .declined, .accepted], 77),

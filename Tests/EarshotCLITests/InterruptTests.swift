@@ -3,7 +3,7 @@ import Testing
 
 @testable import EarshotCLI
 
-/// What Ctrl-C does, once and again.
+/// The effects of the first and further signals.
 @Suite struct InterruptTests {
     private let start = ContinuousClock.now
 
@@ -22,7 +22,7 @@ import Testing
         #expect(self.action(&state, after: 0) == "end")
     }
 
-    /// A second one only shortens the wait, and what a wrapper sends twice is one.
+    /// A second signal only shortens the wait. A signal that a wrapper sends twice counts once.
     @Test func whatIsTakenBackIsHurriedAndThenGivenUp() {
         var state = Interrupts.State()
         state.listener = AsyncStream.makeStream(of: CInt.self).continuation
@@ -38,7 +38,7 @@ import Testing
     @Test func aHangupThatIsIgnoredStaysSo() {
         #expect(Interrupts.numbers(isIgnored: { _ in false }) == [SIGINT, SIGTERM, SIGHUP])
         #expect(Interrupts.numbers(isIgnored: { $0 == SIGHUP }) == [SIGINT, SIGTERM])
-        // One that nothing else here uses.
+        // No other code here uses this signal.
         #expect(!Interrupts.isIgnored(SIGUSR2))
         signal(SIGUSR2, SIG_IGN)
         #expect(Interrupts.isIgnored(SIGUSR2))

@@ -7,23 +7,23 @@ import Testing
 
 @testable import EarshotCLI
 
-/// What a person wants to send, as this process reads it.
+/// Files and directories to send, as this process reads them.
 @Suite struct LocalSourceTests {
-    /// What happens to a file once its first bytes were read.
+    /// A change of a file after its first bytes were read.
     enum Change: CaseIterable, Sendable {
         case nothing, written, longer, shorter
 
         func happen(to path: String) throws {
             switch self {
             case .nothing: break
-            // In place, as a database does. The time is set, so that no clock's tick decides.
+            // Written in place, as a database does. The time is set, so that the test does not depend on the clock's resolution.
             case .written: try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: path)
             case .longer: try #require(truncate(path, off_t(3 * LocalSource.pieceSize)) == 0)
             case .shorter: try #require(truncate(path, off_t(LocalSource.pieceSize)) == 0)
             }
         }
 
-        /// What is said of it.
+        /// The end of the error.
         var fault: String? {
             switch self {
             case .nothing: nil
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Its last bytes are kept back then: the daemon gets less than it was told, and drops that.
+    /// The last bytes are then withheld: the daemon receives less than announced, and discards it.
     @Test(arguments: Change.allCases) func aFileThatChanges(_ change: Change) async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID())").path
         let size = 2 * LocalSource.pieceSize
@@ -57,10 +57,10 @@ import Testing
         if let failure { #expect(FailureReport(failure).status == ExitStatus(code: "source-changed").rawValue) }
     }
 
-    /// The daemon would be told of another path than the one that was meant: it gets the bytes.
+    /// A path that is not UTF-8 would name another file for the daemon, so the bytes are sent.
     @Test func aPathThatIsNoText() throws {
         let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID())").path
-        // "café" as Latin-1 has it.
+        // "café" in Latin-1.
         let odd = (Array("\(place)/caf".utf8) + [0xE9, 0]).map { CChar(bitPattern: $0) }
         let link = "\(place)/link"
         let made = [mkdir(place, 0o700), mkdir(odd, 0o700), symlink(odd, link)]
@@ -78,13 +78,13 @@ import Testing
         #expect(source.pathForDaemon == nil && source.name == "file")
         let content = try source.content { _ in }
         #expect(content.size == 1)
-        // A link has a name of its own; what it leads to has none that could be sent.
+        // A link has a valid name of its own; its target's name cannot be sent.
         #expect(try LocalSource(link).name == "link")
         let failure = #expect(throws: CommandFailure.self) { try LocalSource("\(link)/.") }
         #expect(failure?.status == .data && failure?.message?.hasSuffix("is not valid UTF-8") == true)
     }
 
-    /// A link is sent under its own name, with the content of the file that it leads to.
+    /// A link is sent under its own name, with the content of its target.
     @Test func aPathThatTheDaemonCanUse() throws {
         let place = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-\(UUID())").path
         let (plain, link) = ("\(place)/plain", "\(place)/link")
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    /// The kernel makes up the content of some files as they are read: they report 0 bytes, or a whole page.
+    /// The kernel generates the content of some files when they are read: they report 0 bytes, or a whole page.
     @Test(arguments: ["/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"]) func aFileWithoutItsSize(path: String) async throws {
         try #require(access(path, R_OK) == 0, "\(path) can be read")
         let content = try String(contentsOfFile: path, encoding: .utf8)
@@ -128,7 +128,7 @@ import Testing
             close(descriptor)
             #expect(try LocalSource("\(place)/\(name)").pathForDaemon != nil, "\(name)")
         }
-        // An endless one, which reports no size either.
+        // An endless file, which reports no size either.
         let limit = LocalSource.madeUpLimit
         let file = OpenFile(descriptor: open("\(place)/large", O_RDONLY | O_CLOEXEC), subject: "large")
         #expect(try file.wholeContent(limit: limit) == nil)

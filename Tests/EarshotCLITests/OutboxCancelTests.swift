@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCLI
 
-/// Which message a person means.
+/// The queued message that an id means.
 @Suite struct OutboxCancelTests {
     private static func message(_ id: String) -> ControlAPI.OutboxMessage {
         ControlAPI.OutboxMessage(messageID: id, contentType: "text/plain", size: 1, recipients: [], sentAt: nil, expiresAt: nil)
@@ -23,7 +23,7 @@ import Testing
         #expect(several?.hint?.split(separator: "\n").count == 3)
     }
 
-    /// Only where it has not arrived, by the peer's name where that is known.
+    /// Reports only recipients without the message, by name if the name is known.
     @Test func theTableHasARowForEachThatWaits() {
         let message = ControlAPI.OutboxMessage(
             messageID: "1f9ee1a4-8c5f", contentType: "text/plain", size: 5,

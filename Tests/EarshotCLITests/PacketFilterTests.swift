@@ -3,9 +3,9 @@ import Testing
 
 @testable import EarshotCLI
 
-/// Rulesets as `nft -j list ruleset` prints them, cut to what matters.
+/// Rulesets in the form of `nft -j list ruleset`, reduced to the relevant parts.
 @Suite struct PacketFilterTests {
-    /// A ruleset with an input chain of the policy, other chains, and rules of (chain, expressions).
+    /// A ruleset with an input chain with the policy, other chains, and rules of (chain, expressions).
     private static func rules(policy: String = "accept", chains: [String] = [], _ rules: [(String, String)], extra: String = "") throws
         -> NftRuleset
     {
@@ -114,7 +114,7 @@ import Testing
             on: tcp ? .connection(over: .ipv6, port: 47110, interfaces: ["eth0"]) : .mDNS(over: .ipv6, interfaces: ["eth0"]))
     }
 
-    /// What an `ip6` table does, and what a condition on either header does, is for packets of that family.
+    /// Rules of an `ip6` table, and conditions on either header, apply only to packets of their family.
     @Test func packetsOverIPv6() throws {
         let table =
             #","table":"f","name":"INPUT","handle":1,"type":"filter","hook":"input","prio":0,"policy":"drop"}}"#
@@ -141,7 +141,7 @@ import Testing
             ("::", 0, true), ("224.0.0.0", 4, nil),
         ] as [(String, Int, Bool?)] {
             let rules = try header("ip6", "daddr", #"{"prefix":{"addr":"\#(address)","len":\#(length)}}"#)
-            // What cannot be compared is not held against the packet.
+            // A condition that cannot be compared does not count against the packet.
             #expect(Self.verdict6(rules) == (isDropped == true ? .dropped(Self.place(false)) : .accepted), "\(address)/\(length)")
         }
         for (key, word) in [("nfproto", "ipv6"), ("protocol", "ip6")] {

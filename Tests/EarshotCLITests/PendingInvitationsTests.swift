@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCLI
 
-/// The words if there is no invitation to answer.
+/// The errors without an invitation to answer.
 @Suite struct PendingInvitationsTests {
     private static let known = String(repeating: "A", count: 52)
     private static let other = String(repeating: "B", count: 52)
@@ -34,7 +34,7 @@ import Testing
         #expect(failure.status == .data && failure.message == "there is no pending invitation from alice")
     }
 
-    /// After a reinstallation the person has a new key, and the name means the old one.
+    /// After a reinstallation the peer has a new key, but its name means the old one.
     @Test func anotherKeyUnderTheNameIsNamed() {
         let failure = PendingInvitations.none(of: self.alice, [self.invitation(.timedOut), self.invitation(.pending, from: Self.other)])
         #expect(failure.status == .data)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCLI
 
-/// Which received file a word means, for `earshot file get` and `earshot file delete`.
+/// The received file that a name or id means, for `earshot file get` and `earshot file delete`.
 @Suite struct ReceivedFilesTests {
     private static func resource(
         _ name: String, id: String = "0", _ state: ControlAPI.Resource.State = .completed,
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// Whatever else had its name before.
+    /// A file in the spool comes before all others of its name.
     @Test func whatWaitsComesFirst() throws {
         let all = [
             Self.resource("a", id: "1111", inSpool: false), Self.resource("a", id: "2222", inSpool: false, path: "/srv/a"),
@@ -35,7 +35,7 @@ import Testing
         #expect(try all.received("2222").id == "2222")
     }
 
-    /// Of two that the daemon has put somewhere, one has been moved away since.
+    /// Of two published files, the one that still exists is meant.
     @Test func whatIsStillThereIsMeant() throws {
         let place = FileManager.default.temporaryDirectory.appendingPathComponent("r-\(UInt32.random(in: 0 ... .max))").path
         #expect(FileManager.default.createFile(atPath: place, contents: Data()))
@@ -47,7 +47,7 @@ import Testing
         #expect(try [gone].received("a").id == "1111")
     }
 
-    /// Several that cannot be had are no reason to ask which one is meant.
+    /// Several files that cannot be fetched do not make a name ambiguous.
     @Test func severalThatCannotBeHadAreOne() {
         let fetched = Self.resource("a", id: "1111", inSpool: false)
         #expect(self.failure("a", in: [fetched, fetched])?.message == "a was already fetched, or was replaced by a later file")

@@ -5,11 +5,11 @@ import Testing
 
 @testable import EarshotCLI
 
-/// Whatever the daemon could be made to say is shown, and stops nothing: numbers, times and texts at their extremes, and what is unknown.
+/// Every value that the daemon can send is shown without a crash: extreme numbers, times and texts, and unknown values.
 @Suite struct RenderExtremesTests {
     private static let numbers: [UInt64] = [0, 1, 999, 1000, UInt64(Int64.max), UInt64(Int64.max) + 1, .max]
     private static let texts = ["", "x", "\u{1B}[2J\u{202E}\n\r\u{2028}", String(repeating: "\u{200B}", count: 1024)]
-    /// Before the year 0, the first and the last time that the daemon tells, and none that can be read.
+    /// A time before the year 0, the first and the last time that the daemon can send, and an unreadable time.
     private static let times: [Date?] = [
         nil, Date(timeIntervalSince1970: -.infinity), Date(timeIntervalSince1970: .nan), Date(timeIntervalSince1970: -1e18), .distantPast,
         Date(timeIntervalSince1970: 253_402_300_799.999), Date(timeIntervalSince1970: 1e18),
@@ -64,7 +64,7 @@ import Testing
             """#
         let message = try ControlJSON.read(ControlAPI.Message.self, from: json.utf8).value
         #expect(Render.message(message) == "unknown bob: hello\n")
-        // An event of a known kind whose subject cannot be read.
+        // An event of a known type with an unreadable subject.
         #expect(Render.event(.init(epoch: "e", seq: 1, time: nil, type: .known(.peerChanged))) == "unknown peer.changed unknown\n")
     }
 

@@ -4,12 +4,13 @@ import Testing
 
 @testable import EarshotCLI
 
-/// Standard output, by any descriptor.
+/// Writing and syncing standard output, on any descriptor.
 @Suite struct StandardTests {
-    /// open(2)'s O_PATH, which the library's Swift overlay leaves out: what is opened so can be looked at, and neither written nor saved.
+    /// open(2)'s O_PATH, which Swift's Glibc overlay does not export: a descriptor opened with it can be examined, but neither written nor
+    /// synced.
     private static let pathOnly: CInt = 0o10_000_000
 
-    /// Opens a file with these flags, and gives what saving it comes to.
+    /// Opens a file with these flags, and returns the result of syncing it.
     private func saved(_ path: String, _ flags: CInt) throws -> CInt {
         let descriptor = open(path, flags | O_CLOEXEC)
         try #require(descriptor >= 0)

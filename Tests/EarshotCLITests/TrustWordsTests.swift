@@ -21,13 +21,13 @@ import Testing
         #expect(!new.unicodeScalars.contains("\u{202E}"))
         let known = try #require(NameWarning.line(self.peer("bob", conflict: other, sources: ["avahi", "store"])))
         #expect(known.contains("not the bob that you know"))
-        // Two that are known: the name means neither.
+        // Both peers are known, so that the name is ambiguous.
         let namesake = self.peer("bob", conflict: nil, sources: ["store"])
         let two = try #require(NameWarning.line(self.peer("bob", conflict: other, sources: ["store"]), namesake: namesake))
         #expect(two.contains("two peers that you know are called bob") && two.contains("AAAAAAAAAAAA") && two.contains("BBBBBBBBBBBB"))
     }
 
-    /// A file waits for a peer that is not connected, and that is said at once.
+    /// If a file waits for a peer that is not connected, that is reported at once.
     @Test func aFileThatWaitsSaysForWhom() {
         func words(_ state: ControlAPI.MemberState, _ presence: ControlAPI.Peer.Presence) -> String? {
             let peer = ControlAPI.Peer(

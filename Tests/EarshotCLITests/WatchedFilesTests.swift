@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotCLI
 
-/// What `earshot file list --watch` does at a terminal.
+/// The output of `earshot file list --watch` on a terminal.
 @Suite struct WatchedFilesTests {
     private func resource(_ id: String, _ state: ControlAPI.Resource.State) -> ControlAPI.Resource {
         ControlAPI.Resource(
@@ -16,7 +16,7 @@ import Testing
         ControlAPI.Event(epoch: "e", seq: 1, time: nil, type: .known(type), resource: resource)
     }
 
-    /// It would begin behind what is drawn there.
+    /// A printed line must not begin after the progress line.
     @Test func aLineIsPrintedInPlaceOfTheDrawnOne() {
         var files = WatchedFiles(of: nil)
         let moving = self.resource("a", .transferring)

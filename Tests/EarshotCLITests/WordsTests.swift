@@ -28,7 +28,7 @@ struct WordsTests {
         #expect(Words.wait(from: nil, to: begin) == "" && Words.wait(from: begin, to: nil) == "")
     }
 
-    /// What is to be typed on another machine is typed as it stands: no shell takes it apart.
+    /// A command to type on another machine must not contain text that a shell would split.
     @Test(arguments: [
         ("alice", "alice"), ("a-1_b.c", "a-1_b.c"), ("Alice's", "ABCDEFGHIJKL"), ("a b", "ABCDEFGHIJKL"), ("-x", "ABCDEFGHIJKL"),
     ])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import EarshotClient
 
-/// How a reader of events paces its attempts.
+/// The pauses between a reader's attempts to reconnect.
 @Suite struct BackOffTests {
     @Test func thePauseDoublesUpToItsLimit() {
         var backOff = BackOff()

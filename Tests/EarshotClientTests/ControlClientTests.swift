@@ -6,7 +6,7 @@ import Testing
 
 @testable import EarshotClient
 
-/// What the client says of a name that is none, and of a server that is not ours.
+/// The client's errors for an empty name, and for a server that is not the daemon.
 @Suite struct ControlClientTests {
     private func failure(
         _ socket: String, patience: Duration = ControlClient.patience, _ call: @Sendable (ControlClient) async throws -> Void
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// It would be the path of another call, which no daemon is asked for.
+    /// An empty name would give the path of another call, so the daemon is not asked.
     @Test func anEmptyNameIsNoPeers() async throws {
         let calls: [@Sendable (ControlClient) async throws -> Void] = [
             { _ = try await $0.peer("") }, { _ = try await $0.setTrust(.trusted, of: "") }, { _ = try await $0.verify("") },
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// Calls `body` with a socket that listens, and its path.
+    /// Calls `body` with a listening socket and its path.
     private func withListener(_ body: (_ listener: CInt, _ path: String) async throws -> Void) async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("c-\(UInt32.random(in: 0 ... .max))").path
         let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -55,7 +55,7 @@ import Testing
         try await body(listener, path)
     }
 
-    /// One that hangs takes calls, as far as the kernel does that for it.
+    /// A hanging server: the kernel accepts connections for it.
     @Test func whatDoesNotAnswerIsGivenUp() async throws {
         try await self.withListener { _, path in
             let failure = try await self.failure(path, patience: .milliseconds(50)) { _ = try await $0.status() }
@@ -78,8 +78,8 @@ import Testing
         }
     }
 
-    /// A daemon that refuses an upload does so before it has read all of it: its answer is what the caller hears, whether the rest of the body
-    /// waits to be written or cannot be written any more.
+    /// A daemon that refuses an upload answers before it has read the whole body. The caller receives this answer, whether the rest of the
+    /// body is still pending or can no longer be written.
     @Test(arguments: [1, 256, 1024, 4096], [false, true])
     func aRefusalOfAnUploadIsHeard(_ kibibytes: Int, _ closes: Bool) async throws {
         for _ in 0..<8 {
@@ -100,7 +100,7 @@ import Testing
                 }
                 let isRead = Atomic(false)
                 let content = AsyncStreamOfBytes {
-                    // All of it is one piece, behind which the library ends the request while the daemon reads nothing.
+                    // The content is a single piece. After it, the library ends the request, although the daemon reads nothing.
                     guard !isRead.exchange(true, ordering: .relaxed) else {
                         isGiven.signal()
                         return nil
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    /// It waits on a thread of its own, which a cancelled task does not end.
+    /// The wait blocks a thread of its own, which a cancelled task does not end by itself.
     @Test func aWaitForAStreamEndsWithItsTask() async throws {
         try await self.withListener { listener, path in
             let waiting = Task {

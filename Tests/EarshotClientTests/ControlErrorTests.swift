@@ -2,7 +2,7 @@ import EarshotClient
 import Foundation
 import Testing
 
-/// Errors say in words what failed, also to programs that know nothing of this library.
+/// Errors have readable descriptions, also for programs that do not know this library.
 @Suite struct ControlErrorTests {
     @Test(arguments: [
         (

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotClient
 
-/// The laws of the API's values: what is written is read back equal, and what another version writes is tolerated.
+/// The laws of the API's values: decoding returns the encoded value, and values of other versions are tolerated.
 struct ControlJSONTests {
     static let date = Date(timeIntervalSince1970: 1_795_255_200.25)
 
@@ -135,7 +135,7 @@ struct ControlJSONTests {
         }
     }
 
-    /// RFC 8259 section 8.1: nothing is guessed, and nothing made of bytes that are no text.
+    /// RFC 8259 section 8.1: encodings are not guessed, and bytes that are not text are refused.
     @Test func aDocumentIsUTF8() throws {
         let text = #"{"to":["b"],"body":"x"}"#
         var broken = Array(text.utf8)
@@ -172,7 +172,8 @@ struct ControlJSONTests {
         #expect(try self.object(Self.message([0xC0, 0x80], "text/plain"))["body_base64"] as? String == "wIA=")
     }
 
-    /// Of answers too: what would be six times as long as text is a third longer as base64. Short text stays text whatever is in it.
+    /// Answers follow the same rule: text that would be six times as long is only a third longer as base64. Short text stays text, whatever
+    /// it contains.
     @Test func longTextOfEscapesIsBase64() throws {
         let short = try ControlJSON.encode(Self.message(Array(repeating: 1, count: BodyCoding.shortText), "text/plain"))
         #expect(short.count > BodyCoding.shortText * 6)

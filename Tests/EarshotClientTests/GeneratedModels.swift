@@ -3,7 +3,7 @@ import EarshotCoding
 import Foundation
 import ModelLaws
 
-/// Values of the API's models, made of a seed: within the document's limits, and otherwise as odd as peers may make them.
+/// Values of the API's models, generated from a seed: within the document's limits, and otherwise as unusual as peers can make them.
 struct GeneratedModels: GeneratedValues {
     var state: UInt64
 
@@ -26,7 +26,7 @@ struct GeneratedModels: GeneratedValues {
         return String((0..<52).map { _ in digits[Int(self.number(below: 32))] })
     }
 
-    /// A time as the API can write it: to the millisecond.
+    /// A time in the API's precision, milliseconds.
     mutating func time() -> Date {
         let seconds = Double(self.number(below: 4_000_000_000))
         let date = Date(timeIntervalSince1970: self.flag() ? seconds : seconds + Double(self.number(below: 1000)) / 1000)

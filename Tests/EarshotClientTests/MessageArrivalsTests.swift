@@ -4,7 +4,7 @@ import Testing
 
 @testable import EarshotClient
 
-/// What waits for a reader of messages that is slow.
+/// The arrivals that are pending for a slow reader of messages.
 @Suite struct MessageArrivalsTests {
     private func unreliable(_ number: Int) -> MessageArrivals.Arrival {
         .unreliable(

@@ -6,10 +6,10 @@ import Testing
 
 @testable import EarshotClient
 
-/// The quick reading of requests gives what the decoder gives, or leaves it to that.
+/// The quick reader of requests returns the decoder's result, or leaves the line to the decoder.
 struct MessageRequestReaderTests {
     private func expectSame(_ lines: [String], sourceLocation: SourceLocation = #_sourceLocation) {
-        // One reader for all of them: what it remembers of one line must not get into another.
+        // The same reader for all lines: its memory of one line must not affect another.
         var reader = MessageRequestReader()
         for line in lines {
             let quick = Result { () throws(JSONProblem) in try reader.read(ByteBuffer(string: line)) }
@@ -45,7 +45,7 @@ struct MessageRequestReaderTests {
         ])
     }
 
-    /// One of the two says whom a message is for; null is neither.
+    /// Exactly one of the two fields names the recipients; `null` counts as absent.
     @Test func aMessageIsForPeersOrForAGroup() throws {
         var reader = MessageRequestReader()
         func to(_ members: String) throws -> ControlAPI.MessageRequest.Recipients {

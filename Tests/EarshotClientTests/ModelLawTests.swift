@@ -6,10 +6,10 @@ import Testing
 
 @testable import EarshotClient
 
-/// The laws of the API's values, held over generated values of every model: what is written is read back equal,
-/// what another version writes is tolerated, and what is written is what the API's document says.
+/// The laws of the API's values, for generated values of every model: decoding returns the encoded value, values of other versions are
+/// tolerated, and encoded values conform to the API's document.
 @Suite struct ModelLawTests {
-    /// A model by its name in the document, and what the laws ask of its values.
+    /// A model by its name in the document, with the checks of its values.
     struct Model: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let check: @Sendable (inout GeneratedModels) throws -> Void
@@ -90,7 +90,7 @@ import Testing
         for _ in 0..<12 { try model.check(&generated) }
     }
 
-    /// Schemas that no model of the clients stands for: parts of others, and what this version does not have.
+    /// Schemas without a model in the client: parts of other schemas, and schemas that this version does not use.
     private static let withoutModel: Set<String> = ["PeerID", "Code"]
 
     @Test func everySchemaHasAModel() {
@@ -117,14 +117,14 @@ import Testing
     }
 }
 
-/// What every model's values obey.
+/// The laws for every model's values.
 struct ModelLaw<Value: Codable & Hashable> {
     let name: String
 
     private func json(_ value: Value) throws -> JSONValue { try JSONValue(parsing: try ControlJSON.encode(value)) }
     private func decode(_ json: JSONValue) throws -> Value { try ControlJSON.decode(Value.self, from: try json.bytes()) }
 
-    /// What holds of models of both libraries.
+    /// The laws for the models of both libraries.
     var laws: ValueLaws<Value> {
         ValueLaws(
             encode: { try ControlJSON.encode($0) }, decode: { try ControlJSON.decode(Value.self, from: $0) },
@@ -135,7 +135,7 @@ struct ModelLaw<Value: Codable & Hashable> {
         for place in APIDocument.shared.places(try self.json(value), as: self.name) where place.schema["properties"] != nil {
             for key in place.value.members.keys { #expect(key.wholeMatch(of: /[a-z]+(_[a-z0-9]+)*/) != nil, "\(key)") }
         }
-        // A peer's own keys stay as they are.
+        // The keys that a peer chose stay unchanged.
         if let peer = value as? ControlAPI.Peer {
             #expect(try self.json(value)["discovery_info"] == .object(peer.discoveryInfo.mapValues { .string($0) }))
         }
@@ -145,7 +145,7 @@ struct ModelLaw<Value: Codable & Hashable> {
         #expect(APIDocument.shared.faults(try ControlJSON.encode(value), as: self.name) == [])
     }
 
-    /// Words that are not known are kept.
+    /// Unknown words are kept.
     func tolerance(_ value: Value) throws {
         let json = try self.json(value)
         for place in APIDocument.shared.places(json, as: self.name) {
@@ -157,7 +157,7 @@ struct ModelLaw<Value: Codable & Hashable> {
         }
     }
 
-    /// A value that is absent may be `null`, and a `null` may be absent.
+    /// An absent value may be written as `null`, and `null` may be left out.
     func absence(_ value: Value) throws {
         let json = try self.json(value)
         for place in APIDocument.shared.places(json, as: self.name) {
@@ -171,16 +171,16 @@ struct ModelLaw<Value: Codable & Hashable> {
         }
     }
 
-    /// Whether it is read as that value, in every field.
+    /// Whether the JSON is decoded to that value, in every field.
     private func isRead(_ json: JSONValue, as value: Value) throws -> Bool {
         try ControlJSON.encode(self.decode(json)) == ControlJSON.encode(value)
     }
 
-    /// What must be there must be there, and be what it is; base64 is base64.
+    /// Required fields must be present and have their types; base64 must be valid.
     func refusals(_ value: Value) throws {
         let json = try self.json(value)
         for place in APIDocument.shared.places(json, as: self.name) {
-            // A message's size is its body's, whatever is written.
+            // A message's size is the size of its body, whatever the JSON says.
             let isMessage = place.schema["properties"]?["body_base64"] != nil
             for key in (place.schema["required"]?.elements ?? []).compactMap(\.string) where key != "size" || !isMessage {
                 let field = place.steps + [.key(key)]
@@ -194,21 +194,21 @@ struct ModelLaw<Value: Codable & Hashable> {
         }
     }
 
-    /// What a client does without although the daemon always writes it.
+    /// Whether a client accepts the absence of a field that the daemon always writes.
     private func mayBeAbsent(_ place: APIDocument.Place, _ key: String) -> Bool {
         let property = place.schema["properties"]?[key]
         if property?["type"]?.elements.contains(.string("null")) == true { return true }
         if property?["oneOf"]?.elements.contains(where: { $0["type"] == .string("null") }) == true { return true }
         switch self.name {
         case "Problem": return ["type", "detail"].contains(key)
-        // Which of the parts are there depends on the type, and a client meets types that it does not know.
+        // The type determines the fields that are present, and a client must accept unknown types.
         case "Event": return place.steps.isEmpty && !["epoch", "seq", "time", "type"].contains(key)
         default: return false
         }
     }
 }
 
-/// By what values of a model are equal: peers by their ids, wherever they stand, and all else by all of it.
+/// The part of a model's JSON that determines equality: for peers, wherever they occur, the id; for everything else, all of it.
 private func compared(_ json: JSONValue, of name: String) -> JSONValue {
     let id = { (peer: JSONValue) in peer["id"] ?? .null }
     switch name {

@@ -21,7 +21,7 @@ struct StreamAnswerTests {
         #expect(StreamAnswer(ByteBuffer(string: text + "\r\n\r\n")) == nil)
     }
 
-    /// Told from the first byte on: what is no daemon may never end its line.
+    /// Decided from the first byte on: another kind of server may never end its line.
     @Test func whatSpeaksNoHTTP() {
         for text in ["", "H", "HTTP/1.", "HTTP/1.1 200 OK\r\n"] { #expect(StreamAnswer.mayBegin(self.view(text))) }
         for text in ["S", "SSH-2.0-OpenSSH\r\n", "HTTP/2", "http/1.1", "\u{0}"] { #expect(!StreamAnswer.mayBegin(self.view(text))) }

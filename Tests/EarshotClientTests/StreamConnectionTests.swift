@@ -5,7 +5,7 @@ import Testing
 @testable import EarshotClient
 
 @Suite struct StreamConnectionTests {
-    /// The number of a closed socket is the next thread's that opens anything: closed twice, it would be closed under that.
+    /// After a socket is closed, another thread may get its descriptor number. Closing it twice would close that thread's file.
     @Test(arguments: ["nowhere", String(repeating: "x", count: 200)])
     func aConnectionThatFailsClosesItsSocketOnce(_ name: String) async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent(name).path

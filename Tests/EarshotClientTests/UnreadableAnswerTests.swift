@@ -6,9 +6,9 @@ import Testing
 
 @testable import EarshotClient
 
-/// A client goes on with what it can read: one fault, anywhere in an answer or an event, costs what it stands in and nothing else.
+/// A client skips what it cannot read: a single fault, anywhere in an answer or an event, affects only the value that contains it.
 @Suite struct UnreadableAnswerTests {
-    /// What may stand where something else was meant.
+    /// Values that can occur in place of others.
     private static let junk: [JSONValue] = [
         .null, .string(""), .string("-4712-01-01T12:00:00.000Z"), .number(-1), .number(1e60), .number(0.5), .bool(true), .array([]),
         .object([:]),
@@ -30,7 +30,7 @@ import Testing
                 let whole = elements(value)
                 try #require(whole.count == 3)
                 let list = try #require(json[key]?.elements)
-                // The middle one as a whole, and each of its fields, and what is in them.
+                // The middle element as a whole, each of its fields, and everything in them.
                 for (steps, place) in list[1].everyPlace {
                     for junk in UnreadableAnswerTests.junk where junk != place {
                         let broken = json.replacing([.key(key), .index(1)] + steps, with: junk)
@@ -38,7 +38,7 @@ import Testing
                         let left = elements(read)
                         #expect(left.first == whole.first && left.last == whole.last, "\(steps): \(junk)")
                         #expect(left.count == 3 || left.count == 2 && unreadable.count == 1, "\(steps): \(junk): \(unreadable)")
-                        // Who writes such a thing, or tests it, is told.
+                        // The strict decoder, which senders and tests use, reports the fault.
                         if left.count == 2 {
                             #expect(throws: JSONProblem.self) { try ControlJSON.decode(Value.self, from: try broken.bytes()) }
                         }
@@ -64,7 +64,7 @@ import Testing
         for _ in 0..<4 { try list.check(&generated) }
     }
 
-    /// What an event is about may be unknown; that it happened, and where in the order, is not.
+    /// The subject of an event may be unknown, but its type and its position are not.
     @Test func oneFieldCostsNoEvent() throws {
         var generated = GeneratedModels(seed: 8)
         for _ in 0..<40 {
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    /// A time that is none is unknown, and what stood there is not lost to a reader of the JSON.
+    /// An invalid time is unknown, but its text remains in the JSON.
     @Test(arguments: ["-4712-01-01T12:00:00.000Z", "", "now", "33658-09-27", "\u{202E}"]) func aTimeThatIsNoneIsUnknown(text: String) throws
     {
         let message = ControlJSONTests.message(Array("x".utf8), "text/plain")
@@ -103,7 +103,7 @@ import Testing
         #expect(unreadable.count == UnreadableParts.limit + 1 && unreadable.last == "\(21 - UnreadableParts.limit) more")
     }
 
-    /// Whatever a time is, it is written so that every reader can read it.
+    /// Every time is written in a form that every reader can parse.
     @Test(arguments: [
         -Double.infinity, -1e300, -62_135_596_800.001, -62_135_596_800, 0, 253_402_300_799.9996, 253_402_300_800, 1e300, .infinity, .nan,
     ])
@@ -116,7 +116,7 @@ import Testing
 }
 
 extension JSONValue {
-    /// This value and every one in it, with the way to each.
+    /// This value and all values in it, each with its path.
     var everyPlace: [(steps: [Step], value: JSONValue)] {
         let own: [(steps: [Step], value: JSONValue)] = [([], self)]
         let inner: [(Step, JSONValue)] =
