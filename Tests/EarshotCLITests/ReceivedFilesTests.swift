@@ -35,7 +35,7 @@ import Testing
         #expect(try all.received("2222").id == "2222")
     }
 
-    /// Of two published files, the one that still exists is meant.
+    /// If one of two published files has been moved away, the other one is meant.
     @Test func whatIsStillThereIsMeant() throws {
         let place = FileManager.default.temporaryDirectory.appendingPathComponent("r-\(UInt32.random(in: 0 ... .max))").path
         #expect(FileManager.default.createFile(atPath: place, contents: Data()))

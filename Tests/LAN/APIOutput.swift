@@ -1,9 +1,9 @@
 import APIDocument
 import Testing
 
-/// What commands print with `--json` is the API's own: each document is held to the schema that the API's document has for it.
+/// Commands print the API's JSON with `--json`: each document is validated against its schema in the API's document.
 enum APIOutput {
-    /// The schema of what a command prints; `nil` for one that prints none.
+    /// The schema of a command's output; `nil` for a command without JSON.
     private static func schema(_ arguments: [String]) -> String? {
         let words = arguments.filter { !$0.hasPrefix("-") }
         let isWatching = arguments.contains("--watch")
@@ -25,7 +25,7 @@ enum APIOutput {
         }
     }
 
-    /// Records an issue for each fault of a command's output.
+    /// Records an issue for each fault in a command's output.
     static func check(_ output: String, of arguments: [String]) throws {
         guard let schema = Self.schema(arguments) else { return }
         for line in output.split(separator: "\n") {

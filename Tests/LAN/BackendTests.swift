@@ -3,9 +3,9 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// `auto`: which backend it uses while the system under it changes.
+    /// The backend that `auto` uses while the system changes.
     @Suite struct Backends {
-        /// A daemon that hangs says nothing, not even that it is gone.
+        /// A hanging avahi-daemon sends nothing, and does not even disconnect.
         @Test func avahiThatHangsCountsAsNone() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("dave", "10.77.0.104")
@@ -49,7 +49,7 @@ extension LAN {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("dave", "10.77.0.104", "--no-bus")
                 let dave = try await laboratory.daemon("dave")
-                // In a container nothing is waited for in vain.
+                // In a container without Avahi, the daemon does not wait for it.
                 try await Self.await(dave, "embedded", "running")
                 let alice = try await laboratory.daemon("alice")
                 try await alice.awaitPeer(dave)
@@ -75,7 +75,7 @@ extension LAN {
                     environment: ["EARSHOT_DISCOVERY_PEERS": "\(wrong)@\(address), nobody.invalid:1"])
                 let status = try await alice.status()
                 #expect(status.discovery.backend == "none" && status.discovery.state == "off")
-                // Another key than the configured one is shown, and never taken for it.
+                // A key other than the configured one is shown, and never accepted in its place.
                 try await eventually("the mismatch is shown") { try await alice.peers().first?.error?.code == "identity-mismatch" }
                 let listed = try await alice.expect(0, "peers")
                 #expect(listed.output.contains(wrong.prefix(12)) && listed.errors.contains(wrong.prefix(12)), "\(listed)")
@@ -85,7 +85,8 @@ extension LAN {
             }
         }
 
-        /// Anyone on the network may multicast anything: one packet with an alias of what is browsed for ended whatever has libavahi-core in it.
+        /// Anyone on the network can multicast anything. A single packet with an alias for the browsed type crashed every process with
+        /// libavahi-core.
         @Test func aPacketWithAnAliasEndsNothing() async throws {
             try await Laboratory.run { laboratory in
                 let carol = try await laboratory.daemon("carol", arguments: ["--discovery", "embedded"])
@@ -100,7 +101,7 @@ extension LAN {
                 let sent = try laboratory.start(on: "bob", ["/usr/bin/perl", "-e", Self.multicasts, "10.77.0.2", hex])
                 let outcome = await sent.outcome()
                 #expect(outcome.status == 0, "\(outcome)")
-                // The second record's time is long over when one that went is forgotten.
+                // The second record has long expired when a peer that left is removed.
                 #expect(try await alice.stop() == 0)
                 try await eventually(within: .seconds(40), "carol has alice no more") { try await carol.peers().isEmpty }
                 let bob = try await laboratory.daemon("bob")
@@ -109,7 +110,7 @@ extension LAN {
             }
         }
 
-        /// Sends the packet in its second argument from its first to all that listen for multicast DNS.
+        /// Sends the packet in its second argument, from the address in its first, to the multicast DNS group.
         private static let multicasts = """
             use Socket;
             socket(S, PF_INET, SOCK_DGRAM, 17) && setsockopt(S, SOL_SOCKET, SO_REUSEADDR, 1)

@@ -1,21 +1,21 @@
 import Foundation
 import Testing
 
-/// Everything that passes a host's network, as `tcpdump` on it sees it.
+/// All packets on a host's network, captured by `tcpdump`.
 final class Capture: Sendable {
     private let process: Running
     private let path: String
 
-    /// Returns once it captures. Data and headers of every TCP segment are kept whole.
+    /// Starts, and returns once packets are captured. Data and headers of every TCP segment are kept whole.
     init(on host: String, in laboratory: Laboratory) async throws {
         self.path = "\(laboratory.place)/capture-\(host)"
-        // As this user, for another may not write there, and each packet at once.
+        // Runs as this user, because another user may not write there, and writes each packet at once.
         self.process = try laboratory.start(
             on: host, ["tcpdump", "-Z", "root", "-i", "eth0", "-s", "0", "-B", "65536", "-U", "-n", "-w", self.path, "tcp"])
         try await eventually("tcpdump listens") { self.process.errorsSoFar().contains("listening on") }
     }
 
-    /// Waits until this has passed.
+    /// Waits until the text has been captured.
     func awaitSight(of marker: String) async throws {
         try await eventually("\(marker) is captured") { Self.holds(self.bytes(), marker) }
     }
@@ -24,7 +24,7 @@ final class Capture: Sendable {
 
     private func bytes() -> Data { FileManager.default.contents(atPath: self.path) ?? Data() }
 
-    /// Ends it, and fails where a packet was missed.
+    /// Stops the capture, and fails if a packet was missed.
     func stop() async throws -> Data {
         self.process.signal(SIGINT)
         let outcome = await self.process.outcome()

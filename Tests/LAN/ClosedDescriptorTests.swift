@@ -2,8 +2,8 @@ import EarshotClient
 import Testing
 
 extension LAN {
-    /// Started by a parent that has closed standard input, output or error (cron and init scripts do), neither program takes the sockets
-    /// that it opens for them.
+    /// If a parent has closed standard input, output or error, as cron and init scripts do, neither program uses its own sockets in their
+    /// place.
     @Suite struct ClosedDescriptors {
         private func run(_ script: String, _ daemon: Daemon) async throws -> Outcome {
             try await Running(
@@ -15,7 +15,7 @@ extension LAN {
             ).outcome()
         }
 
-        /// What waits for something to print ends as SIGPIPE ends it, although nothing happens that it would print.
+        /// A command that waits for something to print ends as with SIGPIPE when its reader closes, although nothing is printed.
         @Test func watchersEndWithTheirReader() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")
@@ -67,7 +67,7 @@ extension LAN {
             }
         }
 
-        /// Too low a limit on files or threads is said in words, and ends neither program by a signal.
+        /// If the limit on files or threads is too low, both programs report that, and do not end by a signal.
         @Test func lowLimits() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")
@@ -81,7 +81,7 @@ extension LAN {
             }
         }
 
-        /// A disk that is full is no closed descriptor, and has a backup that is not there look like one all the same.
+        /// A full disk is not a closed descriptor, but can make a missing backup look complete in the same way.
         @Test func theDaemonsCommandsOnAFullDisk() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")

@@ -3,11 +3,11 @@ import Foundation
 import Synchronization
 import Testing
 
-/// An `earshotd` on a host, and the command line that talks to it. Its state stays when it ends, so that it can start again.
+/// An `earshotd` on a host, with its command line. The state remains after the daemon ends, so that it can start again.
 final class Daemon: Sendable {
     let name: String
     let host: String
-    /// State, socket and whatever a test puts beside them.
+    /// The directory of the state, the socket and the test's files.
     let place: String
     private let log: String
     private let arguments: [String]
@@ -24,7 +24,7 @@ final class Daemon: Sendable {
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
     }
 
-    /// Starts a process without waiting for it: the tests of refusals use it.
+    /// Starts a process without waiting for it, for tests of refusals.
     func launch(arguments: [String] = []) throws -> Running {
         let daemon = [
             "\(Laboratory.binaries)/earshotd", "--name", self.name, "--state-directory", "\(self.place)/state", "--socket", self.socket,
@@ -34,7 +34,7 @@ final class Daemon: Sendable {
             environment: self.environment, log: self.log)
     }
 
-    /// Starts it, and returns once it answers.
+    /// Starts the daemon, and returns once it answers.
     func start() async throws {
         let running = try self.launch()
         self.running.withLock { $0 = running }
@@ -44,35 +44,35 @@ final class Daemon: Sendable {
         }
     }
 
-    /// SIGTERM; its exit code.
+    /// Sends SIGTERM, and returns the exit status.
     func stop() async throws -> Int32 {
         let running = try #require(self.running.withLock { $0 })
         running.signal(SIGTERM)
         return await running.status()
     }
 
-    /// SIGKILL, where it still runs.
+    /// Sends SIGKILL if the daemon still runs.
     func kill() async {
         guard let running = self.running.withLock({ $0 }) else { return }
         running.signal(SIGKILL)
         _ = await running.status()
     }
 
-    /// SIGKILL and a new start on the same state.
+    /// Sends SIGKILL, and starts the daemon again with the same state.
     func restart() async throws {
         await self.kill()
         try await self.start()
     }
 
-    /// Its process id.
+    /// The daemon's process id.
     var pid: Int32? { self.running.withLock { $0?.pid } }
 
-    /// Its control socket.
+    /// The daemon's control socket.
     var socket: String { "\(self.place)/socket" }
 
     // MARK: - The command line
 
-    /// A command of this peer's user, in the daemon's place, which ends by itself.
+    /// Runs a command of this peer's user in the daemon's directory to its end.
     func earshot(_ arguments: String...) async throws -> Outcome { try await self.earshot(arguments) }
 
     func earshot(_ arguments: [String]) async throws -> Outcome {
@@ -81,7 +81,8 @@ final class Daemon: Sendable {
         return outcome
     }
 
-    /// A command that a test looks at while it runs. It is killed after two minutes, so that a fault fails a test instead of hanging it.
+    /// Starts a command that a test observes while it runs. It is killed after two minutes, so that a fault fails the test instead of
+    /// blocking it.
     func begin(_ arguments: [String]) throws -> Running {
         try Running(
             [
@@ -92,7 +93,7 @@ final class Daemon: Sendable {
             environment: ["EARSHOT_SOCKET": self.socket], directory: self.place)
     }
 
-    /// A command that must end with this exit code.
+    /// Runs a command that must end with this exit status.
     @discardableResult
     func expect(
         _ status: Int32, _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
@@ -102,7 +103,7 @@ final class Daemon: Sendable {
         return outcome
     }
 
-    /// What a command prints with `--json`.
+    /// Runs a command with `--json`, and decodes its output.
     func decode<Value: Decodable>(_ type: Value.Type, _ arguments: String...) async throws -> Value {
         let outcome = try await self.earshot(arguments + ["--json"])
         try #require(outcome.status == 0, "earshot \(arguments.joined(separator: " ")): \(outcome)")
@@ -123,7 +124,7 @@ final class Daemon: Sendable {
 
     func files() async throws -> [ControlAPI.Resource] { try await self.decode(ControlAPI.ResourceList.self, "file", "list").resources }
 
-    /// Takes this many messages out of the inbox, oldest first; fewer where no more come within the time.
+    /// Takes this many messages from the inbox, oldest first; fewer if no more arrive in time.
     func receive(_ count: Int, seconds: Int = 20) async throws -> [ControlAPI.Message] {
         let outcome = try await self.earshot("receive", "--json", "--count", "\(count)", "--timeout", "\(seconds)")
         return try outcome.output.split(separator: "\n").map { try ControlJSON.decode(ControlAPI.Message.self, from: $0.utf8) }
@@ -131,7 +132,7 @@ final class Daemon: Sendable {
 
     // MARK: - Waiting
 
-    /// Waits until the other is listed and nearby; how long that took.
+    /// Waits until the other peer is listed and nearby, and returns how long that took.
     @discardableResult
     func awaitPeer(_ other: Daemon, within limit: Duration = .seconds(20)) async throws -> Duration {
         let id = try await other.id()
@@ -147,7 +148,7 @@ final class Daemon: Sendable {
         }
     }
 
-    /// Waits for the other's invitation.
+    /// Waits for an invitation from the other peer.
     @discardableResult
     func awaitInvitation(from other: Daemon) async throws -> ControlAPI.Invitation {
         let id = try await other.id()

@@ -14,7 +14,7 @@ extension LAN {
                 _ = try await (aliceSees, bobSees)
                 let taken = ContinuousClock.now - began
                 measured("a new daemon sees and is seen, from its start", taken)
-                // 3 s are promised; on a busy machine the test allows more.
+                // The promise is 3 s; on a busy machine, the test allows more.
                 #expect(taken < .seconds(10))
 
                 let row = try #require(try await alice.peers().first)
@@ -24,7 +24,7 @@ extension LAN {
                 #expect(row.trust == .unknown)
                 #expect(!row.proven)
                 #expect(row.sources == ["avahi"])
-                // IPv4 and IPv6 are announced each in its own time.
+                // IPv4 and IPv6 are announced separately.
                 try await eventually("alice has bob's addresses of both kinds") {
                     let addresses = try await alice.peers().flatMap(\.addresses)
                     return addresses.contains { $0.hasPrefix("10.77.0.") }
@@ -62,7 +62,7 @@ extension LAN {
                 let events = try alice.begin(["events", "--json"])
                 #expect(try await bob.stop() == 0)
                 try await bob.start()
-                // A third peer's loss takes the same grace and began later: once it is told, bob's would have been.
+                // A third peer's loss has the same grace period and began later: once it is reported, bob's would have been.
                 let carol = try await laboratory.daemon("carol")
                 let id = try await carol.id()
                 try await alice.awaitPeer(carol)
@@ -85,7 +85,7 @@ extension LAN {
                 try await carol.awaitPeer(first)
                 try await carol.awaitPeer(second)
                 #expect(try await carol.peers().map(\.name) == ["alice", "alice"])
-                // They see each other too, also where the second comes back while its avahi-daemon remembers the first.
+                // They also see each other if the second one returns while its avahi-daemon remembers the first.
                 try await first.awaitPeer(second)
                 try await second.awaitPeer(first)
                 try await second.restart()
@@ -97,7 +97,7 @@ extension LAN {
                 for id in ids { #expect(refused.errors.contains(id), "the matches are listed") }
                 #expect(refused.errors.hasPrefix("earshot: "))
 
-                // An id still names one; eight characters of it do once its key is proven, and not by an advertisement's word.
+                // An id still names one peer. Eight characters of it are enough only once the key is proven, not for an advertised id.
                 let prefix = String(ids[0].prefix(8)).lowercased()
                 try await carol.expect(68, "invite", prefix)
                 let asked = try carol.begin(["invite", ids[0]])
@@ -126,7 +126,7 @@ extension LAN {
             }
         }
 
-        /// Avahi lets no user publish: that is said, no connection is made anew, and others are found all the same.
+        /// If Avahi lets no user publish, the daemon reports that and does not reconnect, and still discovers others.
         @Test func avahiThatRefusesPublications() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("dave", "10.77.0.104")
@@ -142,7 +142,7 @@ extension LAN {
                 try await dave.awaitPeer(alice)
                 let status = try await dave.status().discovery
                 #expect(status.state == "unavailable" && status.error?.contains("does not permit it") == true, "\(status)")
-                // Two signs of life later nothing has changed.
+                // After two more keep-alive intervals, nothing has changed.
                 try await Task.sleep(for: .seconds(11))
                 #expect(try await dave.status().discovery == status)
                 #expect(try await dave.peers().contains { $0.name == "alice" && $0.presence == .nearby })

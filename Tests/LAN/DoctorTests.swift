@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Set-ups that are really broken, and the line that `earshot doctor` has for each.
+    /// Broken set-ups, and the line that `earshot doctor` prints for each.
     @Suite struct Doctor {
         @Test func noDaemonAndBadSettings() async throws {
             try await Laboratory.run { laboratory in
@@ -34,7 +34,8 @@ extension LAN {
                     "fail  socket      nobody is not permitted to use \(alice.socket): only the user root and the group daemon are",
                     next: "sudo adduser nobody daemon, and log in again")
 
-                // A caller that is in the group when it connects is admitted, by the kernel's word: no database of users knows of it.
+                // The kernel's credentials decide: a caller with the group in its process is admitted, although the user database does not
+                // list it.
                 let member = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=daemon"]
                 let admitted = try await Self.run(laboratory, "alice", member, ["--socket", alice.socket])
                 #expect(admitted.output.contains("\nok    daemon "), "\(admitted)")
@@ -96,7 +97,7 @@ extension LAN {
                 }
                 let outcome = try await second.earshot("doctor")
                 #expect(outcome.status == 0, "a warning is no failure: \(outcome)")
-                // Whole: the beginning of an id that is only advertised names no peer.
+                // The whole id: the beginning of an id that is only advertised names no peer.
                 let firstID = try await first.id()
                 Self.expect(
                     outcome, "warn  names       twin is also the name of \(firstID)", next: "compare the ids: earshot status on each")
@@ -128,7 +129,7 @@ extension LAN {
                     next: "sudo nft insert rule inet t i udp dport 5353 accept")
                 #expect(!deaf.output.contains("TCP 47120 is dropped"))
 
-                // The advice, followed.
+                // Follows the advice.
                 try await laboratory.lab(nft + ["insert rule inet t i udp dport 5353 accept"])
                 try await laboratory.lab(nft + ["add rule inet t i tcp dport 47120 drop"])
                 let closed = try await walled.earshot("doctor")
@@ -158,7 +159,7 @@ extension LAN {
             }
         }
 
-        /// Another machine's firewall: who asks is told which port that is to let in, and which step fails.
+        /// For another machine's firewall, the caller learns which port must be allowed, and which step fails.
         @Test func firewallOfThePeer() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("walled", "10.77.0.123")
@@ -227,14 +228,14 @@ extension LAN {
 
         private static func port(_ daemon: Daemon) async throws -> Int { try #require(try await daemon.status().local?.port) }
 
-        /// The command on a host, behind other words such as `setpriv` or `env`.
+        /// Runs the command on a host, preceded by other words such as `setpriv` or `env`.
         private static func run(
             _ laboratory: Laboratory, _ host: String, _ before: [String], _ arguments: [String]
         ) async throws -> Outcome {
             try await laboratory.start(on: host, before + ["\(Laboratory.binaries)/earshot", "doctor"] + arguments).outcome()
         }
 
-        /// Exactly this line, with exactly this advice below it.
+        /// Expects exactly this line, with exactly this advice below it.
         private static func expect(
             _ outcome: Outcome, _ line: String, next: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
         ) {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// What can be read on the wire, by the preferences of the two who talk.
+    /// The readability of traffic on the wire, for all combinations of the two preferences.
     @Suite struct Encryption {
         private static let preferences = ["required", "optional", "none"]
 
@@ -32,7 +32,7 @@ extension LAN {
                         environment: environment.merging(["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"]) { $1 })
                 }
                 let capture = try await Capture(on: "bob", in: laboratory)
-                // Plaintext comes last: when it has been seen, all that went before has been captured too.
+                // Plaintext is sent last: when it has been captured, all earlier traffic has been captured too.
                 let pairs = Self.preferences.flatMap { ours in Self.preferences.map { (ours, $0) } }
                 for pair in pairs where Self.transport(pair.0, pair.1) != .plaintext { try await Self.talk(pair, alices, bobs, laboratory) }
                 for pair in pairs where Self.transport(pair.0, pair.1) == .plaintext { try await Self.talk(pair, alices, bobs, laboratory) }
@@ -51,7 +51,7 @@ extension LAN {
 
         private static func marker(_ what: String, _ pair: (String, String)) -> String { "<\(what) of \(pair.0) and \(pair.1)>" }
 
-        /// An invitation, a message each way and a file, with a marker in each; or the refusal, in words.
+        /// Sends an invitation, a message in each direction and a file, each with a marker; or returns the refusal.
         private static func talk(
             _ pair: (String, String), _ alices: [String: Daemon], _ bobs: [String: Daemon], _ laboratory: Laboratory
         ) async throws {
@@ -86,7 +86,7 @@ extension LAN {
             #expect(upload.errors.contains(warning) == isPlaintext)
         }
 
-        /// A peer that has spoken TLS, and then wants plaintext.
+        /// A peer that has used TLS and then wants plaintext.
         @Test func whoHasSpokenTLSIsHeldToIt() async throws {
             try await Laboratory.run { laboratory in
                 let settings = URL(fileURLWithPath: "\(laboratory.place)/bob.conf")
@@ -100,7 +100,7 @@ extension LAN {
                 try Data("[peer]\nencryption = none\n[invitations]\nfrom_unknown = accept\n".utf8).write(to: settings)
                 let capture = try await Capture(on: "bob", in: laboratory)
                 try await bob.restart()
-                // Over a restart of the one that remembers, too.
+                // The memory survives a restart.
                 try await alice.restart()
                 try await alice.awaitPeer(bob)
                 let before = try await alice.expect(76, "send", "bob", "<before>", "--timeout", "3")

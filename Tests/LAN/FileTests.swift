@@ -37,7 +37,7 @@ extension LAN {
                 #expect(FileManager.default.contents(atPath: "\(bob.place)/notes.txt") == Data("mine".utf8))
                 #expect(try await LAN.equal("\(alice.place)/notes.txt", "\(bob.place)/notes (2).txt"))
 
-                // An empty one, and one to standard output.
+                // An empty file, and a file to standard output.
                 _ = FileManager.default.createFile(atPath: "\(alice.place)/empty", contents: Data())
                 try await alice.expect(0, "file", "send", "bob", "empty")
                 #expect(try await bob.expect(0, "file", "get", "empty", "-o", "-").output.isEmpty)
@@ -47,7 +47,7 @@ extension LAN {
             }
         }
 
-        /// A pipe says nothing about its reader, which may have failed, or was only to look.
+        /// A pipe does not show whether its reader failed, or only looked at the data.
         @Test func whatWasWrittenToAPipeStaysWithTheDaemon() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -66,7 +66,7 @@ extension LAN {
             }
         }
 
-        /// Its sender chose the name, and a shell or another program may obey such a file.
+        /// The sender chooses the name, and a shell or another program may act on such a file.
         @Test func whatBeginsWithADotIsNamed() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -81,7 +81,7 @@ extension LAN {
             }
         }
 
-        /// By name or id; what the daemon does not hold is named, and nothing is deleted for it.
+        /// Deletes by name or id. If the daemon does not hold a file, the error names it, and nothing is deleted.
         @Test func deleted() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -110,8 +110,8 @@ extension LAN {
             }
         }
 
-        /// What may not be on disk yet stays with the daemon. An empty file: nothing can be written to such an output, so that saving it is
-        /// the first to fail.
+        /// A file that may not be on disk yet stays with the daemon. The file is empty: nothing can be written to such an output, so that
+        /// syncing is the first step that fails.
         @Test func whatCannotBeSavedStaysWithTheDaemon() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -131,7 +131,7 @@ extension LAN {
             }
         }
 
-        /// A script has what was done in one document, also where the rest failed.
+        /// A script gets the results in one document, even if a later file failed.
         @Test func whatWasDoneBeforeAFailureIsPrinted() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -141,7 +141,7 @@ extension LAN {
                 let sent = try await alice.earshot("file", "send", "bob", "one", "pipe", "--json")
                 #expect(sent.status != 0 && sent.errors.contains("pipe/p"), "\(sent)")
                 #expect(try Self.names(sent) == ["one"])
-                // The second time its content has been handed out.
+                // The content of the second file has been fetched already.
                 let got = try await bob.earshot("file", "get", "one", "one", "--json")
                 #expect(got.status != 0, "\(got)")
                 #expect(try Self.names(got) == ["one"])
@@ -149,7 +149,8 @@ extension LAN {
             }
         }
 
-        /// The daemon goes away after the last byte: what it may have still is here all the same, and where is said.
+        /// If the daemon goes away after the last byte, the file is saved, and the output shows its path, although the daemon may still
+        /// have a copy.
         @Test func whatIsSavedIsSaidWhereTheDaemonMayHaveItStill() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -178,7 +179,7 @@ extension LAN {
         func cancelled(by canceller: String) async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
-                // A slow cable, so that there is something to cancel.
+                // A slow link, so that there is time to cancel.
                 try await Self.shape(laboratory, "add", "dev", "eth0", "root", "tbf", "rate", "40mbit", "burst", "64kb", "latency", "200ms")
                 try await LAN.make("film.mkv", mebibytes: 64, at: alice)
                 let sending = try alice.begin(["file", "send", "bob", "film.mkv"])
@@ -197,12 +198,12 @@ extension LAN {
                 }
                 try await Self.shape(laboratory, "del", "dev", "eth0", "root")
                 #expect(try LAN.bytes(under: "\(bob.place)/state") < 4 << 20, "nothing of it is kept")
-                // The session lives on.
+                // The session continues.
                 try await alice.expect(0, "send", "bob", "never mind")
             }
         }
 
-        /// Shapes what leaves alice's host.
+        /// Shapes the traffic that leaves alice's host.
         private static func shape(_ laboratory: Laboratory, _ arguments: String...) async throws {
             try await laboratory.lab(["host", "exec", "alice", "--", "tc", "qdisc"] + arguments)
         }

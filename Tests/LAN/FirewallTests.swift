@@ -3,9 +3,10 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// What firewalls do to data connections while the control connection stands.
+    /// The effects of firewalls on data connections while the control connection is open.
     @Suite struct Firewalls {
-        /// Who lets no new connection in: whichever side can dial does, and where neither can, the control connection carries everything.
+        /// For each host that admits no new connections: whichever side can dial does so; if neither can, the control connection carries
+        /// everything.
         @Test(arguments: [["alice"], ["bob"], ["alice", "bob"]])
         func noNewConnections(to walled: [String]) async throws {
             try await Laboratory.run { laboratory in
@@ -43,7 +44,7 @@ extension LAN {
                     }
                     measured("files and streams both ways, walled: \(walled.joined(separator: " and "))", ContinuousClock.now - began)
                     for daemon in [alice, bob] {
-                        // Each has a file and a stream to receive and to send: four data connections, or none at all.
+                        // Each side sends and receives a file and a stream: four data connections, or none.
                         let counted = try await Self.dials(laboratory, daemon.host)
                         switch (walled.contains(daemon.name), walled.count) {
                         case (false, _): #expect(counted == 4, "whoever can dial has dialled")
@@ -59,8 +60,8 @@ extension LAN {
             }
         }
 
-        /// How a data connection ends, and over which transport: by a reset, or by a path that says nothing any more, which only the
-        /// kernel's questions show.
+        /// The ways in which a data connection ends, for each transport: by a reset, or by a silent path, which only the kernel's
+        /// keep-alive probes reveal.
         @Test(arguments: [("reset", "none"), ("silent", "required")])
         func aDataConnectionIsCut(_ how: String, _ encryption: String) async throws {
             try await Laboratory.run { laboratory in
@@ -83,7 +84,7 @@ extension LAN {
                         try await Self.cut(data, how, laboratory)
                         let kept = try #require(try await bob.files().first).transferred
                         try #require(kept < 12 << 20, "enough is left for another data connection")
-                        // What was in the sockets still arrives; more than that only another connection brings.
+                        // The data in the sockets still arrives; further data needs another connection.
                         try await eventually(within: .seconds(40), "another data connection stands") {
                             try await !Self.connections(laboratory, of: ports).subtracting(control).subtracting([data]).isEmpty
                         }
@@ -103,13 +104,13 @@ extension LAN {
 
         private static func port(_ daemon: Daemon) async throws -> Int { try #require(try await daemon.status().local?.port) }
 
-        /// A connection's ports: at alice's end, and at bob's.
+        /// The ports of a connection, at alice's end and at bob's.
         private struct Ends: Hashable {
             let alice: String
             let bob: String
         }
 
-        /// The standing connections between the two daemons, as alice's kernel has them.
+        /// The open connections between the two daemons, from alice's kernel.
         private static func connections(_ laboratory: Laboratory, of ports: [Int]) async throws -> Set<Ends> {
             let listed = try await laboratory.lab("host", "exec", "alice", "--", "ss", "-Htn", "state", "established").output
             let pairs = listed.split(separator: "\n").compactMap { line -> Ends? in
@@ -128,7 +129,7 @@ extension LAN {
                 try await self.nft(laboratory, "alice", "add rule inet wall in tcp sport \(data.bob) tcp dport \(data.alice) drop")
             } else {
                 try await self.nft(laboratory, "bob", "add rule inet wall in \(rule) reject with tcp reset")
-                // Once alice has it, her kernel says the same to bob when his asks.
+                // Once alice's end has the reset, her kernel resets bob's end when his kernel probes.
                 try await eventually("alice's end is gone") {
                     let ports = [data.alice, data.bob].compactMap { Int($0) }
                     return try await !self.connections(laboratory, of: ports).contains(data)
@@ -137,7 +138,7 @@ extension LAN {
             }
         }
 
-        /// Does `body` with an empty table on both hosts, which is gone afterwards.
+        /// Runs `body` with an empty table on both hosts, and removes the table afterwards.
         private static func walls(_ laboratory: Laboratory, _ body: () async throws -> Void) async throws {
             for host in ["alice", "bob"] {
                 try await self.nft(laboratory, host, "add table inet wall; add chain inet wall in { type filter hook input priority 0; }")
@@ -156,7 +157,7 @@ extension LAN {
             try await laboratory.lab("host", "exec", host, "--", "nft", command)
         }
 
-        /// How many first packets of connections a host has counted.
+        /// The number of first packets of connections that a host has counted.
         private static func dials(_ laboratory: Laboratory, _ host: String) async throws -> Int {
             let table = try await laboratory.lab("host", "exec", host, "--", "nft", "list", "table", "inet", "wall").output
             let words = table.split(whereSeparator: \.isWhitespace)
@@ -164,7 +165,7 @@ extension LAN {
             return try #require(Int(words[place + 1]))
         }
 
-        /// Two mebibytes through a stream, and once there is a file `more` two more, compared at its end.
+        /// Sends two mebibytes through a stream, and two more once there is a file `more`; the bytes are compared at the end.
         private static func pipe(_ laboratory: Laboratory, from: Daemon, to: Daemon) throws -> Running {
             let earshot = "\(Laboratory.binaries)/earshot"
             func command(_ daemon: Daemon) -> String {

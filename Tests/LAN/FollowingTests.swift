@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Commands that go on until they are interrupted.
+    /// Commands that run until they are interrupted.
     @Suite struct Following {
         @Test func theyOutliveTheDaemon() async throws {
             try await Laboratory.run { laboratory in

@@ -3,11 +3,11 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Groups on hosts of their own, as people make them and talk in them.
+    /// Groups on separate hosts, used through the command line.
     @Suite struct Groups {
         private static let names = ["alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi"]
 
-        /// So many daemons, each on a host of its own; all see each other.
+        /// Starts daemons, each on its own host, that all see each other.
         private func daemons(
             _ count: Int, in laboratory: Laboratory, environment: [String: [String: String]] = [:]
         ) async throws -> [Daemon] {
@@ -24,7 +24,7 @@ extension LAN {
             return daemons
         }
 
-        /// The first makes a group of all, and all others say yes.
+        /// The first daemon creates a group, and all others accept its invitations.
         private func team(_ count: Int, in laboratory: Laboratory, _ options: String...) async throws -> [Daemon] {
             let daemons = try await self.daemons(count, in: laboratory)
             let creator = daemons[0]
@@ -46,7 +46,7 @@ extension LAN {
             try await daemon.decode(ControlAPI.GroupList.self, "group", "list").groups.first { $0.name == name }
         }
 
-        /// Waits until a daemon holds exactly these for members, each of them connected.
+        /// Waits until a daemon lists exactly these members, all of them connected.
         private func awaitMembers(_ members: [Daemon], at daemon: Daemon, named name: String = "team") async throws {
             let names = members.map(\.name).sorted()
             try await eventually(within: .seconds(60), "\(daemon.name) is connected to \(names) in \(name)") {
@@ -61,8 +61,8 @@ extension LAN {
             }
         }
 
-        /// All eight talk to all, each hears each once and by name; one that was killed hears what it missed; all see the new name, and who is
-        /// out is out.
+        /// All eight members send to all; each receives each message once, with its sender. A member that was killed receives what it
+        /// missed, all see the new name, and a removed member receives nothing more.
         @Test func eightTalkAsOne() async throws {
             try await Laboratory.run { laboratory in
                 let daemons = try await self.team(8, in: laboratory)
@@ -78,7 +78,7 @@ extension LAN {
                     #expect(Set(messages.map(\.sender.name)) == Set(daemons.map(\.name)).subtracting([daemon.name]))
                     #expect(messages.allSatisfy { String(decoding: $0.body, as: UTF8.self) == "hello from \($0.sender.name)" })
                     #expect(messages.allSatisfy { $0.group?.name == "team" })
-                    // Agreed to is the group, and nothing else.
+                    // Accepting the group does not create a session.
                     #expect(try await daemon.sessions().isEmpty)
                 }
 
@@ -117,7 +117,7 @@ extension LAN {
             try await daemon.decode(ControlAPI.ResourceList.self, "file", "list", "--group", "team").resources
         }
 
-        /// What a member has received in the group is what was sent.
+        /// Checks that a member's file from the group has the sent content.
         private func awaitFile(_ name: String, at daemon: Daemon, like content: Data) async throws {
             try await eventually(within: .seconds(60), "\(daemon.name) has \(name)") {
                 try await self.files(daemon).contains { $0.name == name && $0.state == .known(.completed) }
@@ -126,7 +126,8 @@ extension LAN {
             #expect(FileManager.default.contents(atPath: "\(daemon.place)/\(name)") == content, "\(name) at \(daemon.name)")
         }
 
-        /// A file goes to all, also where its sender is killed on the way; one that is away has it when it is back, and who is out has nothing.
+        /// A file goes to all members, even if its sender is killed meanwhile. An absent member receives it later, and a removed member
+        /// never.
         @Test func aFileGoesToAll() async throws {
             try await Laboratory.run { laboratory in
                 let daemons = try await self.team(5, in: laboratory)
@@ -146,7 +147,7 @@ extension LAN {
                 }
                 #expect(try await alice.files().count == 4)
 
-                // A member that is no creator sends to all too: left with the daemon, which is killed, to one that is away.
+                // A member other than the creator sends to all members too: queued in the daemon, which is killed, for an absent member.
                 await erin.kill()
                 let large = Data(repeating: 7, count: 60_000_000)
                 try large.write(to: URL(fileURLWithPath: "\(bob.place)/large"))
@@ -158,7 +159,7 @@ extension LAN {
                     try await self.files(bob).filter { $0.direction == .outgoing }.allSatisfy { $0.state == .known(.completed) }
                 }
 
-                // Ended for all, by what they have in common.
+                // Cancelled for all members by the share id.
                 await erin.kill()
                 let waiting = try await alice.decode(
                     ControlAPI.ResourceList.self, "file", "send", "--group", "team", "\(alice.place)/plan", "--queue"
@@ -179,8 +180,8 @@ extension LAN {
             try await eventually(within: .seconds(60), "\(daemon.name) is not in \(name)") { try await self.group(daemon, name) == nil }
         }
 
-        /// One without TLS is in no group but one that was made for that; who is taken out with all that came in through it takes them
-        /// along; and a group is made anew from another one by any of its members.
+        /// A peer without TLS can join only a group that allows it. Removing a member with its invitees removes these too. Any member can
+        /// create a new group from an old one.
         @Test func groupsWithoutTLSAndFromOthers() async throws {
             try await Laboratory.run { laboratory in
                 let preference = ["alice": "optional", "bob": "optional", "carol": "none"].mapValues { ["EARSHOT_PEER_ENCRYPTION": $0] }
@@ -196,7 +197,7 @@ extension LAN {
                 try await alice.expect(0, "group", "create", "open", bob.name, "--unprotected")
                 try await bob.awaitInvitation(from: alice)
                 try await bob.expect(0, "accept", alice.name)
-                // Any member lets others in, and waits for the answer.
+                // Any member can invite others, and waits for the answer.
                 let inviting = try bob.begin(["group", "invite", "open", carol.name])
                 #expect(try await carol.awaitInvitation(from: bob).group?.name == "open")
                 try await carol.expect(0, "accept", bob.name)
@@ -219,8 +220,8 @@ extension LAN {
             }
         }
 
-        /// Three, of which one was off the network when it was taken out: those that know it do not hear it, and it learns of that when it is
-        /// back. A member lets others in, but not into a closed group.
+        /// Of three members, one was off the network when it was removed: members that know of the removal ignore it, and it learns of the
+        /// removal when it returns. Members can invite others, except in a closed group.
         @Test func whoIsTakenOutWhileAwayLearnsOfIt() async throws {
             try await Laboratory.run { laboratory in
                 let daemons = try await self.team(4, in: laboratory)
@@ -229,7 +230,7 @@ extension LAN {
                 try await alice.expect(0, "group", "remove", "team", dave.name)
                 let three = [alice, bob, carol]
                 for daemon in three { try await self.awaitMembers(three, at: daemon) }
-                // It does not know, and says something.
+                // The member does not know of its removal, and sends a message.
                 try await dave.expect(0, "send", "--group", "team", "--queue", "still here")
                 let gone = try dave.begin(["group", "show", "team", "--watch"])
                 try await eventually("it watches the group") { !gone.outputSoFar().isEmpty }
@@ -243,7 +244,7 @@ extension LAN {
                 #expect(received.map { String(decoding: $0.body, as: UTF8.self) } == ["the three of us"])
                 try await alice.expect(75, "receive", "--from", dave.name, "--count", "1", "--timeout", "1")
 
-                // A member may not let in whom the creator has taken out.
+                // A member may not invite a peer that the creator has removed.
                 try await bob.expect(77, "group", "invite", "team", dave.name)
                 try await alice.expect(0, "group", "create", "inner", bob.name, "--closed")
                 try await bob.awaitInvitation(from: alice)

@@ -3,24 +3,24 @@ import Glibc
 import Synchronization
 import Testing
 
-/// A socket before a daemon's own that passes everything on at once, but keeps the answers of one call until it is told what to do with
-/// them: the daemon has done what it was asked, and the command line does not know yet.
+/// A proxy in front of a daemon's socket. It forwards everything at once, but holds the answers of one call until it is told what to do
+/// with them: the daemon has carried out the request, and the command line does not know yet.
 final class HeldSocket: Sendable {
-    /// What becomes of the answers.
+    /// The fate of the answers.
     enum Fate: Sendable {
         case kept, passed, dropped
     }
 
     private struct State {
         var fate = Fate.kept
-        /// Answers that are kept, or were.
+        /// The number of answers that have been held.
         var held = 0
     }
 
-    /// Where it listens.
+    /// The proxy's socket.
     let path: String
     private let target: String
-    /// How the request begins whose answer is kept.
+    /// The beginning of the request whose answer is held.
     private let call: [UInt8]
     private let listener: CInt
     private let state = Mutex(State())
@@ -35,13 +35,13 @@ final class HeldSocket: Sendable {
         Thread.detachNewThread { self.accept() }
     }
 
-    /// Whether an answer has come and is kept.
+    /// Whether an answer is held.
     var holds: Bool { self.state.withLock { $0.held > 0 } }
 
-    /// Decides about what is kept, and about what comes.
+    /// Decides about held and future answers.
     func decide(_ fate: Fate) { self.state.withLock { $0.fate = fate } }
 
-    /// Ends it; what is connected stays so until either side leaves.
+    /// Stops accepting connections; existing connections last until either side closes.
     func close() { shutdown(self.listener, Int32(SHUT_RDWR)) }
 
     private func accept() {
@@ -74,7 +74,7 @@ final class HeldSocket: Sendable {
             before(Array(bytes[..<count]))
             guard send(to, bytes, count, Int32(MSG_NOSIGNAL)) == count else { break }
         }
-        // Neither is closed: the other thread may still use it. A test's few descriptors go with its process.
+        // Neither descriptor is closed, since the other thread may still use it. A test's few descriptors are closed with its process.
         shutdown(to, Int32(SHUT_WR))
     }
 
@@ -88,7 +88,7 @@ final class HeldSocket: Sendable {
     }
 }
 
-/// Something that has happened.
+/// A flag for an event that has happened.
 private final class Flag: Sendable {
     private let value = Mutex(false)
     var isRaised: Bool { self.value.withLock { $0 } }

@@ -22,7 +22,7 @@ extension LAN {
                 #expect(ours.count == 1)
                 #expect(try await bob.invitations().isEmpty)
                 #expect(try await bob.peers().first?.proven == true)
-                // Asked again, it says so at once.
+                // A repeated invitation is answered at once.
                 try await alice.expect(0, "invite", "bob")
                 #expect(try await bob.invitations().isEmpty)
 
@@ -85,13 +85,13 @@ extension LAN {
             }
         }
 
-        /// Ctrl-C that comes too late: there is a session, and the command says so.
+        /// Ctrl-C after the acceptance is too late: the session exists, and the command reports that.
         @Test func interruptedOnceAccepted() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await Self.pair(laboratory)
                 let asked = try alice.begin(["invite", "bob"])
                 try await bob.awaitInvitation(from: alice)
-                // It stands below the `timeout` that guards it.
+                // The command is a child of the `timeout` that guards it.
                 let children = "/proc/\(asked.pid)/task/\(asked.pid)/children"
                 let inviter = try #require(pid_t(try String(contentsOfFile: children, encoding: .utf8).split(separator: " ").first ?? ""))
                 kill(inviter, SIGSTOP)
@@ -131,7 +131,7 @@ extension LAN {
                     events.outputSoFar().split(separator: "\n").contains { $0.contains("invitation.resolved") && $0.contains("cancelled") }
                 }
                 events.signal(SIGKILL)
-                // The way is free for another one.
+                // Another invitation is possible.
                 let second = try alice.begin(["invite", "bob"])
                 try await bob.awaitInvitation(from: alice)
                 try await bob.expect(0, "accept", "alice")
@@ -144,7 +144,7 @@ extension LAN {
                 let (alice, bob) = try await Self.pair(laboratory)
                 let there = try alice.begin(["invite", "bob"])
                 let back = try bob.begin(["invite", "alice"])
-                // Where they do not cross, one of them waits for an answer.
+                // If the invitations do not cross, one of them waits for an answer.
                 try await eventually("both are in a session") {
                     for daemon in [alice, bob] {
                         for invitation in try await daemon.invitations() where invitation.direction == .incoming {

@@ -2,16 +2,16 @@ import Foundation
 import Synchronization
 import Testing
 
-/// The tests that need several hosts. They share the laboratory that `Tests/LAN/lab run` made, one test at a time; every test has daemons
-/// of its own, with a service type of their own, so that no test sees another's peers.
+/// The tests that need several hosts. They share the laboratory that `Tests/LAN/lab run` created, one test at a time. Every test has its
+/// own daemons, with its own service type, so that it does not see another test's peers.
 @Suite(.serialized) enum LAN {}
 
-/// Thrown where there are no hosts: a test that cannot run has failed.
+/// Thrown if there are no hosts: a test that cannot run has failed.
 struct NotInLaboratory: Error, CustomStringConvertible {
     var description: String { "these tests need a laboratory: run Tests/run, or Tests/LAN/lab run -- swift test --filter LANTests" }
 }
 
-/// One test's share of the laboratory: its hosts, its daemons, its files.
+/// A test's part of the laboratory: its hosts, daemons and files.
 final class Laboratory: Sendable {
     private struct State {
         var daemons: [Daemon] = []
@@ -21,14 +21,14 @@ final class Laboratory: Sendable {
 
     private static let scenes = Mutex(0)
 
-    /// This test's service type.
+    /// The service type of this test.
     let serviceType: String
-    /// This test's directory: gone with the test.
+    /// The directory of this test, deleted at its end.
     let place: String
     private let logs: String
     private let state = Mutex(State())
 
-    /// Where the laboratory keeps itself.
+    /// The directory of the laboratory.
     static func room() throws -> String {
         guard let room = ProcessInfo.processInfo.environment["EARSHOT_LAB"], FileManager.default.fileExists(atPath: "\(room)/hosts") else {
             throw NotInLaboratory()
@@ -39,7 +39,7 @@ final class Laboratory: Sendable {
     /// The script that makes and changes hosts, beside this file.
     static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("lab").path
 
-    /// Where `earshotd` and `earshot` were built: beside the test bundle.
+    /// The directory of `earshotd` and `earshot`, beside the test bundle.
     static let binaries =
         ProcessInfo.processInfo.environment["EARSHOT_BIN"]
         ?? URL(fileURLWithPath: CommandLine.arguments.first ?? "").deletingLastPathComponent().path
@@ -51,9 +51,9 @@ final class Laboratory: Sendable {
         }
         self.serviceType = "lan-\(number)"
         self.place = "\(try Self.room())/tmp/\(self.serviceType)"
-        // Kept after the run, to look into a failure.
+        // Kept after the run, to investigate a failure.
         let name = Test.current.map { $0.name.prefix { $0 != "(" } } ?? "test"
-        // Beside the binaries, not beside what may be a link to their directory.
+        // Relative to the binaries themselves, since their directory may be reached by a link.
         let build = URL(fileURLWithPath: Self.binaries).resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()
         self.logs = "\(build.path)/tests/\(name)"
         try FileManager.default.createDirectory(atPath: self.place, withIntermediateDirectories: true)
@@ -61,7 +61,7 @@ final class Laboratory: Sendable {
         try FileManager.default.createDirectory(atPath: self.logs, withIntermediateDirectories: true)
     }
 
-    /// Runs a test, and ends all that it started, however it ends.
+    /// Runs a test, and stops everything that it started, whatever its outcome.
     static func run(_ body: (Laboratory) async throws -> Void) async throws {
         let laboratory = try Laboratory()
         let result: Result<Void, any Error>
@@ -75,17 +75,17 @@ final class Laboratory: Sendable {
         try result.get()
     }
 
-    /// Each with an address of its own, whatever other hosts come and go.
+    /// The hosts; each has a fixed address, independent of other hosts.
     private static let sharedHosts = ["alice", "bob", "carol"]
 
-    /// A host by name, made when it is first asked for. All tests share it and leave it as they found it.
+    /// Returns a host by name, and creates it at the first use. All tests share it and leave it unchanged.
     func host(_ name: String) async throws {
         guard !FileManager.default.fileExists(atPath: "\(try Self.room())/hosts/\(name)") else { return }
         let place = try #require(Self.sharedHosts.firstIndex(of: name), "\(name) is none of the shared hosts: make it with ownHost")
         try await self.lab("host", "add", name, "10.77.0.\(place + 1)")
     }
 
-    /// A host that this test may harm: it is gone with the test.
+    /// Creates a host that this test may damage; it is removed after the test.
     func ownHost(_ name: String, _ address: String, _ options: String...) async throws {
         try await self.lab(["host", "add", name, address] + options)
         self.state.withLock { $0.ownHosts.append(name) }
@@ -102,7 +102,7 @@ final class Laboratory: Sendable {
         return outcome
     }
 
-    /// A daemon that runs and answers, on a host that has its name unless another is given.
+    /// Starts a daemon, and returns once it answers. Unless given, the host has the daemon's name.
     func daemon(
         _ name: String, on host: String? = nil, arguments: [String] = [], environment: [String: String] = [:]
     ) async throws -> Daemon {
@@ -117,7 +117,7 @@ final class Laboratory: Sendable {
         return daemon
     }
 
-    /// Two daemons, alice and bob, in a session; bob accepts every invitation.
+    /// Starts two daemons, alice and bob, in a session; bob accepts every invitation.
     func session() async throws -> (alice: Daemon, bob: Daemon) {
         let alice = try await self.daemon("alice")
         let bob = try await self.daemon("bob", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
@@ -127,7 +127,7 @@ final class Laboratory: Sendable {
         return (alice, bob)
     }
 
-    /// A command on a host, ended with the test if it has not ended before.
+    /// Runs a command on a host; it is stopped at the end of the test, if it still runs.
     func start(on host: String, _ command: [String], environment: [String: String] = [:]) throws -> Running {
         let running = try Running([Self.script, "host", "exec", host, "--"] + command, environment: environment)
         self.state.withLock { $0.processes.append(running) }

@@ -3,9 +3,9 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// What a daemon that is killed leaves in the directory of received files.
+    /// The files that a killed daemon leaves in the directory of received files.
     @Suite struct LeftParts {
-        /// Kills the daemon as soon as a part is there.
+        /// Kills the daemon as soon as a partial file exists.
         private static let killer = """
             while :; do for part in "$1"/.earshot-*.part; do if [[ -e $part ]]; then kill -KILL "$2"; exit; fi; done; done
             """
@@ -27,7 +27,7 @@ extension LAN {
                 try await bob.awaitConnected(to: alice)
                 let make = "mkdir tree; cd tree; seq 60000 | split -l 20 -a 4 - f"
                 try #require(try await Running(["/bin/sh", "-c", make], directory: alice.place).outcome().status == 0)
-                // The disk may be quicker than the killer: it is tried until it was caught.
+                // The disk may be faster than the kill, so the test repeats until the daemon is caught.
                 var left = ""
                 var sent = 0
                 for _ in 0..<8 where left.isEmpty {
@@ -38,11 +38,11 @@ extension LAN {
                     _ = await killer.status()
                     await bob.kill()
                     left = try await onBob("cd \(disk); ls -d .earshot-*.part 2>/dev/null")
-                    // A person's own, which only looks like one.
+                    // A user's own file, which only looks like a partial file.
                     let own = ".earshot-0123456789abcdef.part"
                     _ = try await onBob("touch \(disk)/\(own)")
                     try await bob.start()
-                    // A part is renamed when it is whole, so that each directory that is there has none any more.
+                    // A partial directory is renamed when it is complete. Once all directories are there, no partial ones remain.
                     let (all, count) = (sent, "ls -d tree* 2>/dev/null | wc -l")
                     try await eventually("it was put in place after all") { try await onBob("cd \(disk); \(count)") == "\(all)\n" }
                     try await eventually("only somebody's own is there") { try await onBob("cd \(disk); ls -d .earshot-*") == "\(own)\n" }

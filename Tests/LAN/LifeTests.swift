@@ -11,7 +11,7 @@ extension LAN {
                 for killed in [bob, alice] {
                     try await killed.restart()
                     let back = ContinuousClock.now
-                    // Sending waits for the connection's return, within its deadline; no one is invited.
+                    // Sending waits for the connection's return, within its deadline, without a new invitation.
                     try await alice.expect(0, "send", "bob", "after \(killed.name)")
                     measured("a message goes after \(killed.name)'s daemon was killed and answers again", ContinuousClock.now - back)
                     try await bob.expect(0, "send", "alice", "and back")
@@ -53,15 +53,14 @@ extension LAN {
                 _ = await events.outcome()
                 #expect(!FileManager.default.fileExists(atPath: bob.socket), "the socket goes with it")
                 try await bob.expect(69, "status")
-                // It was no farewell from the session.
+                // The stop did not end the session.
                 #expect(try await alice.sessions().count == 1)
                 try await bob.start()
                 try await bob.awaitConnected(to: alice)
             }
         }
 
-        /// What does not answer does not hold the end up: a peer that has stopped in the middle, a reader that reads no more, a sender that
-        /// waits.
+        /// Stuck parties do not delay the end: a peer that stopped in the middle, a reader that does not read, a sender that waits.
         @Test func termWaitsForNobody() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -70,7 +69,7 @@ extension LAN {
                 let bobsPID = try #require(bob.pid)
                 kill(bobsPID, SIGSTOP)
                 defer { kill(bobsPID, SIGCONT) }
-                // It stands below the `timeout` that guards it.
+                // The process is a child of the `timeout` that guards it.
                 var reader: pid_t?
                 try await eventually("the reader runs") {
                     reader = pid_t((try? String(contentsOfFile: children, encoding: .utf8))?.split(separator: " ").first ?? "")
@@ -92,7 +91,7 @@ extension LAN {
                 measured("SIGTERM with a stopped peer, a stopped reader, a message and a file under way", taken)
                 #expect(taken < .seconds(5))
                 #expect(await sender.status() != 0)
-                // It would wait for the daemon's return.
+                // Otherwise the command would wait for the daemon's return.
                 upload.signal(SIGINT)
                 #expect(await upload.status() == 130)
             }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Interfaces, protocols and addresses, and what is said of them that is not true.
+    /// Interfaces, protocols and addresses, and false claims about them.
     @Suite struct Links {
         @Test func onlyLinkLocalIPv6() async throws {
             try await Laboratory.run { laboratory in
@@ -19,7 +19,7 @@ extension LAN {
                 try await dave.expect(0, "send", "erin", "by its zone")
                 #expect(try await erin.receive(1).map { String(decoding: $0.body, as: UTF8.self) } == ["by its zone"])
 
-                // The same address, written into the settings.
+                // The same address in the settings.
                 let frank = try await laboratory.daemon(
                     "frank", on: "dave", arguments: ["--discovery", "none", "--port", "0"],
                     environment: ["EARSHOT_DISCOVERY_PEERS": try #require(addresses.first)])
@@ -39,17 +39,17 @@ extension LAN {
                 let erin = try await laboratory.daemon("erin", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
                 try await Self.awaitAddresses(of: erin, seenBy: dave, ["10.77.0.105:", "10.78.0.5:", "%eth0]:", "%eth1]:"])
 
-                // Several addresses of one protocol on one interface, one of them outside of our own networks.
+                // Several addresses of one protocol on one interface, one of them outside of our networks.
                 try await laboratory.ip(on: "erin", "address", "add", "192.0.2.5/24", "dev", "eth1")
                 try await laboratory.ip(on: "erin", "address", "add", "10.78.0.55/24", "dev", "eth1")
                 try await Self.awaitAddresses(of: erin, seenBy: dave, ["10.77.0.105:", "10.78.0.5:", "10.78.0.55:", "192.0.2.5:"])
-                // One that goes is not listed for ever.
+                // An address that is removed does not remain listed.
                 try await laboratory.ip(on: "erin", "address", "delete", "10.78.0.55/24", "dev", "eth1")
                 try await laboratory.ip(on: "erin", "address", "delete", "10.78.0.5/24", "dev", "eth1")
                 try await laboratory.ip(on: "erin", "address", "add", "10.78.0.50/24", "dev", "eth1")
                 try await Self.awaitAddresses(of: erin, seenBy: dave, ["10.77.0.105:", "10.78.0.50:"], not: ["10.78.0.5:", "10.78.0.55:"])
 
-                // Without the first cable it is reached over the second.
+                // Without the first link, the peer is reached over the second.
                 let events = try dave.begin(["events", "--json"])
                 try await laboratory.lab("link", "erin", "down")
                 try await dave.expect(0, "invite", "erin")
@@ -62,7 +62,7 @@ extension LAN {
             }
         }
 
-        /// SRV records that lead to ourselves or off the link: the kernel counts every SYN that it sends.
+        /// SRV records that lead to this machine itself or off the link: the kernel counts every SYN that it sends.
         @Test func liesLeadNowhere() async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.ownHost("dave", "10.77.0.104")
@@ -83,7 +83,7 @@ extension LAN {
                     #expect(refused.errors.contains("not seen on the network"), "\(refused)")
                     #expect(try await laboratory.connectsSent(on: "alice") == before, "a SYN went to \(address)")
                 }
-                // The count counts: what is true is dialled.
+                // Proves that the counter works: a correct address is dialled.
                 let bob = try await laboratory.daemon("bob")
                 try await alice.awaitPeer(bob)
                 let before = try await laboratory.connectsSent(on: "alice")
@@ -92,7 +92,7 @@ extension LAN {
             }
         }
 
-        /// Waits until the one row of a peer has addresses that contain these, and none that contains those.
+        /// Waits until a peer's single row has addresses that contain all of the first strings and none of the second.
         private static func awaitAddresses(of other: Daemon, seenBy daemon: Daemon, _ parts: [String], not: [String] = []) async throws {
             let id = try await other.id()
             try await eventually("\(daemon.name) sees \(other.name) at \(parts), not at \(not)") {
@@ -106,12 +106,12 @@ extension LAN {
 }
 
 extension Laboratory {
-    /// `ip` on a host.
+    /// Runs `ip` on a host.
     func ip(on host: String, _ arguments: String...) async throws {
         try await self.lab(["host", "exec", host, "--", "ip"] + arguments)
     }
 
-    /// How many TCP connections a host has asked for so far: `ActiveOpens` of RFC 4022.
+    /// The number of TCP connections that a host has opened: `ActiveOpens` of RFC 4022.
     func connectsSent(on host: String) async throws -> Int {
         let text = try await self.lab(["host", "exec", host, "--", "cat", "/proc/net/snmp"]).output
         let lines = text.split(separator: "\n").filter { $0.hasPrefix("Tcp:") }.map { $0.split(separator: " ") }

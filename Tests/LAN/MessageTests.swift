@@ -36,7 +36,7 @@ extension LAN {
             }
         }
 
-        /// Every line that was answered with `delivered` is on disk, whatever was killed in between; each is there once, in order.
+        /// Every line that was answered with `delivered` is on disk, whatever was killed meanwhile; each message exists once, in order.
         @Test func aStreamOfLinesSurvivesAReceiverThatIsKilled() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -82,7 +82,8 @@ extension LAN {
                 measured("\(count) messages in a shell loop, the receiver killed twice", ContinuousClock.now - began)
                 #expect(codes.map(\.first) == (1...count).map { $0 })
                 let confirmed = codes.filter { $0.last == 0 }.compactMap(\.first)
-                // All but those that were waiting while the receiver was down are confirmed; none of these waits past its deadline.
+                // All messages are confirmed, except those that were pending while the receiver was down; none of these waits past its
+                // deadline.
                 #expect(confirmed.count >= count - 4)
 
                 let received = try await bob.receive(count, seconds: 2).compactMap { Int(String(decoding: $0.body, as: UTF8.self)) }
@@ -92,7 +93,8 @@ extension LAN {
             }
         }
 
-        /// Queued, both killed, both back: everything arrives once and in order, and the sender learns that it was read.
+        /// The message is queued, both daemons are killed and restarted: everything arrives once and in order, and the sender learns that
+        /// it was read.
         @Test func whatIsQueuedOutlivesBoth() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -119,12 +121,12 @@ extension LAN {
             }
         }
 
-        /// To all peers, and only to those that are listening.
+        /// Sent to all peers, and delivered only to waiting programs.
         @Test func unreliableAndToAll() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
                 let listening = try bob.begin(["receive", "--follow", "--count", "2", "--timeout", "60"])
-                // Until the first is heard, no peer may be listening yet.
+                // Before the first message arrives, a peer may not be waiting yet.
                 try await eventually("bob hears it") {
                     try await alice.expect(0, "send", "--all", "--mode", "unreliable", "psst")
                     return listening.outputSoFar().contains("(unreliable): psst")
@@ -140,7 +142,7 @@ extension LAN {
 
         @Test func hostileTextIsShownEscaped() async throws {
             try await Laboratory.run { laboratory in
-                // Names may hold format characters; this one would turn the rest of a line around.
+                // Names may contain format characters; this one would reverse the rest of a line.
                 let name = "ali\u{202E}ce"
                 let mallory = try await laboratory.daemon(name, on: "alice")
                 let bob = try await laboratory.daemon("bob", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
@@ -169,7 +171,7 @@ extension LAN {
             }
         }
 
-        /// For a shell loop that calls the command line.
+        /// The rate of a shell loop that calls the command line.
         static func environment(of daemon: Daemon) -> [String: String] {
             ["EARSHOT": "\(Laboratory.binaries)/earshot", "EARSHOT_SOCKET": daemon.socket]
         }

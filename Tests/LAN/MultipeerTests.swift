@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Programs on `MultipeerConnectivity`, each on a host of its own: everyone advertises, browses and invites everyone.
+    /// Programs with `MultipeerConnectivity`, each on its own host: every program advertises, browses and invites all others.
     @Suite struct Multipeer {
         private func hosts(_ count: Int, _ laboratory: Laboratory) async throws -> [String] {
             let hosts = (1...count).map { "peer\($0)" }
@@ -14,7 +14,8 @@ extension LAN {
             try TypedProgram("multipeer-chat", host, on: host, laboratory)
         }
 
-        /// The first was killed and has started again: it and the others hear each other, who have been told of one loss and one return.
+        /// Restarts the first program after a kill. It and the others receive each other's messages, and the others see one loss and one
+        /// return.
         private func firstIsBack(_ chats: [TypedProgram]) async throws {
             try chats[0].type("again")
             for chat in chats.dropFirst() {
@@ -25,7 +26,7 @@ extension LAN {
             }
         }
 
-        /// All of them are together, and each has heard each once.
+        /// All programs are connected, and each has received one message from each.
         private func together(_ chats: [TypedProgram], _ word: String, times: Int = 1) async throws {
             for chat in chats {
                 for other in chats where other !== chat { try await chat.has("* \(other.name) is here", times: times) }
@@ -47,7 +48,7 @@ extension LAN {
                 for chat in chats {
                     #expect(chat.lines.count == 2 * (count - 1), "nothing twice, and nobody lost: \(chat.name) reads \(chat.lines)")
                 }
-                // One is killed, and comes back as another peer of the same name.
+                // One program is killed, and returns as another peer with the same name.
                 let killed = ContinuousClock.now
                 chats[0].running.signal(SIGKILL)
                 for chat in chats.dropFirst() { try await chat.has("* \(hosts[0]) is not here") }
@@ -61,7 +62,7 @@ extension LAN {
             }
         }
 
-        /// A program that starts again before it is missed has the place of its predecessor, which is still announced, and found.
+        /// A program that restarts before its loss is noticed replaces its predecessor, which is still advertised and found.
         @Test(arguments: [3, 8]) func killedAndStartedAtOnce(_ count: Int) async throws {
             try await Laboratory.run { laboratory in
                 let hosts = try await self.hosts(count, laboratory)
@@ -81,7 +82,7 @@ extension LAN {
             }
         }
 
-        /// The example that is a peer by itself, on Earshot's own library.
+        /// The example that is a peer itself, with Earshot's own library.
         @Test func peersChat() async throws {
             try await Laboratory.run { laboratory in
                 var chats: [TypedProgram] = []

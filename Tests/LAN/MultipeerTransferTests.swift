@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Streams and resources of `MultipeerConnectivity` between programs, each on a host of its own. The bytes follow from the name, and the
-    /// receiver compares.
+    /// Streams and resources of `MultipeerConnectivity` between programs, each on its own host. The bytes are derived from the name, and
+    /// the receiver compares them.
     @Suite struct MultipeerTransfers {
         private static let program = "multipeer-transfers"
         private static let resourceSize = 16 << 20
 
-        /// Programs that are together.
+        /// Starts programs and waits until they are connected.
         private func together(_ count: Int, _ laboratory: Laboratory, isArchived: Bool = false) async throws -> [TypedProgram] {
             var programs: [TypedProgram] = []
             for number in 1...count {
@@ -20,13 +20,13 @@ extension LAN {
             return programs
         }
 
-        /// Each with each, both ways.
+        /// Every pair, in both directions.
         private static func directions(_ programs: [TypedProgram]) -> [(from: TypedProgram, to: TypedProgram)] {
             programs.flatMap { one in programs.filter { $0 !== one }.map { (one, $0) } }
         }
 
-        /// A program that is killed and starts again as the same peer is a new connection: each hears of one loss and one return, and what is sent
-        /// then is for the new process.
+        /// A program that is killed and restarts as the same peer has a new connection: each side sees one loss and one return, and later
+        /// transfers reach the new process.
         @Test(arguments: [3, 8]) func samePeerAgain(_ count: Int) async throws {
             try await Laboratory.run { laboratory in
                 var programs = try await self.together(count, laboratory, isArchived: true)
@@ -48,7 +48,7 @@ extension LAN {
             }
         }
 
-        /// Written and read by run loop, by threads that wait and by threads that ask first: all at once, both ways.
+        /// Streams are written and read with run loops, with blocking threads and with polling threads, all at once and in both directions.
         @Test func streams() async throws {
             try await Laboratory.run { laboratory in
                 let programs = try await self.together(3, laboratory)
@@ -66,12 +66,12 @@ extension LAN {
                     }
                 }
                 measured("9 streams of 1 MB from each of 3 hosts to each other", ContinuousClock.now - began)
-                // Each tells of each stream once, and of nothing else but the peers that are there.
+                // Each program reports each stream once, and nothing else except the present peers.
                 for program in programs { #expect(program.lines.count == 2 + 2 * 2 * names.count, "\(program.lines)") }
             }
         }
 
-        /// 16 MiB from each to each, at once. The file that the receiver is shown is gone after the callback.
+        /// 16 MiB from each to each, at once. The file that the receiver gets is deleted after the callback.
         @Test func resources() async throws {
             try await Laboratory.run { laboratory in
                 let programs = try await self.together(3, laboratory)
@@ -95,11 +95,11 @@ extension LAN {
             }
         }
 
-        /// Cancelled on its way by the side that sends, and by the side that receives, both ways; what follows arrives.
+        /// Transfers cancelled by the sender and by the receiver, in both directions; later transfers arrive.
         @Test(arguments: ["sender", "receiver"]) func cancelled(by side: String) async throws {
             try await Laboratory.run { laboratory in
                 let programs = try await self.together(2, laboratory)
-                // 16 MiB take three seconds: time to cancel.
+                // 16 MiB take three seconds, enough time to cancel.
                 for program in programs {
                     try await laboratory.lab(
                         "host", "exec", program.name, "--", "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "40mbit", "burst",

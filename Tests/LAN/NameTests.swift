@@ -3,9 +3,9 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Which peer a name means when another peer takes it.
+    /// The peer that a name means when another peer takes the name.
     @Suite struct Names {
-        /// Two machines started from one disk image both report it, until the other has gone.
+        /// Two machines started from one disk image both report that, until the other has gone.
         @Test func twoMachinesWithOneIdentity() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")
@@ -34,7 +34,7 @@ extension LAN {
                 let id = try await bob.id()
                 try await alice.expect(0, "trust", "bob")
                 #expect(try await bob.stop() == 0)
-                // While bob is away, mallory calls itself bob, and invites too.
+                // While bob is away, mallory takes the name bob, and sends an invitation too.
                 let mallory = try await laboratory.daemon(
                     "bob", on: "carol", environment: ["EARSHOT_INVITATIONS_FROM_UNKNOWN": "accept"])
                 try await alice.awaitPeer(mallory)
@@ -46,13 +46,13 @@ extension LAN {
                 #expect(refused.errors.contains("no pending invitation"), "\(refused)")
                 #expect(try await mallory.sessions().isEmpty)
 
-                // Agreed with by its id it is no stranger any more, and the name is a person's to tell apart.
+                // Once it is accepted by its id, mallory is known, and the name is ambiguous.
                 try await alice.expect(0, "accept", mallory.id())
                 #expect(await asked.outcome().status == 0)
                 let ambiguous = try await alice.expect(65, "send", "bob", "for whom?")
                 for candidate in [id, try await mallory.id()] { #expect(ambiguous.errors.contains(candidate), "\(ambiguous)") }
 
-                // Back again, both are there and known: still nothing goes anywhere by mistake. By id it goes.
+                // After bob's return, both are present and known. Sending by name still fails, and sending by id works.
                 try await bob.start()
                 try await bob.awaitConnected(to: alice)
                 try await alice.expect(65, "send", "bob", "for whom?")
@@ -62,7 +62,7 @@ extension LAN {
             }
         }
 
-        /// An id in an advertisement is not proven, and may begin with a name: here it has come over real mDNS.
+        /// An advertised id is not proven, and may begin with a name: here it is advertised over real mDNS.
         @Test func anAdvertisedIDTakesNoName() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")
@@ -76,7 +76,7 @@ extension LAN {
                         "name=mallory",
                     ])
                 try await eventually("alice sees the forged id") { try await alice.peers().contains { $0.id == forged } }
-                // A stranger's name, too, is more than the beginning of such an id.
+                // A stranger's name is also more than the beginning of such an id.
                 try await alice.awaitPeer(pi)
                 try await alice.expect(0, "invite", "raspberrypi")
                 try await alice.expect(0, "trust", "raspberrypi")
@@ -84,14 +84,14 @@ extension LAN {
                 #expect(try await pi.receive(1).map { String(decoding: $0.body, as: UTF8.self) } == ["for the one I trust"])
                 #expect(try await pi.stop() == 0)
                 try await alice.expect(79, "send", "raspberrypi", "though it is away", "--timeout", "1")
-                // No peer is called so: it is said what is advertised, and the whole id means that peer.
+                // No peer has this name: the error lists the advertised id, and the whole id means that peer.
                 let unknown = try await alice.expect(68, "send", "RASPBERRYP", "to nobody")
                 #expect(unknown.errors.contains(forged), "\(unknown)")
                 try await alice.expect(77, "send", forged, "a stranger")
             }
         }
 
-        /// A member that calls itself as another, absent one does: nothing is sent by the name any more, and the conflict is shown.
+        /// A member takes the name of an absent member: nothing is sent by that name any more, and the conflict is shown.
         @Test func aMemberTakesNoAbsentMembersName() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -113,7 +113,7 @@ extension LAN {
                 #expect(Set(rows.map(\.id)) == ids && Set(rows.compactMap(\.nameConflict)) == ids, "\(rows)")
                 let shown = try await alice.expect(0, "peers")
                 #expect(shown.errors.contains("two peers that you know are called bob"), "\(shown)")
-                // By its id, the one that is there has it.
+                // Sent by id, the message reaches the present peer.
                 try await alice.expect(0, "send", String(try await mallory.id().prefix(8)), "for mallory")
                 #expect(try await mallory.receive(1).map { String(decoding: $0.body, as: UTF8.self) } == ["for mallory"])
             }

@@ -1,21 +1,21 @@
 import Foundation
 import Testing
 
-/// Where `Tests/outside` has built them; nowhere in a run of the tests alone.
+/// The directory of the programs that `Tests/outside` has built; `nil` in a run of the tests alone.
 private let binaries = ProcessInfo.processInfo.environment["EARSHOT_OTHERS_BIN"]
 private let times = ProcessInfo.processInfo.environment["EARSHOT_TIMES"].flatMap { Int($0) } ?? 1
 
 extension LAN {
-    /// Programs of others, made for Apple's framework and compiled as they are; `Tests/outside` builds them, and runs this.
+    /// Programs by other authors for Apple's framework, compiled unchanged; `Tests/outside` builds them and runs this suite.
     @Suite(.serialized, .enabled(if: binaries != nil, "Tests/outside runs it")) struct Others {
-        /// One of them, on a host of its own.
+        /// One such program on its own host.
         private struct Program {
             let name: String
             let running: Running
 
             var lines: [Substring] { self.running.outputSoFar().split(separator: "\n") }
 
-            /// For a test that fails.
+            /// The output, for a failing test.
             private func state() -> String {
                 "\(self.lines); it \(self.running.isRunning ? "runs" : "has ended"), and says \(self.running.errorsSoFar().suffix(1500))"
             }
@@ -24,7 +24,7 @@ extension LAN {
                 try await self.eventually("reads \"\(line)\"") { $0.contains { $0 == line } }
             }
 
-            /// Waits until its lines fulfil something.
+            /// Waits until the output satisfies a condition.
             func eventually(_ what: String, _ condition: ([Substring]) -> Bool) async throws {
                 try await LANTests.eventually(within: .seconds(60), "\(self.name) \(what)", instead: self.state) { condition(self.lines) }
             }
@@ -40,8 +40,8 @@ extension LAN {
             kind == "multipeer" ? "\(name): hello from \(name) 7" : "hello from \(name)"
         }
 
-        /// Kills a program and starts it again, at once or when the others have missed it. It is together with all of them then, and
-        /// speaks.
+        /// Kills a program and restarts it, at once or after the others have noticed its loss. Then it connects to all of them, and sends a
+        /// message.
         private func restart(
             _ index: Int, of programs: inout [Program], atOnce: Bool, _ kind: String, _ laboratory: Laboratory
         ) async throws {
@@ -69,7 +69,8 @@ extension LAN {
             measured("a killed one of \(count) programs of \(kind) that starts \(way) is back", ContinuousClock.now - began)
         }
 
-        /// Started at once; each speaks when it is together with all others, and is heard by all. Then two are killed, and come back.
+        /// All programs start at once. Each sends a message once it is connected to all others, and all receive it. Then two programs are
+        /// killed and restarted.
         @Test(arguments: ["multipeer", "colors"], [3, 8]) func everybodyHearsEverybody(_ kind: String, _ count: Int) async throws {
             for _ in 0..<times {
                 try await Laboratory.run { laboratory in

@@ -3,9 +3,9 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Transfers over whatever interrupts them.
+    /// Transfers across interruptions.
     @Suite struct Resume {
-        /// Who, or what, is taken away in the middle.
+        /// The part that is stopped in the middle of a transfer.
         enum Loss: String, CaseIterable, Sendable {
             case sender, receiver, both, cable
         }
@@ -68,7 +68,7 @@ extension LAN {
         }
 
         private func expectPaused(at daemon: Daemon) async throws {
-            // A cable that was pulled shows by silence alone.
+            // A disconnected cable is noticed only by silence.
             try await eventually(within: .seconds(40), "\(daemon.name) says that it is paused") {
                 try await daemon.files().map(\.state.rawValue) == ["paused"]
             }
@@ -83,7 +83,7 @@ extension LAN {
                     try await eventually("some is there") { try await bob.files().contains { $0.transferred > 1 << 20 } }
                     await bob.kill()
                     try await self.expectPaused(at: alice)
-                    // What Ctrl-C does, and once more, as wrappers like `timeout` do: that is one request.
+                    // The effect of Ctrl-C, sent twice as wrappers like `timeout` do, which counts as one request.
                     sending.signal(SIGINT)
                     sending.signal(SIGINT)
                     #expect(await sending.status() == 130)
@@ -106,7 +106,7 @@ extension LAN {
                     try FileManager.default.copyItem(atPath: "\(alice.place)/\(name)", toPath: "\(alice.place)/kept-\(name)")
                 }
                 let outcome = try await alice.expect(0, "file", "send", "bob", "one", "two", "--queue", "--digest", "sha256")
-                // A daemon of the user's own has copies too, as the packaged service has.
+                // The user's own daemon makes copies too, as the packaged service does.
                 for name in ["one", "two"] { try FileManager.default.removeItem(atPath: "\(alice.place)/\(name)") }
                 #expect(outcome.errors.contains("one is queued for bob") && outcome.errors.contains("two is queued for bob"))
                 #expect(try await alice.files().map(\.state.rawValue) == ["offered", "offered"])
@@ -118,7 +118,7 @@ extension LAN {
                 for name in ["one", "two"] { #expect(try await LAN.equal("\(alice.place)/kept-\(name)", "\(bob.place)/\(name)")) }
                 let sum = try await Running(["/usr/bin/sha256sum", "\(alice.place)/kept-one"]).outcome().output.prefix(64)
                 #expect(try await bob.files().first { $0.name == "one" }?.digest == "sha256:\(sum)")
-                // To a peer that is there it is sent at once, and waited for.
+                // To a present peer, the file is sent at once, and the command waits.
                 try await alice.expect(0, "file", "send", "bob", "kept-one", "--queue")
                 #expect(try await bob.files().last?.state == .known(.completed))
             }
@@ -127,7 +127,7 @@ extension LAN {
 }
 
 extension LAN {
-    /// A file of random bytes in a daemon's place.
+    /// Creates a file of random bytes in a daemon's directory.
     static func make(_ name: String, mebibytes: Int, at daemon: Daemon) async throws {
         let made = try await Running(
             ["/usr/bin/head", "-c", "\(mebibytes)M", "/dev/urandom"], log: "\(daemon.place)/\(name)"
@@ -139,7 +139,7 @@ extension LAN {
         try await Running(["/usr/bin/cmp", one, other]).outcome().status == 0
     }
 
-    /// Does `body` while what leaves alice's host goes at 5 MB a second, so that there is time to hit the middle.
+    /// Runs `body` while traffic from alice's host is limited to 5 MB a second, so that a transfer can be hit in the middle.
     static func slowly(_ laboratory: Laboratory, _ body: () async throws -> Void) async throws {
         let qdisc = ["host", "exec", "alice", "--", "tc", "qdisc"]
         try await laboratory.lab(qdisc + ["add", "dev", "eth0", "root", "tbf", "rate", "40mbit", "burst", "64kb", "latency", "200ms"])
@@ -153,7 +153,7 @@ extension LAN {
         try result.get()
     }
 
-    /// The bytes of all files below a directory.
+    /// The number of bytes of all files below a directory.
     static func bytes(under directory: String) throws -> Int {
         try FileManager.default.subpathsOfDirectory(atPath: directory).reduce(0) { sum, path in
             let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(path)")

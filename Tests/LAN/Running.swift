@@ -2,20 +2,20 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// What a command did.
+/// The outcome of a command.
 struct Outcome: Sendable, CustomStringConvertible {
-    /// The exit code, or 128 and the signal that ended it.
+    /// The exit status, or 128 plus the number of the signal that ended the process.
     let status: Int32
-    /// Its standard output.
+    /// The standard output.
     let output: String
-    /// Its standard error.
+    /// The standard error.
     let errors: String
 
     var description: String { "exit \(self.status)\n\(self.output)\(self.errors)" }
 }
 
-/// A process on its way. Its output goes to files, so that it never waits for a reader. Not Foundation's `Process`, which takes a process
-/// for ended only once all that it started has ended too, and which crashes after some hundred.
+/// A running process. Its output goes to files, so that it never waits for a reader. Foundation's `Process` is not used: it considers a
+/// process ended only when all its children have ended, and it crashes after some hundred processes.
 final class Running: Sendable {
     private struct State {
         var status: Int32?
@@ -28,34 +28,34 @@ final class Running: Sendable {
     private let errors: String
     private let state = Mutex(State())
 
-    /// Starts a program by its path; `log` takes both outputs where it is given, and outlives the test.
+    /// Starts a program by its path. If `log` is given, both outputs go to that file, which remains after the test.
     init(_ command: [String], environment: [String: String] = [:], directory: String = "/", log: String? = nil) throws {
         let base = try log ?? "\(Laboratory.room())/tmp/\(UUID().uuidString)"
         self.output = log ?? "\(base).out"
         self.errors = log ?? "\(base).err"
-        // `env` sets what posix_spawn cannot: a test run's children may have the keyboard's interrupt ignored.
+        // `env` resets a signal setting that posix_spawn cannot: the children of a test run may ignore the keyboard's interrupt.
         let words = ["/usr/bin/env", "--default-signal", "--chdir=\(directory)"] + command
         let variables = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }.map { "\($0.key)=\($0.value)" }
         self.pid = try Self.spawn(words, variables, output: self.output, errors: self.errors)
-        // Nothing but waiting tells of a child's end, and that needs a thread.
+        // Only a blocking wait reports the end of a child, and that needs a thread.
         Thread.detachNewThread { self.ended(Self.wait(for: self.pid)) }
     }
 
-    /// Whether it still runs.
+    /// Whether the process still runs.
     var isRunning: Bool { self.state.withLock { $0.status == nil } }
 
-    /// What it has written to standard output so far.
+    /// The standard output so far.
     func outputSoFar() -> String { Self.text(self.output) }
 
-    /// What it has written to standard error so far.
+    /// The standard error so far.
     func errorsSoFar() -> String { Self.text(self.errors) }
 
-    /// Sends a signal, where it still runs.
+    /// Sends a signal, if the process still runs.
     func signal(_ number: Int32) {
         if self.isRunning { kill(self.pid, number) }
     }
 
-    /// Waits for its end.
+    /// Waits for the end, and returns the exit status.
     func status() async -> Int32 {
         await withCheckedContinuation { continuation in
             let known = self.state.withLock { state -> Int32? in
@@ -66,7 +66,7 @@ final class Running: Sendable {
         }
     }
 
-    /// Waits for its end, and tells what it did.
+    /// Waits for the end, and returns the outcome.
     func outcome() async -> Outcome {
         let status = await self.status()
         defer { for path in Set([self.output, self.errors]) { try? FileManager.default.removeItem(atPath: path) } }

@@ -3,9 +3,9 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// What is sent is what the person named.
+    /// The content of files that do not report their size, or differ for the daemon.
     @Suite struct Sources {
-        /// The kernel makes up what they hold: they report no size.
+        /// The kernel generates the content of these files, which report no size.
         @Test func filesOfTheKernel() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -18,7 +18,7 @@ extension LAN {
             }
         }
 
-        /// A command in a container, say: the same path leads the daemon to another file, or to none.
+        /// In a container, for example, the same path may lead the daemon to another file, or to none.
         @Test func aCommandThatSeesOtherMounts() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()

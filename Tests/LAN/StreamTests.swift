@@ -4,7 +4,7 @@ import Testing
 
 extension LAN {
     @Suite struct Streams {
-        /// As people use them: a folder through a pipe, either side first, and the same bytes there.
+        /// The usual use: a folder through a pipe, with either side first, and the same bytes at the receiver.
         @Test(arguments: ["reader", "writer"])
         func aFolderThroughAPipe(first: String) async throws {
             try await Laboratory.run { laboratory in
@@ -15,7 +15,7 @@ extension LAN {
                 let (reader, writer): (Running, Running)
                 if first == "reader" {
                     reader = try Self.begin(laboratory, bob, read)
-                    // It waits for as long as it takes.
+                    // The command waits without a limit.
                     try await Task.sleep(for: .milliseconds(300))
                     writer = try Self.begin(laboratory, alice, write)
                 } else {
@@ -47,7 +47,7 @@ extension LAN {
                 let writers = try Self.begin(
                     laboratory, alice,
                     "for i in $(seq 20); do $earshot stream open bob s$i < in$i & p=\"$p $!\"; done; for i in $p; do wait $i || exit; done")
-                // Messages pass between them.
+                // Messages are sent in between.
                 for number in 0..<5 { try await alice.expect(0, "send", "bob", "message \(number)") }
                 for process in [writers, readers] {
                     let outcome = await process.outcome()
@@ -60,7 +60,7 @@ extension LAN {
             }
         }
 
-        /// Each end that goes away, and what the other one is told.
+        /// For each end that goes away, the error at the other end.
         @Test(
             arguments: [
                 ("reader", 1), ("reader's daemon", 75), ("writer", 1), ("writer's daemon", 75),
@@ -68,7 +68,7 @@ extension LAN {
         func killed(_ who: String, _ expected: Int32) async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
-                // The writer has said one line and is silent.
+                // The writer has sent one line and is idle.
                 let writer = try Self.begin(
                     laboratory, alice, "exec 3< <(echo x; exec sleep 60); echo $$ > writer; exec $earshot stream open bob s <&3")
                 let reader = try Self.begin(laboratory, bob, "echo $$ > reader; exec $earshot stream accept s")
@@ -84,7 +84,8 @@ extension LAN {
             }
         }
 
-        /// The daemon has given all of it away when the reader finds that it cannot keep it: the writer is not told that it arrived.
+        /// The daemon has passed on all data when the reader finds that it cannot store it: the writer must not be told that the stream
+        /// arrived.
         @Test(arguments: ["hi", "head -c 3M /dev/zero"])
         func aReaderOnAFullDisk(what: String) async throws {
             try await Laboratory.run { laboratory in
@@ -99,7 +100,7 @@ extension LAN {
             }
         }
 
-        /// A reader that is stopped slows its writer down to nothing, and costs no memory.
+        /// A stopped reader slows its writer down to a halt, and costs no memory.
         @Test func aReaderThatStops() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -123,7 +124,7 @@ extension LAN {
             }
         }
 
-        /// A script of a peer's user, in the daemon's place; `$earshot` is the command.
+        /// Runs a script of a peer's user in the daemon's directory; `$earshot` is the command.
         private static func begin(_ laboratory: Laboratory, _ daemon: Daemon, _ script: String) throws -> Running {
             try laboratory.start(
                 on: daemon.host, ["bash", "-c", "cd '\(daemon.place)'; earshot='\(Laboratory.binaries)/earshot'; \(script)"],

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// What a command has asked for is taken back with Ctrl-C even where the daemon has made it and the command does not know yet.
+    /// Ctrl-C cancels what a command has requested, even if the daemon has carried out the request and the command does not know yet.
     @Suite struct TakingBack {
         private func pair(_ laboratory: Laboratory) async throws -> (alice: Daemon, bob: Daemon) {
             let (alice, bob) = (try await laboratory.daemon("alice"), try await laboratory.daemon("bob"))
@@ -11,7 +11,7 @@ extension LAN {
             return (alice, bob)
         }
 
-        /// Invites, has `decide` happen while the answer is kept, and expects that status and no invitation left on either side.
+        /// Sends an invitation, runs `decide` while the answer is held, and expects that status and no invitation on either side.
         private func invitation(endsWith status: Int32, _ decide: @escaping @Sendable (Running, HeldSocket) -> Void) async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await self.pair(laboratory)
@@ -35,7 +35,7 @@ extension LAN {
             }
         }
 
-        /// No command waits any more, so the invitation must not wait either.
+        /// No command waits any more, so the invitation must not remain pending.
         @Test func anInvitationWhoseAnswerIsLost() async throws {
             try await self.invitation(endsWith: 69) { _, held in held.decide(.dropped) }
         }
@@ -51,7 +51,7 @@ extension LAN {
                 held.decide(.passed)
                 let outcome = await asked.outcome()
                 #expect(outcome.status == 130, "\(outcome)")
-                // Nothing waits for bob's person any more: asked there, it waits for alice's.
+                // The comparison no longer waits for bob's user: a new request there waits for alice's user.
                 let curl = "curl -sS --unix-socket socket http://localhost/v1/peers/bob/verification"
                 let now = try await Running(["/bin/sh", "-c", curl], directory: alice.place).outcome()
                 #expect(try ControlJSON.decode(ControlAPI.Verification.self, from: now.output.utf8).state != .waiting, "\(now)")

@@ -3,9 +3,9 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// The receiver's disks: full ones, and others than the spool's.
+    /// The receiver's disks: full disks, and disks other than the spool's.
     @Suite struct TransferDisks {
-        /// A small disk on bob's host, in the laboratory's place, and what unmounts it.
+        /// A small disk on bob's host, in the laboratory's directory, and a function that unmounts it.
         private func disk(_ laboratory: Laboratory, _ size: String) async throws -> String {
             try await laboratory.host("bob")
             let disk = "\(laboratory.place)/disk"
@@ -45,7 +45,7 @@ extension LAN {
                     // Another process fills the disk meanwhile.
                     let filled = try await self.onBob(laboratory, "sh", "-c", "head -c 20M /dev/zero > \(disk)/filler; ls \(disk)")
                     #expect(filled.output == "filler\n")
-                    // It arrived, and stays where there is room: nothing half of it appears.
+                    // The file arrived and stays in the spool: no partial file appears.
                     #expect(await sending.outcome().status == 0)
                 }
                 let row = try #require(try await bob.files().last)
@@ -53,7 +53,7 @@ extension LAN {
                 #expect(try await self.onBob(laboratory, "ls", "-A", disk).output == "filler\n")
                 try await bob.expect(0, "file", "get", "fits")
                 #expect(try await LAN.equal("\(alice.place)/fits", "\(bob.place)/fits"))
-                // The session lives on, and with room again so do files.
+                // The session continues, and with space again so do transfers.
                 try await alice.expect(0, "send", "bob", "still here")
                 _ = try await self.onBob(laboratory, "rm", "\(disk)/filler")
                 try await alice.expect(0, "file", "send", "bob", "fits")
@@ -62,7 +62,8 @@ extension LAN {
             }
         }
 
-        /// A limit on the size of files (LimitFSIZE= in a unit) is a full disk to what does not fit, on either side, and ends no daemon.
+        /// For data that does not fit, a limit on the size of files (LimitFSIZE= in a unit) acts like a full disk, on either side. It ends
+        /// no daemon.
         @Test func aLimitOnFileSizesIsNoSpace() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await self.session(laboratory, [:])
@@ -78,13 +79,13 @@ extension LAN {
                 let queued = try await alice.expect(74, "file", "send", "bob", "large", "--queue")
                 #expect(queued.errors.contains("file too large"), "\(queued)")
                 for daemon in [alice, bob] { try await limit(daemon, "unlimited:") }
-                // Both are the processes that they were, and the session goes on.
+                // Both daemons are still the same processes, and the session continues.
                 try await alice.expect(0, "send", "bob", "still here")
                 try await alice.expect(0, "file", "send", "bob", "large")
             }
         }
 
-        /// Killed again and again while it puts a file on another file system: what was confirmed is there, and nothing half of anything.
+        /// The daemon is killed repeatedly while it moves files to another file system: confirmed files are there, and no partial ones.
         @Test func killedWhilePublishing() async throws {
             try await Laboratory.run { laboratory in
                 let disk = try await self.disk(laboratory, "512m")

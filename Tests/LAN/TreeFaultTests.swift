@@ -4,9 +4,9 @@ import Glibc
 import Testing
 
 extension LAN {
-    /// Directories over what interrupts them, and onto disks that have no room for them.
+    /// Directories across interruptions, and on disks without enough space.
     @Suite struct TreeFaults {
-        /// Many files, each of them incompressible, and some large ones; empty directories and links between them.
+        /// Creates many incompressible files, some of them large, with empty directories and links between them.
         private static let make = """
             set -e; umask 022; mkdir tree; cd tree
             i=0; while [ $i -lt 40 ]; do
@@ -16,7 +16,7 @@ extension LAN {
             find . -depth -exec touch -h -d '2011-11-11 11:11:11.123456789 UTC' {} +
             """
 
-        /// Everything about a directory's entries that is to arrive, one a line.
+        /// All attributes of a directory's entries that must arrive, one line per entry.
         private static let list = """
             cd "$1"; find . -printf '%P %y %m %T@ %l\\n' | LC_ALL=C sort; find . -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum
             """
@@ -33,7 +33,8 @@ extension LAN {
             try await Self.shell(Self.list, "tree", at: alice) == Self.shell(Self.list, path, at: bob)
         }
 
-        /// Killed in the middle of its entries, of either side and more than once: what arrived is not sent again, and all of it is right.
+        /// Either side is killed in the middle of the entries, more than once: entries that arrived are not sent again, and the result is
+        /// correct.
         @Test(arguments: ["sender", "receiver"]) func killedInTheMiddle(_ who: String) async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -62,13 +63,13 @@ extension LAN {
             }
         }
 
-        /// What fills a disk of the receiver's, and what is told of it.
+        /// The ways to fill the receiver's disk, and the expected errors.
         enum Disk: String, CaseIterable, Sendable {
             case bytes, entries
         }
 
-        /// Another process takes what is left of the receiver's disk while the entries come: the sender is told, nothing of it is left, the
-        /// session lives, and with room again the same directory arrives.
+        /// Another process fills the receiver's disk while entries arrive. The sender gets the error, no entry remains, the session
+        /// continues, and with space again the same directory arrives.
         @Test(arguments: Disk.allCases) func fullInTheMiddle(_ disk: Disk) async throws {
             try await Laboratory.run { laboratory in
                 try await laboratory.host("bob")
@@ -85,7 +86,7 @@ extension LAN {
                 try await alice.expect(0, "invite", bob.id())
                 try await bob.awaitConnected(to: alice)
                 _ = try await Self.shell(Self.make, at: alice)
-                // Enough stays for what the daemon itself has to write, also where what was under way has filled the disk meanwhile.
+                // Leaves enough space for the daemon's own writes, even if data in transfer has filled the disk meanwhile.
                 let fill =
                     disk == .bytes
                     ? "n=$(($(stat -f -c %a $1) * 4096 - 2000000)); head -c $n /dev/zero > $1/filler || truncate -s -2000000 $1/filler"
@@ -93,7 +94,7 @@ extension LAN {
                 try await LAN.slowly(laboratory) {
                     let sending = try alice.begin(["file", "send", "bob", "tree"])
                     try await eventually("some is there") { try await bob.files().contains { $0.transferred > 1 << 20 } }
-                    // However long filling takes: the sender waits meanwhile.
+                    // Filling may take any time: the sender waits meanwhile.
                     kill(try #require(alice.pid), SIGSTOP)
                     _ = try await Self.shell(fill, place, at: bob)
                     kill(try #require(alice.pid), SIGCONT)

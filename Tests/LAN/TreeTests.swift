@@ -3,9 +3,9 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// Directories, by their paths and as bodies.
+    /// Directories, sent by path and as bodies.
     @Suite struct Trees {
-        /// Makes a directory `tree` with everything odd in it: holes, links, names, permissions, times, depth, many small files.
+        /// Creates a directory `tree` with unusual content: holes, links, names, permissions, times, depth, and many small files.
         private static let make = """
             set -e; umask 022; mkdir tree; cd tree
             mkdir -p empty sub/a/b/c small 'white space' "$(printf 'new\\nline')" "$(seq -s / 60)"
@@ -23,7 +23,7 @@ extension LAN {
             touch -d '1969-07-20 20:17:40.5 UTC' plain; touch -d '2040-01-01 UTC' .
             """
 
-        /// Everything about a directory's entries that is to arrive, one a line.
+        /// All attributes of a directory's entries that must arrive, one line per entry.
         private static let list = """
             cd "$1"; find . -printf '%P %y %m %s %T@ %l\\0' | tr '\\n\\0' '?\\n' | sed -E 's/ d ([0-7]+) [0-9]+ / d \\1 /' | LC_ALL=C sort
             find . -type f -size -20M -print0 | LC_ALL=C sort -z | xargs -0 md5sum -z | tr '\\n\\0' '?\\n'
@@ -41,19 +41,19 @@ extension LAN {
                 let (alice, bob) = try await laboratory.session()
                 _ = try await Self.shell(Self.make, at: alice)
                 _ = try await Self.shell("ln -s tree linked", at: alice)
-                // What is not to arrive: the bits that would run things as another user.
+                // These bits must not arrive: they would run programs as another user.
                 _ = try await Self.shell("cp -a tree expected; cd expected; chmod 755 tool; chmod 777 empty", at: alice)
                 _ = try await Self.shell("cd expected; touch -r ../tree/. .; touch -r ../tree/empty empty", at: alice)
                 let expected = try await Self.shell(Self.list, "expected", at: alice).output
 
-                // The daemon reads it; a link is read by the command line, which sends the bytes under the link's name.
+                // The daemon reads the directory itself. For a link, the command line reads it, and sends the bytes under the link's name.
                 try await alice.expect(0, "file", "send", "bob", "tree/", "linked")
                 let rows = try await bob.files()
                 #expect(rows.map(\.name) == ["tree", "linked"])
                 #expect(rows.allSatisfy { $0.kind == .directory && $0.state == .completed && $0.size < 16 << 20 })
                 #expect(rows.first?.size == rows.last?.size)
 
-                // As an archive, by curl; then fetched, which overwrites nothing.
+                // As an archive, with curl; then fetched, without overwriting anything.
                 let id = try #require(rows.first).id
                 let archive = "curl -sS --unix-socket socket -o archive.tar http://localhost/v1/resources/\(id)/content"
                 _ = try await Self.shell("\(archive) && mkdir t && tar -xpf archive.tar --delay-directory-restore -C t", at: bob)

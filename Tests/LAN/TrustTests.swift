@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension LAN {
-    /// What people decide about keys.
+    /// Decisions of users about keys.
     @Suite struct Trust {
         @Test func verifyOnTwoHostsShowsTheSameDigits() async throws {
             try await Laboratory.run { laboratory in
@@ -19,7 +19,7 @@ extension LAN {
                 #expect(digits.utf8.count == 6)
                 let document = try ControlJSON.decode(ControlAPI.Verification.self, from: Array(theirs.output.utf8))
                 #expect(document.digits == digits && document.state == .ready)
-                // There is no terminal: nothing is asked, and the next step is said.
+                // Without a terminal, nothing is asked, and the next step is printed.
                 #expect(ours.errors.contains("earshot trust bob"))
                 let again = try await alice.earshot("verify", "bob")
                 #expect(again.status == 75)
@@ -35,7 +35,7 @@ extension LAN {
             }
         }
 
-        /// Neither takes back what the other is for, whichever of them a person types by mistake.
+        /// `distrust` and `unblock` do not undo each other's decision, even if a user confuses them.
         @Test func unblockTakesNoTrustBackAndDistrustNoBlock() async throws {
             try await Laboratory.run { laboratory in
                 let (alice, bob) = try await laboratory.session()
@@ -64,7 +64,7 @@ extension LAN {
             }
         }
 
-        /// A key that was told of by other means, before it is ever here.
+        /// Blocks a key that was received by other means, before the peer was ever seen.
         @Test func aKeyThatWasNeverSeenIsBlocked() async throws {
             try await Laboratory.run { laboratory in
                 let alice = try await laboratory.daemon("alice")

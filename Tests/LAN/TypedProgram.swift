@@ -1,19 +1,19 @@
 import Foundation
 
-/// A program on a host that takes lines from its standard input, such as a chat.
+/// A program on a host that reads lines from its standard input, such as a chat.
 final class TypedProgram {
     let name: String
     let running: Running
     private let input: FileHandle
 
-    /// Starts one of those that are built with the tests, under a name; all of a test are in one room.
-    /// `isArchived` has a program of MultipeerConnectivity be the same peer each time.
+    /// Starts a program that is built with the tests, under a name; all programs of a test share a room. With `isArchived`, a program of
+    /// MultipeerConnectivity is the same peer each time.
     init(_ program: String, _ name: String, on host: String, _ laboratory: Laboratory, isArchived: Bool = false) throws {
         self.name = name
         let input = "\(laboratory.place)/\(UUID().uuidString).in"
         _ = FileManager.default.createFile(atPath: input, contents: nil)
         self.input = try FileHandle(forWritingTo: URL(fileURLWithPath: input))
-        // The program takes the shell's place, so that a signal is for it. `peer-chat` has one room.
+        // The program replaces the shell, so that signals reach it. `peer-chat` has only one room.
         let state = "\(laboratory.place)/\(name)"
         let variables = isArchived ? ["XDG_STATE_HOME=\(state)", "MULTIPEER_ARCHIVE=\(state).peer"] : []
         self.running = try laboratory.start(
